@@ -50,6 +50,9 @@ struct Traits {
   /// a directory of its own: archives have thousands of arrays, which the views
   /// of the archive show.
   bool leaf = false;
+  /// Entries may have a checksum and need not. (Without it either all have one,
+  /// or none can.)
+  bool optional_checksums = false;
 };
 
 /// A container format. To add one, write a folder core/formats/NAME with a file

@@ -64,6 +64,15 @@ bool Take(char letter, const std::string& value, Arguments& arguments) {
     case 'C':
       arguments.sha256 = true;
       return value == "sha256";
+    case 'D':
+      arguments.published = value;
+      return !value.empty();
+    case 'G':
+      arguments.against = value;
+      return !value.empty();
+    case 'P':
+      arguments.signed_by = value;
+      return !value.empty();
     case 'V':
       arguments.views = ParseViews(value);
       return arguments.views.has_value();
@@ -191,7 +200,11 @@ class Parser {
         return "a number from 1 to 1024";
       case 'V':
         return "all, none or names of " + ViewNames();
+      case 'D':
+        return "64 hex digits, the path of a file, or auto";
+      case 'G':
       case 'K':
+      case 'P':
       case 'o':
         return "the path of a file";
       default:
@@ -255,6 +268,10 @@ int RunCommand(int argc, char** argv, const Command& command) {
   reason = parser.Store(&arguments);
   if (reason.empty() && !command.actions.empty()) {
     reason = UnknownAction(arguments.operands.front(), command);
+  }
+  if (reason.empty() && !arguments.signed_by.empty() &&
+      arguments.published.empty()) {
+    reason = "option '--signed-by' needs '--sha256'";
   }
   if (!reason.empty()) return UsageError(command, reason);
   if (arguments.jobs == 0) {

@@ -23,9 +23,12 @@ struct Arguments {
   bool zero = false;       // -0
   bool json = false;
   bool raw = false;
-  bool values = false;  // --values
-  bool stat = false;    // --stat
-  bool sha256 = false;  // --checksums=sha256
+  bool values = false;    // --values
+  bool stat = false;      // --stat
+  bool sha256 = false;    // --checksums=sha256
+  std::string published;  // --sha256; empty unless given, as the next two
+  std::string against;
+  std::string signed_by;
   bool replace = false;
   bool exact = false;
   std::string output;  // -o; empty unless given

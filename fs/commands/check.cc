@@ -18,11 +18,16 @@
 #include "core/base/limits.h"
 #include "core/base/mutex.h"
 #include "core/base/parallel.h"
+#include "core/base/text.h"
+#include "core/io/directory.h"
+#include "core/vfs/sources.h"
 #include "fs/commands/arguments.h"
 #include "fs/commands/check_report.h"
 #include "fs/commands/checker.h"
 #include "fs/commands/confine.h"
 #include "fs/commands/container_search.h"
+#include "fs/commands/digest_manifest.h"
+#include "fs/commands/expected_digest.h"
 #include "fs/commands/text.h"
 #include "fs/common/shown_text.h"
 #include "fs/common/terminal.h"
@@ -109,11 +114,23 @@ std::string DigestLine(const std::string& path, const std::string& sha256) {
   return (escaped == path ? "" : "\\") + sha256 + "  " + escaped;
 }
 
+/// What files are compared with: published digests, a manifest, or nothing.
+struct Published {
+  std::unique_ptr<ExpectedDigests> expected;  // of --sha256
+  std::optional<DigestManifest> manifest;     // of --against
+};
+
 /// Checks every container of the sources, and prints the reports.
 class Checks {
  public:
-  Checks(const Arguments& arguments, std::shared_ptr<SpillFile> spill_file)
-      : arguments_(arguments), search_(arguments.operands) {
+  Checks(const Arguments& arguments, std::shared_ptr<SpillFile> spill_file,
+         Published published)
+      : arguments_(arguments),
+        published_(std::move(published)),
+        search_(arguments.operands,
+                published_.expected != nullptr
+                    ? ContainerSearch::Others::kFound
+                    : ContainerSearch::Others::kPassedOver) {
     cache_.SpillTo(std::move(spill_file));
   }
 
@@ -122,14 +139,16 @@ class Checks {
     // With many containers each thread checks its own; with few, all threads
     // check the files of one container at a time.
     const bool many = FindFirst(2 * size_t{arguments_.jobs});
-    const Checker checker({.open = arguments_.open,
-                           .jobs = many ? 1 : arguments_.jobs,
-                           .digests = arguments_.sha256},
-                          cache_, progress_);
+    const Checker checker(
+        {.open = arguments_.open,
+         .jobs = many ? 1 : arguments_.jobs,
+         .digests = arguments_.sha256 || published_.manifest.has_value(),
+         .other_files = published_.expected != nullptr},
+        cache_, progress_);
     const unsigned threads = many ? arguments_.jobs : 1;
     ForEachInParallel(threads, threads, [&](uint64_t /*thread*/) {
-      while (const std::optional<FoundContainer> found = Take()) {
-        Report(*found, checker.Check(*found));
+      while (std::optional<FoundContainer> found = Take()) {
+        Check(checker, *found);
       }
     });
     Conclude();
@@ -161,9 +180,93 @@ class Checks {
     return search_.Next();
   }
 
-  void Report(const FoundContainer& found, const CheckReport& report) {
+  void Check(const Checker& checker, FoundContainer& found) {
+    if (published_.expected == nullptr) {
+      return Report(found, checker.Check(found));
+    }
+    if (!found.error && found.opened == nullptr) {
+      // The bytes that are checked are the bytes that are compared.
+      Result<SourcePtr> source = OpenSource(found.path);
+      if (!source)
+        found.error = std::move(source).error();
+      else
+        found.opened = *std::move(source);
+    }
+    if (found.other) return CheckOther(found);
+    CheckReport report = checker.Check(found);
+    if (found.opened != nullptr) {
+      Compare(found, found.path, found.opened, report);
+    }
+    for (const SourcePtr& file : report.other_files) {
+      const size_t slash = found.path.rfind('/');
+      const std::string folder =
+          slash == std::string::npos ? "" : found.path.substr(0, slash + 1);
+      Compare(found, folder + file->name(), file, report);
+    }
+    report.other_files.clear();
+    Report(found, std::move(report));
+  }
+
+  /// Compares a file that is no container, if there is a digest for it.
+  void CheckOther(const FoundContainer& found) {
+    if (!Expected(found, found.path) || found.opened == nullptr) return;
+    CheckReport report;
+    report.files = 1;
+    report.bytes = found.opened->size();
+    Compare(found, found.path, found.opened, report);
+    if (report.IsAsPublished() && !arguments_.json) return CountOther();
+    Report(found, std::move(report));
+  }
+
+  void CountOther() {
+    const MutexLock lock(mutex_);
+    ++compared_others_;
+  }
+
+  Result<ExpectedDigest> Expected(const FoundContainer& found,
+                                  const std::string& path) const {
+    return published_.expected->Of(path, arguments_.operands[found.source]);
+  }
+
+  /// Compares a file with the digest that it should have.
+  void Compare(const FoundContainer& found, const std::string& path,
+               const SourcePtr& source, CheckReport& report) {
+    const auto fail = [&](Error error) {
+      if (path != found.path) error.what = Quote(path) + ": " + error.what;
+      report.faults.push_back({"", std::nullopt, std::move(error)});
+    };
+    Result<ExpectedDigest> expected = Expected(found, path);
+    if (!expected || source->is_directory()) {
+      // This is not damage.
+      return fail({Code::kUnsupported, expected ? "a directory has no digest"
+                                                : expected.error().Text()});
+    }
+    const PublishedDigest& digest = expected->digest;
+    ComparedFile compared{path, "", *expected};
+    if (digest.size && *digest.size != source->size()) {
+      fail({Code::kChecksum,
+            fmt::format("{} bytes, expected {} as in {}", source->size(),
+                        *digest.size, Quote(expected->from))});
+    } else if (const Result<std::string> hex =
+                   DigestOfSource(source, digest.kind, cache_);
+               !hex) {
+      fail(hex.error());
+    } else if (compared.found = *hex; !compared.Matches()) {
+      fail({Code::kChecksum,
+            fmt::format("{} is {}, expected {} as in {}", NameOf(digest.kind),
+                        *hex, digest.hex, Quote(expected->from))});
+    }
+    report.compared.push_back(std::move(compared));
+  }
+
+  void Report(const FoundContainer& found, CheckReport report) {
     const MutexLock lock(mutex_);
     progress_.Clear();
+    if (published_.manifest) {
+      published_.manifest->Compare(found.above(), report);
+      if (found.named) published_.manifest->AddMissing(report);
+    }
+    if (!arguments_.sha256) report.digests.clear();
     tally_.Add(report);
     if (arguments_.json) {
       all_.push_back(ReportJson(found.shown(), report));
@@ -185,14 +288,34 @@ class Checks {
       PrintError(source, NoContainerIn(source));
       tally_.AddEmpty();
     }
+    if (published_.manifest && search_.searched()) ReportMissing();
     if (arguments_.json) {
       std::fputs(PrintableJson(FormatJson(all_)).c_str(), stdout);
     } else if (search_.searched() && tally_.containers() > 0) {
-      std::fprintf(reports_, "%s\n", tally_.Text(search_.others()).c_str());
+      std::string text = tally_.Text(search_.others());
+      if (compared_others_ > 0) {
+        text += fmt::format(", {} of them as published", compared_others_);
+      }
+      std::fprintf(reports_, "%s\n", text.c_str());
+    }
+  }
+
+  /// Reports files of the manifest in which no container was found.
+  void ReportMissing() CTXFS_REQUIRES(mutex_) {
+    CheckReport report;
+    published_.manifest->AddMissing(report);
+    if (report.faults.empty()) return;
+    const std::string& source = arguments_.operands.front();
+    tally_.Add(report);
+    if (arguments_.json) {
+      all_.push_back(ReportJson(source, report));
+    } else {
+      PrintReport(reports_, source, report, arguments_.all);
     }
   }
 
   const Arguments& arguments_;
+  Published published_;  // of the manifest only what Report does changes
   std::FILE* const reports_ = arguments_.sha256 ? stderr : stdout;
   // Escapes names only on a terminal: sha256sum(1) needs their bytes.
   const bool terminal_ = Terminal::Of(stdout).is_terminal();
@@ -202,14 +325,78 @@ class Checks {
   Mutex mutex_;
   std::deque<FoundContainer> first_ CTXFS_GUARDED_BY(mutex_);
   Tally tally_ CTXFS_GUARDED_BY(mutex_);
+  uint64_t compared_others_ CTXFS_GUARDED_BY(mutex_) = 0;
   Json all_ CTXFS_GUARDED_BY(mutex_) = Json::array();
 };
 
+/// All of a file that the user names on the command line, other than a SOURCE.
+Result<Buffer> ReadNamedFile(const std::string& path, uint64_t most) {
+  const SourcePtr source = CTXFS_TRY(OpenSource(path));
+  if (source->is_directory()) {
+    return Error{Code::kUnsupported, "it is a directory"};
+  }
+  if (source->size() > most) {
+    return Error{Code::kLimit,
+                 fmt::format("{} bytes, at most {}", source->size(), most)};
+  }
+  return ReadBuffer(*source, 0, source->size(), "the file");
+}
+
+/// Reads the texts that options name. Returns the reason why they cannot be
+/// used as a text, for the name in `failed`.
+Result<Published> ReadPublished(const Arguments& arguments, Buffer key,
+                                std::string* failed) {
+  Published published;
+  const bool many = arguments.operands.size() > 1 ||
+                    IsPlainDirectory(arguments.operands.front());
+  if (!arguments.published.empty()) {
+    *failed = arguments.published;
+    published.expected = CTXFS_TRY(ExpectedDigests::Make(
+        arguments.published, std::string(AsText(key.span()))));
+    if (many && published.expected->IsOfOneFile()) {
+      return Error{Code::kUnsupported,
+                   "the digest is of one file: expected one SOURCE, a file"};
+    }
+  }
+  if (!arguments.against.empty()) {
+    *failed = arguments.against;
+    if (arguments.operands.size() > 1) {
+      return Error{Code::kUnsupported,
+                   "the manifest is of one SOURCE: expected one operand"};
+    }
+    published.manifest = CTXFS_TRY(DigestManifest::Parse(CTXFS_TRY(
+        ReadNamedFile(arguments.against, DigestManifest::kMostBytes))));
+  }
+  return published;
+}
+
 template <const Codes& kCodes>
 int RunCheck(const Arguments& arguments) {
+  constexpr uint64_t kMostKeyBytes = 64 * limits::kKiB;
+  Buffer key;
+  if (!arguments.signed_by.empty()) {
+    Result<Buffer> read = ReadNamedFile(arguments.signed_by, kMostKeyBytes);
+    if (!read) {
+      PrintError(arguments.signed_by, read.error());
+      return kCodes[2];
+    }
+    key = *std::move(read);
+  }
   std::shared_ptr<SpillFile> spill_file = OpenSpillFile();
-  ConfineToReading(arguments.operands, LeavingLinks::kRefused);
-  return kCodes[Checks(arguments, std::move(spill_file)).Run()];
+  std::vector<std::string> read = arguments.operands;
+  for (const std::string* file : {&arguments.published, &arguments.against}) {
+    if (!file->empty()) read.push_back(*file);
+  }
+  ConfineToReading(read, LeavingLinks::kRefused);
+  std::string failed;
+  Result<Published> published =
+      ReadPublished(arguments, std::move(key), &failed);
+  if (!published) {
+    PrintError(failed, published.error());
+    return kCodes[2];
+  }
+  return kCodes[Checks(arguments, std::move(spill_file), *std::move(published))
+                    .Run()];
 }
 
 }  // namespace
@@ -220,9 +407,11 @@ const Command kCheckCommand{
     .summary = "Reads everything and verifies every checksum",
     .alias = "verify",
     .run = &RunCheck<kCheckCodes>,
-    .options = "AjJCSKIN",
+    .options = "AjJCDGPSKIN",
     .examples =
         "  ctxfs check ~/models\n"
+        "  ctxfs check --sha256=auto ~/.cache/huggingface/hub\n"
+        "  ctxfs check --against=model.digest model.gguf\n"
         "  ctxfs check --checksums=sha256 model.mosh > sums\n",
     .kind = OperandKind::kSource,
     .min_operands = 1,

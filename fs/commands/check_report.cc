@@ -11,6 +11,8 @@
 
 #include "core/base/human_size.h"
 #include "core/base/text.h"
+#include "core/container/format.h"
+#include "core/vfs/sources.h"
 #include "fs/common/shown_text.h"
 #include "fs/common/terminal.h"
 
@@ -96,6 +98,22 @@ std::vector<const Fault*> NamedOnce(const std::vector<Fault>& faults) {
   return named;
 }
 
+/// A file that was compared; "signature" is null for a digest without one.
+Json ComparedJson(const ComparedFile& file) {
+  const ExpectedDigest& expected = file.expected;
+  const bool sha256 = expected.digest.kind == PublishedKind::kSha256;
+  Json json = {
+      {"file", file.path},     {"kind", sha256 ? "sha256" : "git-sha1"},
+      {"found", file.found},   {"expected", expected.digest.hex},
+      {"from", expected.from}, {"signature", nullptr}};
+  if (expected.signature != SignatureState::kNone) {
+    json["signature"] = expected.signature == SignatureState::kVerified
+                            ? "verified"
+                            : "not verified";
+  }
+  return json;
+}
+
 std::string Plural(uint64_t count, const std::string& noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
@@ -120,6 +138,7 @@ class Printer {
       Line(mark + ShownText(report.warnings[i]));
     }
     PrintMore(report.warnings.size(), "warning");
+    for (const ComparedFile& file : report.compared) PrintCompared(file);
     Line(Plural(report.files, "file") + ", " + HumanSize(report.bytes) + ": " +
          Verdict(report, faults.size()));
   }
@@ -138,6 +157,22 @@ class Printer {
     Line(where + Paint(Colour::kRed, ShownText(fault.error.Text())));
   }
 
+  void PrintCompared(const ComparedFile& file) const {
+    if (!file.Matches()) return;  // a fault
+    const ExpectedDigest& expected = file.expected;
+    std::string text(NameOf(expected.digest.kind));
+    if (ShownName(file.path) != source_) {
+      text += " of " + Quote(BaseName(file.path));
+    }
+    text += " is as in " + ShownName(expected.from);
+    if (expected.signature == SignatureState::kVerified) {
+      text += ", whose signature was verified";
+    } else if (expected.signature == SignatureState::kNotVerified) {
+      text += "; signature not verified: --signed-by";
+    }
+    Line(ShownText(text));
+  }
+
   void PrintMore(size_t count, const std::string& noun) const {
     if (count <= most_) return;
     Line("and " + Plural(count - most_, "more " + noun) + ": --all");
@@ -149,7 +184,7 @@ class Printer {
       case CheckOutcome::kClean:
         return Paint(Colour::kGreen, "clean") + Uncovered(report);
       case CheckOutcome::kUnverifiable:
-        return Paint(Colour::kGreen, "readable; no checksums");
+        return Paint(Colour::kGreen, Unverifiable(report));
       case CheckOutcome::kDamaged:
         return Paint(Colour::kRed, "damaged" + count);
       case CheckOutcome::kPartial:
@@ -159,9 +194,18 @@ class Printer {
     }
   }
 
+  static std::string Unverifiable(const CheckReport& report) {
+    const auto formats = Formats();
+    const bool optional = std::ranges::any_of(formats, [&](const Format* one) {
+      return one->traits.optional_checksums && one->name == report.format;
+    });
+    return optional ? "readable; no entry has a checksum"
+                    : "readable; this format has no checksums";
+  }
+
   /// "; 3 of 20 entries have no checksum", or nothing.
   static std::string Uncovered(const CheckReport& report) {
-    if (report.unverified == 0) return {};
+    if (report.unverified == 0 || report.IsAsPublished()) return {};
     return fmt::format("; {} of {} entries have no checksum", report.unverified,
                        report.unverified + report.verified);
   }
@@ -175,8 +219,9 @@ class Printer {
 }  // namespace
 
 CheckOutcome CheckReport::Outcome() const {
-  CheckOutcome worst = verified == 0 && files > 0 ? CheckOutcome::kUnverifiable
-                                                  : CheckOutcome::kClean;
+  const bool unverifiable = verified == 0 && files > 0 && !IsAsPublished();
+  CheckOutcome worst =
+      unverifiable ? CheckOutcome::kUnverifiable : CheckOutcome::kClean;
   for (const Fault& fault : faults) worst = std::max(worst, OutcomeOf(fault));
   return worst;
 }
@@ -187,7 +232,14 @@ const char* CheckReport::OutcomeName() const {
   return kNames[static_cast<size_t>(Outcome())];
 }
 
+bool CheckReport::IsAsPublished() const {
+  return as_in_manifest ||
+         (!compared.empty() &&
+          std::ranges::all_of(compared, &ComparedFile::Matches));
+}
+
 const char* CheckReport::Verified() const {
+  if (IsAsPublished()) return "all";
   if (verified == 0) return files == 0 && faults.empty() ? "all" : "none";
   return unverified == 0 ? "all" : "some";
 }
@@ -204,6 +256,9 @@ Json ReportJson(const std::string& path, const CheckReport& report) {
                {"warnings", report.warnings}};
   for (const Fault& fault : report.faults) {
     json["faults"].push_back(FaultJson(fault));
+  }
+  for (const ComparedFile& file : report.compared) {
+    json["digests"].push_back(ComparedJson(file));
   }
   for (const FileDigest& file : report.digests) {
     json["sha256"][file.path] = file.sha256;

@@ -11,6 +11,8 @@
 #include "core/base/json.h"
 #include "core/base/result.h"
 #include "core/container/cut_file.h"
+#include "core/io/source.h"
+#include "fs/commands/expected_digest.h"
 
 namespace ctxfs {
 
@@ -27,10 +29,21 @@ struct Fault {
   bool IsDamage() const { return !partial && ctxfs::IsDamage(error); }
 };
 
-/// SHA-256 of a file, as hex digits.
+/// Digests of a file of a container, as hex digits.
 struct FileDigest {
   std::string path;  // in the container
   std::string sha256;
+  std::string xxh3;
+  uint64_t size = 0;
+};
+
+/// The digest of a whole file, and the one that it should have.
+struct ComparedFile {
+  std::string path;
+  std::string found;  // empty if the file could not be read
+  ExpectedDigest expected;
+
+  bool Matches() const { return found == expected.digest.hex; }
 };
 
 /// The outcomes of a check, from best to worst. The outcome of a container is
@@ -58,12 +71,21 @@ struct CheckReport {
   uint64_t unverified = 0;  // readable entries without a checksum
   /// Of each file that could be read, if Checker::Options::digests is set.
   std::vector<FileDigest> digests;
+  /// Files besides its own that the container is made from and that are no
+  /// containers themselves, if Checker::Options::other_files is set.
+  std::vector<SourcePtr> other_files;
+  /// The files that were compared with published digests: its own, and those.
+  std::vector<ComparedFile> compared;
+  /// Whether all of its files are as in a manifest.
+  bool as_in_manifest = false;
 
   CheckOutcome Outcome() const;
   /// "clean", "unverifiable", "partial", "unchecked" or "damaged".
   const char* OutcomeName() const;
   /// How much of it a checksum covers: "all", "some" or "none".
   const char* Verified() const;
+  /// Whether digests from outside have verified all of its bytes.
+  bool IsAsPublished() const;
 };
 
 /// The report of `path` as `ctxfs check --json` prints it.

@@ -12,7 +12,8 @@
 
 #include "core/base/limits.h"
 #include "core/base/parallel.h"
-#include "core/content/sha256_of.h"
+#include "core/codec/digest.h"
+#include "core/content/read_through.h"
 #include "core/io/directory.h"
 #include "fs/commands/global_lines.h"
 
@@ -34,7 +35,7 @@ struct Checker::Outcome {
   bool entry = false;
   bool verified = false;  // it is an entry with a checksum
   std::optional<Error> error;
-  std::string digest;
+  FileDigest digest;  // without a path
 };
 
 /// The files besides its own that a container is made from, such as the shards
@@ -50,22 +51,35 @@ class Checker::OtherFiles {
   bool Hold(const Content& content) {
     const std::optional<Range> range = content.AsStored();
     if (all_own_ || !range || range->source.get() == own_) return false;
-    const auto* file = dynamic_cast<const FileSource*>(range->source.get());
-    if (file == nullptr) return false;
+    if (dynamic_cast<const FileSource*>(range->source.get()) == nullptr) {
+      return false;
+    }
     const MutexLock lock(mutex_);
-    const auto [known, added] = known_.try_emplace(file, false);
+    const auto [known, added] = known_.try_emplace(range->source, false);
     if (added) {
-      const Result<Buffer> head = ReadHead(*file);
+      const Result<Buffer> head = ReadHead(*range->source);
       known->second = head && IsContainer(head->span());
     }
     return known->second;
+  }
+
+  /// Those that contents were stored in, without containers if `alone`.
+  std::vector<SourcePtr> Files(bool alone) {
+    const MutexLock lock(mutex_);
+    std::vector<SourcePtr> files;
+    for (const auto& [file, container] : known_) {
+      if (!alone || !container) files.push_back(file);
+    }
+    std::ranges::sort(files, {},
+                      [](const SourcePtr& file) { return file->name(); });
+    return files;
   }
 
  private:
   const Source* const own_;
   const bool all_own_;
   Mutex mutex_;
-  std::map<const FileSource*, bool> known_ CTXFS_GUARDED_BY(mutex_);
+  std::map<SourcePtr, bool> known_ CTXFS_GUARDED_BY(mutex_);
 };
 
 CheckReport Checker::Check(const FoundContainer& found) const {
@@ -183,18 +197,20 @@ void Checker::CheckFiles(const ContainerTree& container_tree,
   Mutex mutex;
   std::vector<Outcome> told;
   ForEachInParallel(files.size(), options_.jobs, [&](uint64_t i) {
-    Outcome outcome =
-        CheckFile(container_tree, files[i], place.alone ? &others : nullptr);
+    Outcome outcome = CheckFile(container_tree, files[i], place, others);
     const MutexLock lock(mutex);
     report.files += outcome.exists ? 1 : 0;
     report.bytes += outcome.size;
     if (outcome.entry && !outcome.error && place.counts) {
       ++(outcome.verified ? report.verified : report.unverified);
     }
-    if (outcome.error || !outcome.digest.empty()) {
+    if (outcome.error || !outcome.digest.sha256.empty()) {
       told.push_back(std::move(outcome));
     }
   });
+  if (options_.other_files && place.depth == 0) {
+    report.other_files = others.Files(place.alone);
+  }
   if (options_.digests) AddOtherNames(container_tree, other_names, told);
   std::sort(told.begin(), told.end(),
             [](const Outcome& a, const Outcome& b) { return a.node < b.node; });
@@ -228,7 +244,8 @@ void Checker::AddOutcomes(const ContainerTree& container_tree,
     const std::string path =
         place.Below(container_tree.tree().Path(outcome.node));
     if (!outcome.error) {
-      report.digests.push_back({path, std::move(outcome.digest)});
+      outcome.digest.path = path;
+      report.digests.push_back(std::move(outcome.digest));
       continue;
     }
     const std::optional<uint32_t> entry = container_tree.Entry(outcome.node);
@@ -245,7 +262,7 @@ void Checker::AddOutcomes(const ContainerTree& container_tree,
 void Checker::AddOtherNames(const ContainerTree& container_tree,
                             const std::vector<NodeId>& names,
                             std::vector<Outcome>& outcomes) {
-  std::unordered_map<NodeId, std::string> digests;
+  std::unordered_map<NodeId, FileDigest> digests;
   for (const Outcome& outcome : outcomes) {
     if (container_tree.NameCount(outcome.node) > 1 && !outcome.error) {
       digests.emplace(outcome.node, outcome.digest);
@@ -262,7 +279,8 @@ void Checker::AddOtherNames(const ContainerTree& container_tree,
 }
 
 Checker::Outcome Checker::CheckFile(const ContainerTree& container_tree,
-                                    NodeId node, OtherFiles* others) const {
+                                    NodeId node, const Place& place,
+                                    OtherFiles& others) const {
   Outcome outcome;
   outcome.node = node;
   const auto failed = [&outcome](Error error) {
@@ -288,8 +306,9 @@ Checker::Outcome Checker::CheckFile(const ContainerTree& container_tree,
     const auto info = container_tree.entries()->Describe(*entry, cache_);
     outcome.verified = info && info->verified != "none";
   }
-  outcome.exists =
-      options_.digests || others == nullptr || !others->Hold(*content);
+  const bool elsewhere = (place.alone || options_.other_files) &&
+                         others.Hold(*content) && place.alone;
+  outcome.exists = options_.digests || !elsewhere;
   if (outcome.exists) {
     outcome.size = *size;
     if (Status read = Scan(*content, outcome); !read) {
@@ -302,7 +321,18 @@ Checker::Outcome Checker::CheckFile(const ContainerTree& container_tree,
 
 Status Checker::Scan(const Content& content, Outcome& outcome) const {
   if (!options_.digests) return content.Scan(cache_);
-  outcome.digest = CTXFS_TRY(Sha256Of(content, cache_));
+  Sha256 sha256;
+  Xxh3 xxh3;
+  CTXFS_TRY(ReadThrough(content, cache_, [&](Bytes piece) {
+    sha256.Update(piece);
+    xxh3.Update(piece);
+    return Status();
+  }));
+  content.MarkConsumed(cache_);
+  outcome.digest = {"", sha256.Hex(), xxh3.Hex(), content.size()};
+  if (outcome.digest.sha256.empty() || outcome.digest.xxh3.empty()) {
+    return Error{Code::kNoMemory, "no digests"};
+  }
   return {};
 }
 

@@ -22,8 +22,9 @@ class Checker {
  public:
   struct Options {
     OpenOptions open;
-    unsigned jobs = 1;     // threads
-    bool digests = false;  // sha256 of every file
+    unsigned jobs = 1;         // threads
+    bool digests = false;      // CheckReport::digests
+    bool other_files = false;  // CheckReport::other_files
   };
 
   Checker(Options options, BlockCache& cache, Progress& progress)
@@ -76,7 +77,7 @@ class Checker {
                             const std::vector<NodeId>& names,
                             std::vector<Outcome>& outcomes);
   Outcome CheckFile(const ContainerTree& container_tree, NodeId node,
-                    OtherFiles* others) const;
+                    const Place& place, OtherFiles& others) const;
   Status Scan(const Content& content, Outcome& outcome) const;
 
   const Options options_;

@@ -27,6 +27,14 @@ constexpr OptionInfo kOptions[] = {
     {'C', 0, "checksums", "sha256",
      "print a line for sha256sum --check for each file, the report to standard "
      "error"},
+    {'D', 0, "sha256", "HEX|FILE|auto",
+     "compare files with the digests that somebody has published: digits, a "
+     "list or manifest, or what names and the files beside them say"},
+    {'P', 0, "signed-by", "KEY",
+     "believe only digests that the private key of KEY has signed, a public "
+     "key in PEM"},
+    {'G', 0, "against", "FILE",
+     "compare the files of the container with FILE, which ctxfs digest wrote"},
     {'o', 'o', "output", "FILE",
      "write FILE, - for standard output (default: the name of SOURCE and "
      ".html, in the current directory)"},

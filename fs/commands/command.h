@@ -78,6 +78,7 @@ extern const Command kCacheCommand;
 extern const Command kCatCommand;
 extern const Command kCheckCommand;
 extern const Command kDiffCommand;
+extern const Command kDigestCommand;
 extern const Command kExtractCommand;
 extern const Command kFormatsCommand;
 extern const Command kInfoCommand;

@@ -34,7 +34,9 @@ std::string RealDirectory(const std::string& path) {
 
 }  // namespace
 
-ContainerSearch::ContainerSearch(const std::vector<std::string>& sources) {
+ContainerSearch::ContainerSearch(const std::vector<std::string>& sources,
+                                 Others others)
+    : find_others_(others) {
   const MutexLock lock(mutex_);
   for (const std::string& path : sources) sources_.push_back({path});
 }
@@ -76,6 +78,8 @@ std::optional<FoundContainer> ContainerSearch::Next() {
     const Kind kind = KindOf(*file, found.opened);
     lock.Lock();
     if (kind == Kind::kOther) ++others_;
+    found.other = kind == Kind::kOther;
+    if (found.other && find_others_ == Others::kFound) return found;
     if (kind == Kind::kOther || kind == Kind::kPassedOver) continue;
     if (kind == Kind::kBeside) found.mounted += "~dir";
     ++sources_[found.source].found;

@@ -24,6 +24,7 @@ struct FoundContainer {
   size_t source = 0;    // number of the SOURCE
   bool named = false;   // it is the SOURCE itself
   std::string mounted;  // where a mount of the SOURCE shows it
+  bool other = false;   // it is no container (ContainerSearch::Others::kFound)
   /// Why it cannot be examined: a SOURCE is not there, or a directory cannot be
   /// listed.
   std::optional<Error> error = std::nullopt;
@@ -33,6 +34,11 @@ struct FoundContainer {
 
   /// How it is named to the user: the query of a URL may hold a signature.
   std::string shown() const { return WithoutQuery(path); }
+
+  /// The path of a file of the container in a manifest of the SOURCE
+  /// (DigestManifest).
+  std::string PathOf(const std::string& file) const { return above() + file; }
+  std::string above() const { return named ? "" : mounted + "/"; }
 };
 
 /// Finds the containers that a command works on: each SOURCE that is a file or
@@ -44,7 +50,11 @@ struct FoundContainer {
 /// number of threads.
 class ContainerSearch {
  public:
-  explicit ContainerSearch(const std::vector<std::string>& sources);
+  /// Whether files of a directory that are no containers are found, too.
+  enum class Others : uint8_t { kPassedOver, kFound };
+
+  explicit ContainerSearch(const std::vector<std::string>& sources,
+                           Others others = Others::kPassedOver);
 
   /// Returns the next container, in the order of the SOURCEs and of the names
   /// in a directory; nullopt after the last one.
@@ -99,6 +109,7 @@ class ContainerSearch {
   /// Returns a container of the current SOURCE.
   FoundContainer Found(const std::string& path) const CTXFS_REQUIRES(mutex_);
 
+  const Others find_others_;
   mutable Mutex mutex_;
   std::vector<Source> sources_ CTXFS_GUARDED_BY(mutex_);
   size_t started_ CTXFS_GUARDED_BY(mutex_) = 0;  // SOURCEs

@@ -26,6 +26,7 @@ Json TraitsOf(const Format& format) {
   Json traits = Json::array();
   if (format.traits.stays_file) traits.push_back("stays_file");
   if (format.traits.opens_neighbours) traits.push_back("opens_neighbours");
+  if (format.traits.optional_checksums) traits.push_back("optional_checksums");
   if (format.reads_directories()) traits.push_back("reads_directories");
   return traits;
 }

@@ -11,9 +11,12 @@
 #include "core/codec/codec.h"
 #include "core/codec/deflate.h"
 #include "core/content/content.h"
+#include "core/content/sha256_of.h"
 #include "core/formats/torch/pickle.h"
 #include "core/formats/torch/value.h"
 #include "core/tree/safe_name.h"
+#include "fs/commands/digest_manifest.h"
+#include "fs/commands/published_digests.h"
 #include "tests/fuzz/target.h"
 #include "tests/support/judge.h"
 
@@ -224,6 +227,38 @@ void TryNames(Bytes input) {
   }
 }
 
+/// What somebody has published about files, and manifests of ctxfs digest.
+void TryDigests(Bytes input) {
+  const std::string_view text = AsText(input);
+  if (const auto published = ParseDigests(text)) {
+    Require(!published->digests.empty() || !published->manifests.empty(),
+            "a text without digests is refused");
+    for (const PublishedDigest& digest : published->digests) {
+      const size_t digits = digest.kind == PublishedKind::kSha256 ? 64 : 40;
+      Require(digest.hex.size() == digits && LowerHex(digest.hex) == digest.hex,
+              "a digest has its digits");
+    }
+    for (const std::string& manifest : published->manifests) {
+      Require(AsSha256(manifest) == manifest, "a manifest is named by digits");
+    }
+  } else {
+    Require(!published.error().what.empty(), "a refusal says why");
+  }
+  if (const auto digest = DigestInPath(text)) {
+    const std::string_view name = text.substr(text.rfind('/') + 1);
+    Require(LowerHex(std::string(name)).ends_with(digest->hex),
+            "the digest is in the name");
+  }
+  Buffer copy(input.size());
+  std::ranges::copy(input, copy.data());
+  if (auto manifest = DigestManifest::Parse(std::move(copy))) {
+    CheckReport report;
+    manifest->AddMissing(report);
+    Require(report.faults.size() == manifest->size(),
+            "without a container all files are missing");
+  }
+}
+
 }  // namespace
 
 void AddParserTargets(std::vector<Target>& targets) {
@@ -235,6 +270,7 @@ void AddParserTargets(std::vector<Target>& targets) {
   targets.push_back({"deflate64", &TryDeflate64});
   targets.push_back({"pickle", &TryPickle});
   targets.push_back({"names", &TryNames});
+  targets.push_back({"digests", &TryDigests});
 }
 
 }  // namespace ctxfs::fuzz

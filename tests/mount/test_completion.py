@@ -13,7 +13,7 @@ from terminal import Terminal
 
 SCRIPTS = ROOT / "packaging" / "completions"
 EPISODE = GOLDEN / "wshard" / "sealed_lz4.wshard"
-COMMANDS = {"mount", "umount", "mounts", "stats", "ls", "cat", "info", "check", "diff", "extract",
+COMMANDS = {"mount", "umount", "mounts", "stats", "ls", "cat", "info", "check", "diff", "digest", "extract",
             "report", "cache", "formats", "version", "help"}
 SHELLS = ("bash", "zsh", "fish")
 PROMPT = "prompt> "

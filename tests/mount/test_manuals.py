@@ -11,7 +11,7 @@ import console
 from conftest import BIN, ROOT, run
 
 SOURCES = sorted((ROOT / "docs" / "man").glob("*.scd"))
-COMMANDS = ("umount", "mounts", "stats", "ls", "cat", "info", "check", "diff", "extract", "report", "cache info",
+COMMANDS = ("umount", "mounts", "stats", "ls", "cat", "info", "check", "diff", "digest", "extract", "report", "cache info",
             "cache clear", "cache warm", "formats", "version", "help")
 EXIT_CODES = re.findall(
     r"^  k\w+ = (\d+),$", (ROOT / "fs" / "exit_code.h").read_text(), re.MULTILINE

@@ -292,7 +292,7 @@ def test_28_2_readable_is_not_clean(tmp_path):
         str(archive): ("clean", "all"),
         str(some): ("clean", "some"),
     }
-    assert told(weights)[1] == [f"{weights}: 2 files, 63 B: readable; no checksums"]
+    assert told(weights)[1] == [f"{weights}: 2 files, 63 B: readable; this format has no checksums"]
     assert told(archive)[1][-1].endswith(": clean")
     assert told(some)[1][-1].endswith(": clean; 1 of 2 entries have no checksum")
 

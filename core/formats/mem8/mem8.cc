@@ -421,6 +421,7 @@ extern const Format kMem8{.name = "mem8",
                           .docs = "mem8",
                           .probe = &mem8::ProbeMem8,
                           .open = &mem8::Open,
-                          .resembles = &mem8::Resembles};
+                          .resembles = &mem8::Resembles,
+                          .traits = {.optional_checksums = true}};
 
 }  // namespace ctxfs

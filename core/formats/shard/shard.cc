@@ -334,6 +334,7 @@ extern const Format kShard{.name = "shard",
                            .golden = "shard shard-profiles",
                            .docs = "shard",
                            .probe = &shard::Probe,
-                           .open = &OpenAs<shard::ShardContainer>};
+                           .open = &OpenAs<shard::ShardContainer>,
+                           .traits = {.optional_checksums = true}};
 
 }  // namespace ctxfs
