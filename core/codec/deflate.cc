@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <climits>
 #include <cstring>
 #include <string>
 
@@ -52,6 +53,10 @@ size_t DeflateDecoder::StateBytes() { return sizeof(inflate_state); }
 
 void DeflateDecoder::SaveState(MutableBytes state) const {
   std::memcpy(state.data(), state_.get(), sizeof(inflate_state));
+}
+
+size_t DeflateDecoder::taken_too_many() const {
+  return static_cast<size_t>(state_->read_in_length) / CHAR_BIT;
 }
 
 Result<StreamStep> DeflateDecoder::Decode(Bytes in, MutableBytes out) {

@@ -31,6 +31,10 @@ class DeflateDecoder {
   /// used after that.
   Result<StreamStep> Decode(Bytes in, MutableBytes out);
 
+  /// Bytes that were taken from behind the end of the stream, at most 8: what
+  /// follows it starts as many bytes earlier.
+  size_t taken_too_many() const;
+
  private:
   std::unique_ptr<inflate_state> state_;
 };
