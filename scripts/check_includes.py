@@ -27,12 +27,14 @@ MAY_INCLUDE = {
     "core/io": CODEC,
     "core/codec": CODEC,
     "core/content": CONTENT,
+    # Files that are compressed as a whole, as sources.
+    "core/compressed": CONTAINER,
     # Blocks of objects on the disk, and objects of servers. Nothing else in core
     # depends on them.
     "core/cache": CONTENT,
     "core/remote": CONTENT + ["core/cache"],
     "core/container": CONTAINER,
-    "core/formats": ABOVE,
+    "core/formats": ABOVE + ["core/compressed"],
     "core/views": ABOVE,
     "core/report": ABOVE + ["core/views"],
     # Names every view, those of reports too.
@@ -44,7 +46,7 @@ MAY_INCLUDE = {
     # Over the interface for C alone.
     "python": ["core/api"],
     "fs": CORE + ["core/cache", "core/remote"],
-    "tests": CORE + ["core/api", "core/cache", "core/formats", "core/remote", "fs"],
+    "tests": CORE + ["core/api", "core/cache", "core/compressed", "core/formats", "core/remote", "fs"],
 }
 
 # A format family may include itself and the families in its row; a family

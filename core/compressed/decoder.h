@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/bytes.h"
+#include "core/base/interrupt.h"
+#include "core/base/result.h"
+#include "core/io/source.h"
+
+namespace ctxfs {
+
+/// A place in a compressed file from which it can be decoded without the bytes
+/// before. Offsets are in decoded bytes, and in bits of the stored data.
+struct Place {
+  uint64_t decoded = 0;
+  uint64_t stored_bits = 0;
+  /// Within a gzip member: the state of the decoder, compressed with zstd.
+  /// Empty at the start of a member, and of other compressions.
+  std::string state = {};
+};
+
+/// Collects places while a file is decoded for the first time. They are at
+/// least 1 MiB apart, gzip's with their states 4 MiB; for large files more, so
+/// that all together take at most 32 MiB.
+class Places {
+ public:
+  explicit Places(uint64_t spacing) : spacing_(spacing) {}
+
+  /// Whether a place is wanted at `decoded`.
+  bool Wants(uint64_t decoded) const {
+    return places_.empty() || decoded - places_.back().decoded >= spacing_;
+  }
+  Status Add(Place place);
+  std::vector<Place> Take() { return std::move(places_); }
+
+ private:
+  /// Doubles the spacing, and leaves out what is closer.
+  void ThinOut();
+
+  uint64_t spacing_;
+  uint64_t bytes_ = 0;
+  std::vector<Place> places_;
+};
+
+/// Decodes a compressed file forward from a place to its end. Used by one
+/// thread at a time.
+class Decoder {
+ public:
+  Decoder() = default;
+  virtual ~Decoder() = default;
+  Decoder(const Decoder&) = delete;
+  Decoder& operator=(const Decoder&) = delete;
+
+  /// Decodes the next bytes; fewer than `out` only at the end of the file.
+  /// Compares each checksum of the compression, unless decoding started within
+  /// the bytes that it is of. Fails with kCorrupt or kChecksum and a byte of
+  /// the stored data; the decoder must not be used after a failure.
+  virtual Result<size_t> Fill(MutableBytes out, const Interrupt& interrupt) = 0;
+
+  /// Bytes of memory that it takes, about.
+  virtual uint64_t memory() const = 0;
+};
+
+class XzIndex;
+
+// Decoders that start at `place`. `places`, unless it is null, gets further
+// ones; the decoder then starts at the start of the file.
+std::unique_ptr<Decoder> MakeGzipDecoder(SourcePtr source, const Place& place,
+                                         Places* places);
+std::unique_ptr<Decoder> MakeZstdDecoder(SourcePtr source, const Place& place,
+                                         Places* places);
+std::unique_ptr<Decoder> MakeBzip2Decoder(SourcePtr source, const Place& place,
+                                          Places* places);
+std::unique_ptr<Decoder> MakeXzDecoder(SourcePtr source,
+                                       std::shared_ptr<const XzIndex> index,
+                                       const Place& place, Places* places);
+
+/// Reads the index at the end of an .xz file.
+Result<std::shared_ptr<const XzIndex>> ReadXzIndex(const Source& source,
+                                                   const Interrupt& interrupt);
+
+}  // namespace ctxfs

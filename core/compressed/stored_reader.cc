@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/compressed/stored_reader.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/io/read_ahead.h"
+
+namespace ctxfs {
+
+Result<Bytes> StoredReader::Peek(size_t least) {
+  constexpr size_t kPiece = size_t{256} << 10;
+  const uint64_t left = source_->size() - std::min(source_->size(), end_);
+  if (held_ < least && left > 0) {
+    const size_t wanted = std::max(kPiece, least);
+    const size_t back = std::min(start_, kBack);
+    Buffer larger(buffer_.size() < kBack + wanted ? kBack + wanted : 0);
+    std::byte* const to = larger.size() > 0 ? larger.data() : buffer_.data();
+    if (back + held_ > 0) {
+      std::memmove(to, buffer_.data() + start_ - back, back + held_);
+    }
+    if (larger.size() > 0) buffer_ = std::move(larger);
+    start_ = back;
+    const auto more =
+        static_cast<size_t>(std::min<uint64_t>(wanted - held_, left));
+    const ReadAhead rest(left - more, ReadAhead::Likelihood::kIfOnward);
+    CTXFS_TRY(
+        source_->ReadAt(end_, buffer_.span().subspan(start_ + held_, more)));
+    held_ += more;
+    end_ += more;
+  }
+  return Bytes(buffer_.span()).subspan(start_, held_);
+}
+
+Status StoredReader::ExpectPadding(const char* format,
+                                   const Interrupt& interrupt) {
+  const uint64_t first = at();
+  while (!AtEnd()) {
+    CTXFS_TRY(interrupt.Check());
+    const Bytes bytes = CTXFS_TRY(Peek());
+    const bool zero = std::all_of(bytes.begin(), bytes.end(), [](std::byte b) {
+      return b == std::byte{0};
+    });
+    if (!zero) {
+      return Error{Code::kCorrupt,
+                   fmt::format("{}: the last {} bytes of the file are not of "
+                               "the compressed data",
+                               format, source_->size() - first),
+                   first};
+    }
+    Skip(bytes.size());
+  }
+  return {};
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "core/base/bytes.h"
+#include "core/base/interrupt.h"
+#include "core/base/result.h"
+#include "core/io/source.h"
+
+namespace ctxfs {
+
+/// Goes through the bytes of a source, in pieces of 256 KiB.
+class StoredReader {
+ public:
+  StoredReader(SourcePtr source, uint64_t at)
+      : source_(std::move(source)), end_(at) {}
+
+  /// The offset of the next byte.
+  uint64_t at() const { return end_ - held_; }
+  bool AtEnd() const { return at() >= source_->size(); }
+  const SourcePtr& source() const { return source_; }
+
+  /// Returns the next bytes, at least `least` of them if the source has as
+  /// many. Valid until the next call.
+  Result<Bytes> Peek(size_t least = 1);
+  /// Passes over `bytes` bytes that Peek has returned.
+  void Skip(size_t bytes) {
+    start_ += bytes;
+    held_ -= bytes;
+  }
+  /// Goes back by at most kBack bytes, which Skip has passed over.
+  void GoBack(size_t bytes) {
+    start_ -= bytes;
+    held_ += bytes;
+  }
+  static constexpr size_t kBack = 8;
+
+  /// Fails with kCorrupt unless all bytes that are left are zero, as tapes pad
+  /// files. `format` is that of what ends here, for the message.
+  Status ExpectPadding(const char* format, const Interrupt& interrupt);
+
+ private:
+  SourcePtr source_;
+  Buffer buffer_;
+  size_t start_ = 0;  // in buffer_
+  size_t held_ = 0;   // bytes of buffer_ from start_
+  uint64_t end_;      // offset behind them
+};
+
+}  // namespace ctxfs
