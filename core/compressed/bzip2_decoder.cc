@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// bzip2 by blocks. Each starts at some bit with a magic number of 48 bits, and
+// is passed to libbz2 as a stream of its own.
+#include <bzlib.h>
+
+#include <algorithm>
+#include <climits>
+#include <new>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/limits.h"
+#include "core/compressed/bits.h"
+#include "core/compressed/decoder.h"
+#include "core/compressed/stored_reader.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr uint64_t kBlock = 0x314159265359;  // at the start of a block
+constexpr uint64_t kEnd = 0x177245385090;    // after the last one
+constexpr unsigned kMagicBits = 48;
+constexpr unsigned kCrcBits = 32;
+constexpr size_t kHeader = 4;
+// A block has at most 900,000 bytes before it is compressed, which at worst
+// makes it longer by little.
+constexpr size_t kMostBlock = size_t{2} << 20;
+
+/// The first bit at or after `from` where one of the magic numbers starts.
+std::optional<uint64_t> FindMagic(Bytes bytes, uint64_t from) {
+  constexpr uint64_t kMask = (uint64_t{1} << kMagicBits) - 1;
+  uint64_t window = 0;
+  const uint64_t first = from / CHAR_BIT;
+  for (uint64_t i = first; i < bytes.size(); ++i) {
+    window = window << CHAR_BIT |
+             std::to_integer<uint64_t>(bytes[static_cast<size_t>(i)]);
+    const uint64_t end = (i + 1) * CHAR_BIT;
+    if (end < first * CHAR_BIT + kMagicBits) continue;
+    for (unsigned shift = CHAR_BIT; shift-- > 0;) {
+      const uint64_t value = window >> shift & kMask;
+      if (value != kBlock && value != kEnd) continue;
+      if (end - shift < from + kMagicBits) continue;
+      return end - shift - kMagicBits;
+    }
+  }
+  return std::nullopt;
+}
+
+/// libbz2 with a stream of a single block.
+class OneBlock {
+ public:
+  explicit OneBlock(std::vector<std::byte> stream)
+      : stream_(std::move(stream)) {
+    if (BZ2_bzDecompressInit(&state_, /*verbosity=*/0, /*small=*/0) != BZ_OK) {
+      throw std::bad_alloc();
+    }
+    state_.next_in = reinterpret_cast<char*>(stream_.data());
+    state_.avail_in = static_cast<unsigned>(stream_.size());
+  }
+  ~OneBlock() { BZ2_bzDecompressEnd(&state_); }
+  OneBlock(const OneBlock&) = delete;
+  OneBlock& operator=(const OneBlock&) = delete;
+
+  struct Step {
+    size_t made;
+    bool finished;
+    bool failed;
+  };
+  Step Decode(MutableBytes out) {
+    state_.next_out = reinterpret_cast<char*>(out.data());
+    state_.avail_out = static_cast<unsigned>(out.size());
+    const int done = BZ2_bzDecompress(&state_);
+    if (done == BZ_MEM_ERROR) throw std::bad_alloc();
+    const size_t made = out.size() - state_.avail_out;
+    const bool finished = done == BZ_STREAM_END;
+    const bool stuck = done == BZ_OK && made == 0;
+    return {made, finished, stuck || (done != BZ_OK && !finished)};
+  }
+
+ private:
+  std::vector<std::byte> stream_;
+  bz_stream state_{};
+};
+
+class Bzip2Decoder final : public Decoder {
+ public:
+  Bzip2Decoder(SourcePtr source, const Place& place, Places* places)
+      : reader_(std::move(source), place.stored_bits / CHAR_BIT),
+        places_(places),
+        decoded_(place.decoded),
+        bit_(place.stored_bits % CHAR_BIT),
+        in_stream_(place.stored_bits > 0) {}
+
+  uint64_t memory() const override { return 8 * limits::kMiB; }
+
+  Result<size_t> Fill(MutableBytes out, const Interrupt& interrupt) override {
+    size_t made = 0;
+    while (made < out.size() && !ended_) {
+      CTXFS_TRY(interrupt.Check());
+      if (!in_stream_) {
+        CTXFS_TRY(BeginStream(interrupt));
+      } else if (!block_) {
+        CTXFS_TRY(BeginBlock());
+      } else {
+        made += CTXFS_TRY(Decode(out.subspan(made)));
+      }
+    }
+    return made;
+  }
+
+ private:
+  uint64_t stored_bit() const { return reader_.at() * CHAR_BIT + bit_; }
+  Error Bad(Code code, const char* what) const {
+    return {code, std::string("bzip2: ") + what, reader_.at()};
+  }
+  void Advance(uint64_t bits) {
+    const uint64_t to = bit_ + bits;
+    reader_.Skip(static_cast<size_t>(to / CHAR_BIT));
+    bit_ = to % CHAR_BIT;
+  }
+
+  /// Reads the header of a stream; at the end of the file sets ended_.
+  Status BeginStream(const Interrupt& interrupt);
+  /// Reads the magic number of a block, or the end of the stream.
+  Status BeginBlock();
+  Status EndStream(uint32_t crc);
+  /// Passes the bits up to the next magic number after bit `from` to libbz2.
+  Status TakeBlock(uint64_t from);
+  Result<size_t> Decode(MutableBytes out);
+
+  StoredReader reader_;
+  Places* const places_;
+  uint64_t decoded_;
+  uint64_t bit_;           // in the next byte
+  std::byte level_{'9'};   // of the stream
+  bool in_stream_;         // a block, or the end of the stream, is next
+  bool verifies_ = false;  // decodes the stream from its start on
+  bool ended_ = false;
+  bool any_stream_ = false;
+  uint32_t combined_ = 0;  // CRC of all blocks of the stream
+  std::optional<OneBlock> block_;
+  uint64_t block_bits_ = 0;
+  uint32_t block_crc_ = 0;
+  bool block_made_ = false;  // some bytes of the block
+};
+
+Status Bzip2Decoder::BeginStream(const Interrupt& interrupt) {
+  const Bytes start = CTXFS_TRY(reader_.Peek(kHeader));
+  const bool header = start.size() >= kHeader &&
+                      AsText(start).starts_with("BZh") &&
+                      start[3] >= std::byte{'1'} && start[3] <= std::byte{'9'};
+  if (!header && any_stream_) {
+    CTXFS_TRY(reader_.ExpectPadding("bzip2", interrupt));
+    ended_ = true;
+    return {};
+  }
+  if (!header) return Bad(Code::kCorrupt, "no header of a stream");
+  level_ = start[3];
+  reader_.Skip(kHeader);
+  in_stream_ = any_stream_ = verifies_ = true;
+  combined_ = 0;
+  return {};
+}
+
+Status Bzip2Decoder::BeginBlock() {
+  constexpr size_t kStart = (kMagicBits + kCrcBits) / CHAR_BIT + 1;
+  const Bytes start = CTXFS_TRY(reader_.Peek(kStart));
+  Bits bits(start, bit_);
+  if (start.empty() || bits.left() < kMagicBits + kCrcBits) {
+    return Bad(Code::kCorrupt, "the file ends within a stream");
+  }
+  const uint64_t magic = bits.Take(kMagicBits);
+  const auto crc = static_cast<uint32_t>(bits.Take(kCrcBits));
+  if (magic == kEnd) return EndStream(crc);
+  if (magic != kBlock) {
+    return Bad(Code::kCorrupt, "neither a block nor the end of the stream");
+  }
+  if (places_ != nullptr && places_->Wants(decoded_)) {
+    CTXFS_TRY(places_->Add({decoded_, stored_bit()}));
+  }
+  block_crc_ = crc;
+  block_made_ = false;
+  return TakeBlock(bit_ + kMagicBits + kCrcBits);
+}
+
+Status Bzip2Decoder::EndStream(uint32_t crc) {
+  if (verifies_ && crc != combined_) {
+    return Bad(Code::kChecksum, "checksum mismatch of a stream");
+  }
+  Advance(kMagicBits + kCrcBits);
+  if (bit_ > 0) Advance(CHAR_BIT - bit_);
+  in_stream_ = false;
+  any_stream_ = true;
+  return {};
+}
+
+Status Bzip2Decoder::TakeBlock(uint64_t from) {
+  std::optional<uint64_t> end;
+  Bytes bytes;
+  for (size_t some = kMostBlock / 32; !end; some *= 2) {
+    bytes = CTXFS_TRY(reader_.Peek(some));
+    end = FindMagic(bytes, from);
+    if (end) break;
+    if (bytes.size() < some) {
+      return Bad(Code::kCorrupt, "a block has no end, or its data is damaged");
+    }
+    if (some >= kMostBlock) return Bad(Code::kCorrupt, "a block is too long");
+    // What was searched need not be searched again, but for a magic number
+    // that begins there.
+    from = std::max(from, bytes.size() * CHAR_BIT - kMagicBits);
+  }
+  BitWriter stream;
+  for (const char c : {'B', 'Z', 'h'}) {
+    stream.Put(static_cast<unsigned char>(c), CHAR_BIT);
+  }
+  stream.Put(std::to_integer<unsigned>(level_), CHAR_BIT);
+  stream.Copy(bytes, bit_, *end);
+  stream.Put(kEnd, kMagicBits);
+  stream.Put(block_crc_, kCrcBits);
+  block_bits_ = *end - bit_;
+  block_.emplace(stream.Finish());
+  return {};
+}
+
+Result<size_t> Bzip2Decoder::Decode(MutableBytes out) {
+  const OneBlock::Step step =
+      block_->Decode(out.first(std::min(out.size(), kBytesPerCheck)));
+  if (step.failed && !block_made_ && step.made == 0) {
+    // What looked like a magic number was data: libbz2 decodes nothing of a
+    // block before it has all of it.
+    block_.reset();
+    CTXFS_TRY(TakeBlock(bit_ + block_bits_ + 1));
+    return size_t{0};
+  }
+  if (step.failed) {
+    return Bad(Code::kChecksum, "checksum mismatch of a block");
+  }
+  block_made_ |= step.made > 0;
+  decoded_ += step.made;
+  if (step.finished) {
+    block_.reset();
+    Advance(block_bits_);
+    combined_ = (combined_ << 1 | combined_ >> 31) ^ block_crc_;
+  }
+  return step.made;
+}
+
+}  // namespace
+
+std::unique_ptr<Decoder> MakeBzip2Decoder(SourcePtr source, const Place& place,
+                                          Places* places) {
+  return std::make_unique<Bzip2Decoder>(std::move(source), place, places);
+}
+
+}  // namespace ctxfs

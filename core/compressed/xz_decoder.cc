@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// xz by blocks: the index at the end of each stream has their places and sizes.
+#include <fmt/core.h>
+#include <lzma.h>
+
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <string>
+#include <utility>
+
+#include "core/base/limits.h"
+#include "core/compressed/decoder.h"
+#include "core/compressed/stored_reader.h"
+
+namespace ctxfs {
+
+/// The index of all streams of an .xz file.
+class XzIndex {
+ public:
+  explicit XzIndex(lzma_index* index) : index_(index) {}
+  ~XzIndex() { lzma_index_end(index_, nullptr); }
+  XzIndex(const XzIndex&) = delete;
+  XzIndex& operator=(const XzIndex&) = delete;
+
+  lzma_index_iter From(uint64_t decoded, bool& found) const {
+    lzma_index_iter block;
+    lzma_index_iter_init(&block, index_);
+    found = lzma_index_iter_locate(&block, decoded) == 0;
+    return block;
+  }
+
+ private:
+  lzma_index* const index_;
+};
+
+namespace {
+
+constexpr uint64_t kMostIndexMemory = 64 * limits::kMiB;
+constexpr uint64_t kMostMemory = 160 * limits::kMiB;
+
+Error XzFailure(lzma_ret code, uint64_t at) {
+  switch (code) {
+    case LZMA_MEM_ERROR:
+      return {Code::kNoMemory, "xz: no memory"};
+    case LZMA_MEMLIMIT_ERROR:
+      return {Code::kLimit, "xz: the index is over the limit of 64 MiB", at};
+    case LZMA_OPTIONS_ERROR:
+      return {Code::kUnsupported, "xz: options that are not known", at};
+    default:
+      return {Code::kCorrupt, "xz: invalid data", at};
+  }
+}
+
+class LzmaStream {
+ public:
+  LzmaStream() = default;
+  ~LzmaStream() { lzma_end(&stream_); }
+  LzmaStream(const LzmaStream&) = delete;
+  LzmaStream& operator=(const LzmaStream&) = delete;
+  lzma_stream* operator->() { return &stream_; }
+  lzma_stream* get() { return &stream_; }
+
+ private:
+  lzma_stream stream_ = LZMA_STREAM_INIT;
+};
+
+class XzDecoder final : public Decoder {
+ public:
+  XzDecoder(SourcePtr source, std::shared_ptr<const XzIndex> index,
+            const Place& place, Places* places)
+      : reader_(source, 0),
+        source_(std::move(source)),
+        index_(std::move(index)),
+        places_(places),
+        decoded_(place.decoded) {}
+
+  uint64_t memory() const override { return memory_; }
+
+  Result<size_t> Fill(MutableBytes out, const Interrupt& interrupt) override {
+    size_t made = 0;
+    while (made < out.size()) {
+      CTXFS_TRY(interrupt.Check());
+      if (!in_block_) {
+        bool found = false;
+        const lzma_index_iter block = index_->From(decoded_, found);
+        if (!found) break;
+        CTXFS_TRY(Begin(block));
+      }
+      made += CTXFS_TRY(Step(out.subspan(made)));
+    }
+    return made;
+  }
+
+ private:
+  Status Begin(const lzma_index_iter& block);
+  Status StartBlock(const lzma_index_iter& block, lzma_filter* filters);
+  Result<size_t> Step(MutableBytes out);
+
+  StoredReader reader_;
+  const SourcePtr source_;
+  const std::shared_ptr<const XzIndex> index_;
+  Places* const places_;
+  uint64_t decoded_;
+  LzmaStream stream_;
+  lzma_block block_{};
+  uint64_t block_at_ = 0;
+  uint64_t block_end_ = 0;  // in decoded bytes
+  bool in_block_ = false;
+  uint64_t memory_ = limits::kMiB;
+};
+
+Status XzDecoder::Begin(const lzma_index_iter& block) {
+  block_at_ = block.block.compressed_file_offset;
+  block_end_ =
+      block.block.uncompressed_file_offset + block.block.uncompressed_size;
+  if (places_ != nullptr && places_->Wants(decoded_)) {
+    CTXFS_TRY(places_->Add({decoded_, block_at_ * CHAR_BIT}));
+  }
+  std::array<lzma_filter, LZMA_FILTERS_MAX + 1> filters{};
+  filters[0].id = LZMA_VLI_UNKNOWN;
+  Status started = StartBlock(block, filters.data());
+  lzma_filters_free(filters.data(), nullptr);
+  block_.filters = nullptr;  // liblzma has copied them
+  in_block_ = static_cast<bool>(started);
+  return started;
+}
+
+Status XzDecoder::StartBlock(const lzma_index_iter& block,
+                             lzma_filter* filters) {
+  reader_ = StoredReader(source_, block_at_);
+  const Bytes start = CTXFS_TRY(reader_.Peek(LZMA_BLOCK_HEADER_SIZE_MAX));
+  block_ = lzma_block{};
+  block_.version = 1;
+  block_.check = block.stream.flags->check;
+  block_.filters = filters;
+  const auto* const header = reinterpret_cast<const uint8_t*>(start.data());
+  block_.header_size =
+      start.empty() ? 0 : lzma_block_header_size_decode(*header);
+  if (block_.header_size < LZMA_BLOCK_HEADER_SIZE_MIN ||
+      block_.header_size > start.size()) {
+    return XzFailure(LZMA_DATA_ERROR, block_at_);
+  }
+  if (lzma_check_is_supported(block_.check) == 0) {
+    return Error{Code::kUnsupported, "xz: a checksum of an unknown kind",
+                 block_at_};
+  }
+  lzma_ret done = lzma_block_header_decode(&block_, nullptr, header);
+  if (done == LZMA_OK) {
+    done = lzma_block_compressed_size(&block_, block.block.unpadded_size);
+  }
+  if (done != LZMA_OK) return XzFailure(done, block_at_);
+  memory_ = lzma_raw_decoder_memusage(filters);
+  if (memory_ > kMostMemory) {
+    return Error{Code::kLimit,
+                 fmt::format("xz: decoding takes {} bytes of memory, over the "
+                             "limit of {}; xz -d unpacks the file",
+                             memory_, kMostMemory),
+                 block_at_};
+  }
+  reader_.Skip(block_.header_size);
+  done = lzma_block_decoder(stream_.get(), &block_);
+  return done == LZMA_OK ? Status() : Status(XzFailure(done, block_at_));
+}
+
+Result<size_t> XzDecoder::Step(MutableBytes out) {
+  const Bytes in = CTXFS_TRY(reader_.Peek());
+  out = out.first(std::min(out.size(), kBytesPerCheck));
+  stream_->next_in = reinterpret_cast<const uint8_t*>(in.data());
+  stream_->avail_in = in.size();
+  stream_->next_out = reinterpret_cast<uint8_t*>(out.data());
+  stream_->avail_out = out.size();
+  const lzma_ret done = lzma_code(stream_.get(), LZMA_RUN);
+  const uint64_t at = reader_.at() + (in.size() - stream_->avail_in);
+  reader_.Skip(in.size() - stream_->avail_in);
+  const size_t made = out.size() - stream_->avail_out;
+  decoded_ += made;
+  if (done != LZMA_OK && done != LZMA_STREAM_END) {
+    // The data itself was decoded: what is wrong is behind it.
+    if (done == LZMA_DATA_ERROR && decoded_ == block_end_) {
+      return Error{Code::kChecksum, "xz: checksum mismatch of a block", at};
+    }
+    return XzFailure(done, at);
+  }
+  if (done == LZMA_OK) return made;
+  in_block_ = false;
+  if (decoded_ == block_end_) return made;
+  return Error{Code::kCorrupt,
+               "xz: a block does not decode to the size in the index",
+               block_at_};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const XzIndex>> ReadXzIndex(const Source& source,
+                                                   const Interrupt& interrupt) {
+  constexpr uint64_t kPiece = 64 * limits::kKiB;
+  LzmaStream stream;
+  lzma_index* index = nullptr;
+  lzma_ret done = lzma_file_info_decoder(stream.get(), &index, kMostIndexMemory,
+                                         source.size());
+  if (done != LZMA_OK) return XzFailure(done, 0);
+  uint64_t at = 0;
+  Buffer piece(static_cast<size_t>(std::min(kPiece, source.size())));
+  while (done != LZMA_STREAM_END) {
+    CTXFS_TRY(interrupt.Check());
+    const auto size = static_cast<size_t>(
+        std::min<uint64_t>(piece.size(), source.size() - at));
+    CTXFS_TRY(source.ReadAt(at, piece.span().first(size)));
+    stream->next_in = reinterpret_cast<const uint8_t*>(piece.data());
+    stream->avail_in = size;
+    done = lzma_code(stream.get(), size == 0 ? LZMA_FINISH : LZMA_RUN);
+    at += size - stream->avail_in;
+    if (done == LZMA_SEEK_NEEDED) {
+      if (stream->seek_pos > source.size()) {
+        return XzFailure(LZMA_DATA_ERROR, at);
+      }
+      at = stream->seek_pos;
+    } else if (done == LZMA_BUF_ERROR || done == LZMA_FORMAT_ERROR ||
+               done == LZMA_DATA_ERROR) {
+      return Error{Code::kCorrupt,
+                   "xz: the file does not end with an index: it is cut off, or "
+                   "other bytes follow",
+                   source.size()};
+    } else if (done != LZMA_OK && done != LZMA_STREAM_END) {
+      return XzFailure(done, at);
+    }
+  }
+  return std::shared_ptr<const XzIndex>(std::make_shared<XzIndex>(index));
+}
+
+std::unique_ptr<Decoder> MakeXzDecoder(SourcePtr source,
+                                       std::shared_ptr<const XzIndex> index,
+                                       const Place& place, Places* places) {
+  return std::make_unique<XzDecoder>(std::move(source), std::move(index), place,
+                                     places);
+}
+
+}  // namespace ctxfs
