@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/interrupt.h"
+#include "core/base/result.h"
+#include "core/compressed/decoded_index.h"
+#include "core/io/source.h"
+
+namespace ctxfs {
+
+/// The decoded bytes of a compressed file. Parts of 1 MiB are decoded when they
+/// are read, from the last place before them or by a decoder that has stopped
+/// nearer, and compared with their hashes. The parts of all such files together
+/// take at most 64 MiB, and decoders that have stopped about 256 MiB.
+///
+/// Beside this file are those beside the compressed one.
+class CompressedSource final : public DerivedSource {
+ public:
+  CompressedSource(SourcePtr compressed,
+                   std::shared_ptr<const DecodedIndex> index);
+  ~CompressedSource() override;
+
+  Compression compression() const { return index_->compression; }
+
+  uint64_t size() const override { return index_->size; }
+  FileIdentity identity() const override { return from().identity(); }
+  /// The name without the suffix of the compression.
+  std::string name() const override;
+  std::optional<uint64_t> opening_digest() const override {
+    return from().opening_digest();
+  }
+  Status ReadAt(uint64_t offset, MutableBytes out) const override;
+  /// The compressed file, which is decoded again when it is opened.
+  Result<SourcePtr> Renew() const override { return from().Renew(); }
+  Result<SourcePtr> OpenBeside(const std::string& path) const override {
+    return from().OpenBeside(path);
+  }
+  Result<SourcePtr> OpenSibling(const std::string& path) const override {
+    return from().OpenSibling(path);
+  }
+  Result<SourcePtr> OpenDirectoryBeside(
+      const std::string& path) const override {
+    return from().OpenDirectoryBeside(path);
+  }
+
+ private:
+  class Part;
+
+  Result<Buffer> DecodePart(uint64_t part, const Interrupt& interrupt) const;
+
+  const SourcePtr compressed_;
+  const std::shared_ptr<const DecodedIndex> index_;
+  const uint64_t owner_;
+};
+
+/// Decodes a compressed file once, and returns its decoded bytes. See
+/// IndexCompressed.
+Result<SourcePtr> OpenCompressed(SourcePtr compressed, Compression compression,
+                                 const Interrupt& interrupt);
+
+}  // namespace ctxfs

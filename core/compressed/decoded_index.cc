@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/compressed/decoded_index.h"
+
+#include <fmt/core.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "core/base/heap_allowance.h"
+
+namespace ctxfs {
+namespace {
+
+std::unique_ptr<Decoder> MakeDecoder(const DecodedIndex& index,
+                                     SourcePtr source, const Place& place,
+                                     Places* places) {
+  switch (index.compression) {
+    case Compression::kGzip:
+      return MakeGzipDecoder(std::move(source), place, places);
+    case Compression::kZstd:
+      return MakeZstdDecoder(std::move(source), place, places);
+    case Compression::kXz:
+      return MakeXzDecoder(std::move(source), index.xz, place, places);
+    default:
+      return MakeBzip2Decoder(std::move(source), place, places);
+  }
+}
+
+uint64_t SpacingOf(Compression compression) {
+  // The states of gzip take some 50 KiB each.
+  return (compression == Compression::kGzip ? 4 : 1) * limits::kMiB;
+}
+
+Error TooLarge(Compression compression, uint64_t most, uint64_t stored) {
+  const std::string_view name = CompressionName(compression);
+  const std::string why =
+      most == limits::kStreamedBytes
+          ? std::string()
+          : fmt::format(", {} times its {}", limits::kWorkFactor, stored);
+  return {Code::kLimit,
+          fmt::format("{}: decodes to more than the limit of {} bytes{}; '{} "
+                      "-d' unpacks the file",
+                      name, most, why, name)};
+}
+
+uint64_t MostDecoded(uint64_t stored) {
+  if (stored > limits::kStreamedBytes / limits::kWorkFactor) {
+    return limits::kStreamedBytes;
+  }
+  return limits::kWorkBytes + stored * limits::kWorkFactor;
+}
+
+}  // namespace
+
+uint64_t PartHash(Bytes part) { return XXH3_64bits(part.data(), part.size()); }
+
+const Place& DecodedIndex::PlaceBefore(uint64_t decoded) const {
+  const auto after = std::upper_bound(
+      places.begin(), places.end(), decoded,
+      [](uint64_t at, const Place& place) { return at < place.decoded; });
+  return *std::prev(after);
+}
+
+std::unique_ptr<Decoder> DecodedIndex::DecoderAt(SourcePtr source,
+                                                 const Place& place) const {
+  return MakeDecoder(*this, std::move(source), place, nullptr);
+}
+
+Result<std::shared_ptr<const DecodedIndex>> IndexCompressed(
+    SourcePtr source, Compression compression, const Interrupt& interrupt) {
+  auto index = std::make_shared<DecodedIndex>();
+  index->compression = compression;
+  if (compression == Compression::kXz) {
+    index->xz = CTXFS_TRY(ReadXzIndex(*source, interrupt));
+  }
+  const uint64_t stored = source->size();
+  const uint64_t most = MostDecoded(stored);
+  Places places(SpacingOf(compression));
+  const std::unique_ptr<Decoder> decoder =
+      MakeDecoder(*index, source, Place{}, &places);
+  Buffer part(DecodedIndex::kPart);
+  for (size_t made = part.size(); made == part.size();) {
+    CTXFS_TRY(interrupt.Check());
+    made = CTXFS_TRY(decoder->Fill(part.span(), interrupt));
+    index->size += made;
+    if (index->size > most) return TooLarge(compression, most, stored);
+    if (made == 0) break;
+    CTXFS_TRY(AdmitGrowth(index->hashes));
+    index->hashes.push_back(PartHash(part.span().first(made)));
+  }
+  index->places = places.Take();
+  if (index->places.empty()) index->places.emplace_back();
+  return std::shared_ptr<const DecodedIndex>(std::move(index));
+}
+
+}  // namespace ctxfs

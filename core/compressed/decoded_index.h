@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/base/interrupt.h"
+#include "core/base/limits.h"
+#include "core/base/result.h"
+#include "core/compressed/compression.h"
+#include "core/compressed/decoder.h"
+#include "core/io/source.h"
+
+namespace ctxfs {
+
+/// What decoding a compressed file once, and comparing all its checksums, has
+/// found: how long it is, where decoding can start, and a hash of each part,
+/// with which later decoding is compared.
+struct DecodedIndex {
+  static constexpr uint64_t kPart = limits::kMiB;
+
+  Compression compression = Compression::kNone;
+  uint64_t size = 0;  // decoded bytes
+  std::vector<Place> places;
+  std::vector<uint64_t> hashes;  // XXH3 of each kPart decoded bytes
+  std::shared_ptr<const XzIndex> xz;
+
+  uint64_t PartSize(uint64_t part) const {
+    return std::min(kPart, size - part * kPart);
+  }
+  /// The last place at or before `decoded`.
+  const Place& PlaceBefore(uint64_t decoded) const;
+  std::unique_ptr<Decoder> DecoderAt(SourcePtr source,
+                                     const Place& place) const;
+};
+
+/// Decodes `source`. Fails with kCorrupt or kChecksum and a byte of `source` if
+/// it is damaged, is cut off or has other bytes after its end; with kLimit if
+/// it decodes to more than 16 MiB and 1,024 times its size, or than 1 TiB.
+Result<std::shared_ptr<const DecodedIndex>> IndexCompressed(
+    SourcePtr source, Compression compression, const Interrupt& interrupt);
+
+/// The hash of DecodedIndex::hashes.
+uint64_t PartHash(Bytes part);
+
+}  // namespace ctxfs

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+
+#include "core/base/limits.h"
+#include "core/base/mutex.h"
+#include "core/compressed/decoder.h"
+
+namespace ctxfs {
+
+/// A decoder, and where it has stopped.
+struct StoppedDecoder {
+  uint64_t owner = 0;  // of a CompressedSource
+  uint64_t at = 0;     // decoded bytes before it
+  std::unique_ptr<Decoder> decoder = nullptr;
+};
+
+/// Keeps the decoders that were used last, so that reading on costs no more
+/// than decoding what is read. One for the whole process, because a decoder may
+/// take 128 MiB. Safe for any number of threads.
+class StoppedDecoders {
+ public:
+  static StoppedDecoders& Of();
+
+  /// Takes the decoder of `owner` that has stopped last in [from, to]; without
+  /// a decoder if there is none.
+  StoppedDecoder Take(uint64_t owner, uint64_t from, uint64_t to);
+  void Keep(StoppedDecoder stopped);
+  /// Drops those of `owner`.
+  void Drop(uint64_t owner);
+
+ private:
+  static constexpr uint64_t kMostBytes = 256 * limits::kMiB;
+  static constexpr size_t kMost = 16;
+
+  Mutex mutex_;
+  std::list<StoppedDecoder> kept_ CTXFS_GUARDED_BY(mutex_);  // latest first
+};
+
+}  // namespace ctxfs
