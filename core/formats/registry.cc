@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "core/base/heap_allowance.h"
+#include "core/compressed/compressed_source.h"
+#include "core/compressed/compression.h"
 #include "core/container/foreign_formats.h"
 #include "core/container/format.h"
 
@@ -103,7 +105,34 @@ std::vector<std::string_view> NestedExtensions() {
 
 }  // namespace
 
-bool IsContainer(Bytes head) { return FormatOf(head) != nullptr; }
+namespace {
+
+/// The format of what a compressed file that starts with `stored` decodes to;
+/// null if the file is not compressed, or its format reads it as it is.
+const Format* FormatInside(Bytes stored) {
+  if (CompressionOf(stored) == Compression::kNone) return nullptr;
+  std::array<std::byte, limits::kProbeBytes> head{};
+  const size_t size = DecodeHead(stored, head);
+  const Format* const format = FormatOf(Bytes(head).first(size));
+  const bool reads_it = format != nullptr && format->resembles != nullptr &&
+                        format->resembles(stored);
+  return reads_it ? nullptr : format;
+}
+
+/// Whether `name` is that of a compressed container, such as "a.tar.gz".
+bool IsCompressedContainerName(std::string_view name) {
+  const PlainName plain = WithoutCompression(name);
+  if (plain.stem.empty()) return false;
+  if (!plain.suffix.empty()) return true;
+  const NameClaim claim = ClaimOf(plain.stem);
+  return claim != NameClaim::kNothing;
+}
+
+}  // namespace
+
+bool IsContainer(Bytes head) {
+  return FormatOf(head) != nullptr || FormatInside(head) != nullptr;
+}
 
 bool IsContainerInPlaceOfFile(Bytes head) {
   return AnyFormat([&](const Format& format) {
@@ -112,6 +141,12 @@ bool IsContainerInPlaceOfFile(Bytes head) {
 }
 
 bool IsContainerIfNamed(Bytes head) {
+  if (CompressionOf(head) != Compression::kNone) {
+    // A probe sees too little of some files to decode as much as it needs: a
+    // block of bzip2 or zstd is decoded as a whole.
+    std::array<std::byte, limits::kProbeBytes> start{};
+    return DecodeHead(head, start) < start.size();
+  }
   return AnyFormat([&](const Format& format) {
     return !format.name_suffix.empty() && format.resembles != nullptr &&
            format.resembles(head);
@@ -119,9 +154,11 @@ bool IsContainerIfNamed(Bytes head) {
 }
 
 bool IsContainerName(std::string_view name) {
-  return AnyFormat([&](const Format& format) {
-    return !format.name_suffix.empty() && name.ends_with(format.name_suffix);
-  });
+  return IsCompressedContainerName(name) ||
+         AnyFormat([&](const Format& format) {
+           return !format.name_suffix.empty() &&
+                  name.ends_with(format.name_suffix);
+         });
 }
 
 bool HasContainerExtension(std::string_view name) {
@@ -232,15 +269,37 @@ bool IsNamedOtherwise(const Format& format, const Source& source) {
          !source.name().ends_with(format.name_suffix);
 }
 
+/// The compression of a file whose decoded bytes are a container, or should be
+/// by its name; kNone for another file. `head` is the start of `source`.
+Result<Compression> CompressionAround(const Source& source, Bytes head,
+                                      const OpenOptions& options) {
+  const Compression compression = CompressionOf(head);
+  if (compression == Compression::kNone) return compression;
+  const uint64_t size = std::min(source.size(), kHeadOfCompressed);
+  const Buffer start = CTXFS_TRY(ReadBuffer(source, 0, size, "start"));
+  if (FormatInside(start.span()) != nullptr) return compression;
+  const bool named = IsCompressedContainerName(source.name());
+  return named && !options.found ? compression : Compression::kNone;
+}
+
 Result<std::shared_ptr<const Container>> OpenRecognised(
     std::shared_ptr<const Source> source, const OpenOptions& options,
-    const ReadContext& context) {
+    const ReadContext& context, bool decompress = true) {
   if (source->is_directory()) {
     return OpenDirectory(std::move(source), options, context);
   }
   const Buffer head = CTXFS_TRY(ReadHead(*source));
   if (const Format* const format = FormatOf(head.span())) {
     return format->open(std::move(source), options, context);
+  }
+  const Compression compression =
+      decompress ? CTXFS_TRY(CompressionAround(*source, head.span(), options))
+                 : Compression::kNone;
+  if (compression != Compression::kNone) {
+    SourcePtr decoded = CTXFS_TRY(
+        OpenCompressed(std::move(source), compression, context.interrupt()));
+    return OpenRecognised(std::move(decoded), options, context,
+                          /*decompress=*/false);
   }
   // The signature of a foreign format explains a file better than the error of
   // a format that it resembles. Text, or a foreign format without a signature,

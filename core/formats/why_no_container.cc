@@ -3,13 +3,12 @@
 // Describes files that no format opens, including compressed ones.
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <string>
 #include <string_view>
 
 #include "core/base/limits.h"
-#include "core/codec/codec.h"
 #include "core/codec/deflate.h"
+#include "core/compressed/compression.h"
 #include "core/container/foreign_formats.h"
 #include "core/container/foreign_probes.h"
 #include "core/container/format.h"
@@ -17,44 +16,21 @@
 namespace ctxfs {
 namespace {
 
-/// Returns where the compressed data of a gzip file starts (RFC 1952, section
-/// 2.3); nothing if `start` ends before it.
-std::optional<size_t> EndOfGzipHeader(Bytes start) {
-  constexpr size_t kFixed = 10;
-  if (start.size() < kFixed) return std::nullopt;
-  const unsigned flags = std::to_integer<unsigned>(start[3]);
-  size_t at = kFixed;
-  if ((flags & 4U) != 0) {  // extra fields
-    if (start.size() < at + 2) return std::nullopt;
-    at += size_t{2} + LoadLe<uint16_t>(start.data() + at);
-  }
-  for (const unsigned text : {8U, 16U}) {  // name, comment
-    if ((flags & text) == 0) continue;
-    while (at < start.size() && start[at] != std::byte{0}) ++at;
-    ++at;
-  }
-  if ((flags & 2U) != 0) at += 2;  // CRC
-  return at < start.size() ? std::optional(at) : std::nullopt;
-}
-
 /// Decodes the first bytes of a compressed file, as many as probes see.
 std::string DecodedHead(Bytes head, const Source* source) {
-  constexpr uint64_t kRead = 64 * 1024;
   Result<Buffer> read = Buffer();
   if (source != nullptr) {
-    read = ReadBuffer(*source, 0, std::min(source->size(), kRead), "start");
+    read = ReadBuffer(*source, 0, std::min(source->size(), kHeadOfCompressed),
+                      "start");
   }
   const Bytes start = source != nullptr && read ? Bytes(read->span()) : head;
   std::array<std::byte, limits::kProbeBytes> out{};
   size_t size = 0;
-  if (LooksLikeZstd(start)) {
-    size = DecodeZstdPrefix(start, out);
-  } else if (AsText(start).starts_with("\x1f\x8b\x08")) {
-    const std::optional<size_t> at = EndOfGzipHeader(start);
-    if (at) size = DecodeDeflatePrefix(start.subspan(*at), out);
-  } else if (foreign::IsZlib(start, nullptr)) {
+  if (foreign::IsZlib(start, nullptr)) {
     constexpr size_t kZlibHeader = 2;
     size = DecodeDeflatePrefix(start.subspan(kZlibHeader), out);
+  } else {
+    size = DecodeHead(start, out);
   }
   return std::string(AsText(Bytes(out).first(size)));
 }
@@ -97,8 +73,6 @@ Contents ContentsOf(Bytes head, const Source* source) {
   if (inside.empty()) return {};
   const ForeignFormat* const foreign = RecogniseForeign(AsBytes(inside));
   std::string kind = KindOf(AsBytes(inside));
-  // tar(1) finds out how an archive is compressed.
-  if (kind == "a tar") return {std::move(kind), "tar -xf unpacks it"};
   const bool runs_code = foreign != nullptr && foreign->advice == kRunsCode;
   return {std::move(kind), runs_code ? kRunsCode : ""};
 }

@@ -139,7 +139,9 @@ def convert(source: pathlib.Path, answer: dict):
     name, salvaged = case_names(source.with_suffix(""))
     refuse = answer.get("refuse")
     if refuse:
-        why = refuse["why"] + (": " if tree_of is tar_tree else "")
+        # Of tar the key of a reason, or the text of it.
+        key = tree_of is tar_tree and ": " not in refuse["why"]
+        why = refuse["why"] + (": " if key else "")
         says = [] if refuse["why"] == "no_magic" else [why]
         if tree_of is tar_tree:
             says.append("byte ")

@@ -2,6 +2,8 @@
 //
 // Parsers that can be reached without a container around them.
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -10,10 +12,12 @@
 #include "core/base/limits.h"
 #include "core/codec/codec.h"
 #include "core/codec/deflate.h"
+#include "core/compressed/compressed_source.h"
 #include "core/content/content.h"
 #include "core/content/sha256_of.h"
 #include "core/formats/torch/pickle.h"
 #include "core/formats/torch/value.h"
+#include "core/io/source.h"
 #include "core/tree/safe_name.h"
 #include "fs/commands/digest_manifest.h"
 #include "fs/commands/published_digests.h"
@@ -109,6 +113,44 @@ void TryZstd(Bytes input) {
 void TryGzip(Bytes input) {
   Room room(input);
   (void)DecodeGzip(input, room.span());
+}
+
+/// A file that is compressed as a whole: windows of it are parts of the whole.
+void TryCompressed(Bytes input) {
+  std::array<std::byte, limits::kProbeBytes> head{};
+  const size_t size = DecodeHead(input, head);
+  const Compression compression = CompressionOf(input);
+  Require(size == 0 || compression != Compression::kNone,
+          "only what is compressed is decoded");
+  if (compression == Compression::kNone) return;
+  const Result<SourcePtr> opened = OpenCompressed(
+      std::make_shared<const MemorySource>(std::string(AsText(input))),
+      compression, NeverInterrupted());
+  if (!opened) {
+    Require(!opened.error().what.empty(), "a refusal says why");
+    return;
+  }
+  const Source& source = **opened;
+  Require(
+      source.size() <= limits::kWorkBytes + input.size() * limits::kWorkFactor,
+      "a bomb is refused");
+  Buffer whole(static_cast<size_t>(source.size()));
+  Require(source.ReadAt(0, whole.span()).has_value(),
+          "what was verified can be read");
+  Require(
+      std::equal(head.begin(), head.begin() + static_cast<std::ptrdiff_t>(size),
+                 whole.data()),
+      "the head is the beginning");
+  for (uint64_t at = source.size(); at > 0;) {
+    at -= std::min<uint64_t>(at, 700'001);
+    Buffer window(
+        static_cast<size_t>(std::min<uint64_t>(1000, source.size() - at)));
+    Require(
+        source.ReadAt(at, window.span()).has_value() &&
+            std::equal(window.span().begin(), window.span().end(),
+                       whole.span().begin() + static_cast<std::ptrdiff_t>(at)),
+        "a window is a part of the whole");
+  }
 }
 
 /// `input` in pieces of `size` bytes.
@@ -266,6 +308,7 @@ void AddParserTargets(std::vector<Target>& targets) {
   targets.push_back({"lz4", &TryLz4});
   targets.push_back({"zstd", &TryZstd});
   targets.push_back({"gzip", &TryGzip});
+  targets.push_back({"compressed", &TryCompressed});
   targets.push_back({"deflate", &TryDeflate});
   targets.push_back({"deflate64", &TryDeflate64});
   targets.push_back({"pickle", &TryPickle});

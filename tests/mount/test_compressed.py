@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Containers that are compressed as a whole, packed by gzip, zstd, xz and bzip2."""
+
+import hashlib
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import tarfile
+
+import numpy
+import pytest
+
+from conftest import BIN, GOLDEN, run
+
+CTXFS = BIN / "ctxfs"
+PACKERS = {
+    "gz": ["gzip", "-c", "-n"],
+    "zst": ["zstd", "-q", "-c"],
+    "xz": ["xz", "-c", "-1"],
+    "bz2": ["bzip2", "-c"],
+}
+
+
+def packed(path: pathlib.Path, suffix: str) -> pathlib.Path:
+    out = path.parent / f"{path.name}.{suffix}"
+    with out.open("wb") as file:
+        subprocess.run([*PACKERS[suffix], path], stdout=file, check=True)
+    return out
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """Files, and a tar archive of them of about 9 MB."""
+    top = tmp_path_factory.mktemp("packed")
+    rng = random.Random(8)
+    (top / "data" / "sub").mkdir(parents=True)
+    for i in range(60):
+        folder = top / "data" / ("sub" if i % 3 else ".")
+        (folder / f"{i:03}.bin").write_bytes(rng.randbytes(150_000) if i % 2 else b"text " * 30_000)
+    subprocess.run(["tar", "-C", top, "-cf", top / "a.tar", "data"], check=True)
+    return top
+
+
+def digests(top: pathlib.Path) -> dict:
+    return {path.relative_to(top): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in top.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_a_packed_archive_is_a_directory(mount, tree, suffix):
+    archive = packed(tree / "a.tar", suffix)
+    point = mount(archive, "flat").point
+    assert digests(point / "data") == digests(tree / "data")
+    with tarfile.open(fileobj=(point / ".ctxfs" / "container").open("rb")) as inside:
+        assert len(inside.getmembers()) == 62
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_in_a_mirror_it_stays_a_file(mount, tree, tmp_path, suffix):
+    folder = tmp_path / "mirrored"
+    folder.mkdir()
+    archive = packed(tree / "a.tar", suffix)
+    shutil.copy(archive, folder)
+    (folder / f"notes.{suffix}").write_bytes(
+        subprocess.run(PACKERS[suffix], input=b"some notes\n" * 1000, capture_output=True,
+                       check=True).stdout)
+    point = mount(folder).point
+    assert set(os.listdir(point)) == {archive.name, f"notes.{suffix}"}
+    assert (point / archive.name).read_bytes() == archive.read_bytes()
+    assert digests(point / f"{archive.name}~dir" / "data") == digests(tree / "data")
+    assert not (point / f"notes.{suffix}~dir").exists()
+
+
+@pytest.mark.parametrize(("suffix", "name"), [("gz", "a.tgz"), ("bz2", "a.tbz2"), ("xz", "a.txz"),
+                                              ("zst", "a.tzst")])
+def test_short_suffixes(tree, tmp_path, suffix, name):
+    shutil.copy(packed(tree / "a.tar", suffix), tmp_path / name)
+    listed = run(CTXFS, "ls", f"{tmp_path / name}//data").stdout.decode().split()
+    assert "000.bin" in listed and "sub/" in listed
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_packed_models_and_arrays(tmp_path, mount, suffix):
+    for name in ("safetensors/llama.safetensors", "gguf/q4_k.gguf", "npy/fortran.npy", "npz/fortran.npz"):
+        plain = tmp_path / pathlib.Path(name).name
+        shutil.copy(GOLDEN / name, plain)
+        packed(plain, suffix)
+        expected = run(CTXFS, "ls", "-R", "-a", plain).stdout
+        shown = run(CTXFS, "ls", "-R", "-a", f"{plain}.{suffix}")
+        assert shown.returncode == 0, shown.stderr
+        assert shown.stdout == expected and expected
+    point = mount(tmp_path / f"fortran.npy.{suffix}", "flat").point
+    numpy.testing.assert_array_equal(
+        numpy.load(point / "views" / "npy" / "array.npy"), numpy.load(GOLDEN / "npy" / "fortran.npy"))
+
+
+def test_companions_of_a_packed_model_are_those_beside_it(tmp_path):
+    model = tmp_path / "model.safetensors"
+    shutil.copy(GOLDEN / "safetensors" / "llama.safetensors", model)
+    (tmp_path / "config.json").write_text('{"model_type": "llama", "num_hidden_layers": 77}')
+    packed(model, "zst")
+    assert b"77" in run(CTXFS, "info", f"{model}.zst").stdout
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_damage_is_found_when_it_is_opened(tree, tmp_path, suffix):
+    data = bytearray(packed(tree / "a.tar", suffix).read_bytes())
+    data[len(data) * 2 // 3] ^= 0x10
+    damaged = tmp_path / f"a.tar.{suffix}"
+    damaged.write_bytes(data)
+    done = run(CTXFS, "ls", damaged)
+    assert done.returncode == 4
+    assert b": byte " in done.stderr and done.stdout == b""
+    assert run(CTXFS, "check", damaged).returncode == 1
+    damaged.write_bytes(data[:len(data) // 2])
+    done = run(CTXFS, "check", tmp_path)
+    assert done.returncode == 1 and damaged.name.encode() in done.stdout
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_a_bomb_costs_little(tmp_path, suffix):
+    bomb = tmp_path / f"bomb.tar.{suffix}"
+    with bomb.open("wb") as out, subprocess.Popen(
+            PACKERS[suffix], stdin=subprocess.PIPE, stdout=out) as packer:
+        with tarfile.open(fileobj=packer.stdin, mode="w|") as archive:
+            member = tarfile.TarInfo("zeros")
+            member.size = 120_000_000
+            with open("/dev/zero", "rb") as zeros:
+                archive.addfile(member, zeros)
+        packer.stdin.close()
+    done = run(CTXFS, "ls", bomb)
+    if bomb.stat().st_size * 1024 + (16 << 20) > 120_000_000:
+        assert done.returncode == 0, done.stderr  # deflate makes no more than that
+        return
+    assert done.returncode == 8, done
+    assert b"decodes to more than the limit" in done.stderr and b" -d'" in done.stderr
+
+
+def test_the_file_may_not_change_behind_the_mount(mount, tree, tmp_path):
+    archive = tmp_path / "a.tar.gz"
+    shutil.copy(packed(tree / "a.tar", "gz"), archive)
+    point = mount(archive, "flat").point
+    assert (point / "data" / "000.bin").read_bytes() == (tree / "data" / "000.bin").read_bytes()
+    with archive.open("r+b") as file:
+        file.truncate(1000)
+    with pytest.raises(OSError):
+        (point / "data" / "sub" / "059.bin").read_bytes()
