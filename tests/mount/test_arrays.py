@@ -2,11 +2,13 @@
 """MCF, GGUF, safetensors, ONNX, torch and zip: what is made of golden files here, is large, or
 is a link, and the files of all tensors."""
 
+import gzip
 import hashlib
 import json
 import os
 import pathlib
 import random
+import shutil
 import struct
 import zipfile
 
@@ -125,6 +127,27 @@ def test_sharded_model_as_one(mount):
     config = (source.parent / "config.json").read_bytes()
     assert (hf / "config.json").read_bytes() == config
     assert (hf / "model.safetensors").read_bytes() == data
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "model.safetensors.gz"])
+def test_a_model_in_one_file_is_one_for_from_pretrained(mount, tmp_path, name):
+    """views/hf of a file that loaders look for by its name, beside its config.json."""
+    data = (GOLDEN / "safetensors" / "llama.safetensors").read_bytes()
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    (tmp_path / "config.json").write_text('{"model_type": "llama"}')
+    (tmp_path / "tokenizer.json").write_text('{"version": "1.0"}')
+    hf = mount(tmp_path / name) / "views" / "hf"
+    assert {path.name for path in hf.iterdir()} == {
+        "config.json", "tokenizer.json", "model.safetensors"}
+    assert (hf / "config.json").read_text() == '{"model_type": "llama"}'
+    assert tensors_of((hf / "model.safetensors").read_bytes()) == tensors_of(data)
+
+
+@pytest.mark.parametrize("name", ["adapter_model.safetensors", "model-00001-of-00002.safetensors"])
+def test_a_part_of_a_model_is_none_for_from_pretrained(mount, tmp_path, name):
+    shutil.copy(GOLDEN / "safetensors" / "llama.safetensors", tmp_path / name)
+    (tmp_path / "config.json").write_text("{}")
+    assert not (mount(tmp_path / name) / "views" / "hf").exists()
 
 
 def test_an_onnx_model_beyond_4_gib(tmp_path, mount):

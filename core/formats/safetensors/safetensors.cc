@@ -11,6 +11,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "core/base/limits.h"
@@ -25,6 +26,9 @@ namespace ctxfs::safetensors {
 namespace {
 
 constexpr uint64_t kSmallestHeader = 2;
+// The name that loaders give a model in one file. Files of other names, such as
+// a part of a model or an adapter, are no model by themselves.
+constexpr std::string_view kWholeModel = "model.safetensors";
 // Bytes that decide whether a file is one, even if the probe gets more bytes.
 constexpr size_t kProbed = 64;
 constexpr uint64_t kHeaderOfNoFile = uint64_t{1} << 48;
@@ -74,6 +78,8 @@ Status SafetensorsContainer::Load(const ReadContext& context) {
   if (faults.count > 0 && !options_.salvage) return faults.first.front();
   NeedTensors();
   WarnOf(faults);
+  const bool whole = source()->name() == kWholeModel;
+  if (whole && !options_.alone) documents_ = FindModelFiles(*source());
   return {};
 }
 
@@ -187,7 +193,9 @@ Container::Tables SafetensorsContainer::Files() const {
 }
 
 Exports SafetensorsContainer::Export() const {
-  return TensorExports();  // no bundle_name: the file itself is the bundle
+  Exports exports = TensorExports();  // the file itself is the bundle
+  exports.documents = documents_;
+  return exports;
 }
 
 Status SafetensorsContainer::AddFacts(const ReadContext& context,
@@ -232,6 +240,6 @@ extern const Format kSafetensors{
     .docs = "safetensors",
     .probe = &safetensors::SafetensorsContainer::Recognises,
     .open = &OpenAs<safetensors::SafetensorsContainer>,
-    .traits = {.stays_file = true}};
+    .traits = {.stays_file = true, .opens_neighbours = true}};
 
 }  // namespace ctxfs

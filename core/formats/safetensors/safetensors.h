@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string_view>
+#include <vector>
 
 #include "core/base/bytes.h"
 #include "core/base/json.h"
@@ -62,6 +64,7 @@ class SafetensorsContainer final : public TensorContainer, public SaysFacts {
   const OpenOptions options_;
   uint64_t header_size_ = 0;
   SafetensorsHeader header_;
+  std::vector<Document> documents_;  // of a model that is whole
 };
 
 }  // namespace ctxfs::safetensors
