@@ -237,6 +237,36 @@ def test_headers_are_read_for_facts_that_are_shown_alone(tmp_path):
     assert container["facts_left_out"] == 500 + 2 - 200
 
 
+def test_a_keras_model_says_its_class_and_version(tmp_path):
+    path = tmp_path / "model.keras"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("metadata.json", '{"keras_version": "3.5.0", "date_saved": "2024-11-01"}')
+        archive.writestr("config.json", json.dumps(
+            {"module": "keras", "class_name": "Sequential", "config": {"name": "digits"}}))
+        archive.writestr("model.weights.h5", b"\x89HDF\r\n\x1a\n")
+    found = facts(path)
+    assert found["contents"].startswith("a Keras 3 model")
+    assert (found["name"], found["architecture"], found["keras_version"]) == (
+        "digits", "Sequential", "3.5.0")
+
+
+@pytest.mark.parametrize("mode", ["w", "w:gz"])
+def test_a_nemo_model_says_its_class_and_version(tmp_path, mode):
+    """Files of NeMo 1 are tar archives, those before it .tar.gz, with names that start with ./"""
+    path = tmp_path / "speech.nemo"
+    yaml = (b"sample_rate: 16000\npreprocessor:\n  target: another.Class\n"
+            b"target: nemo.collections.asr.models.EncDecCTCModelBPE\nnemo_version: '1.23.0'\n")
+    with tarfile.open(path, mode) as archive:
+        for name, data in (("./model_config.yaml", yaml), ("./model_weights.ckpt", b"weights")):
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+    found = facts(path)
+    assert found["contents"].startswith("a NeMo model")
+    assert found["architecture"] == "nemo.collections.asr.models.EncDecCTCModelBPE"
+    assert found["nemo_version"] == "1.23.0"
+
+
 def test_webdataset_says_its_samples():
     path = GOLDEN / "tar" / "wds.tar"
     with tarfile.open(path) as archive:

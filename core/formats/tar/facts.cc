@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/formats/tar/facts.h"
 
+#include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -35,7 +37,49 @@ Result<bool> AddCaption(const FileTable& entries, uint32_t member,
   return true;
 }
 
+/// The value of a key of the outermost mapping of a YAML text, if it is plain:
+/// the rest of a line, without quotes. Empty if there is none.
+std::string_view PlainValue(std::string_view yaml, std::string_view key) {
+  while (!yaml.empty()) {
+    std::string_view line = yaml.substr(0, yaml.find('\n'));
+    yaml.remove_prefix(std::min(yaml.size(), line.size() + 1));
+    if (!line.starts_with(key)) continue;
+    line.remove_prefix(key.size());
+    if (!line.starts_with(": ")) continue;
+    const size_t first = line.find_first_not_of(" '\"", 1);
+    if (first == std::string_view::npos) continue;
+    return line.substr(first, line.find_last_not_of(" '\"\r") - first + 1);
+  }
+  return {};
+}
+
 }  // namespace
+
+Status AddNemoFacts(const Members& members, const FileTable& entries,
+                    const ReadContext& context, Facts& facts) {
+  constexpr uint32_t kMostMembers = 100;  // such a file has a few
+  constexpr uint64_t kMostConfig = limits::kMiB;
+  std::optional<uint32_t> config;
+  bool weights = false;
+  if (members.count() > kMostMembers) return {};
+  for (uint32_t i = 0; i < members.count(); ++i) {
+    if (members.superseded(i)) continue;
+    const std::string_view path = ShownPath(members.name(i));
+    if (path == "model_config.yaml") config = i;
+    weights |=
+        path == "model_weights.ckpt" || path.starts_with("model_weights/");
+  }
+  if (!config || !weights) return {};
+  facts.Add("contents", "a NeMo model: restore_from of nemo reads it");
+  const Result<Content> content = entries.Open(*config, context);
+  if (!content && content.error().Permanent()) return {};
+  if (!content) return content.error();
+  if (content->size() > kMostConfig) return {};
+  const std::string yaml = CTXFS_TRY(ReadAll(*content, context));
+  facts.Add("architecture", PlainValue(yaml, "target"));
+  facts.Add("nemo_version", PlainValue(yaml, "nemo_version"));
+  return {};
+}
 
 Status AddSampleFacts(const Members& members, const FileTable& entries,
                       const ReadContext& context, Facts& facts) {

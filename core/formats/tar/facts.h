@@ -12,4 +12,9 @@ namespace ctxfs::tar {
 Status AddSampleFacts(const Members& members, const FileTable& entries,
                       const ReadContext& context, Facts& facts);
 
+/// Adds what an archive with the members of a .nemo file is, and the class and
+/// version that its model_config.yaml names; nothing for another archive.
+Status AddNemoFacts(const Members& members, const FileTable& entries,
+                    const ReadContext& context, Facts& facts);
+
 }  // namespace ctxfs::tar

@@ -187,6 +187,7 @@ Status Archive::AddFacts(const ReadContext& context, Facts& facts) const {
   facts.Add("files", shown_);
   facts.Add("directories", directories_);
   facts.Add("links", links_ + hard_links_);
+  CTXFS_TRY(AddNemoFacts(*members_, *Entries(), context, facts));
   if (!has_samples_) return {};
   return AddSampleFacts(*members_, *Entries(), context, facts);
 }

@@ -9,7 +9,6 @@
 #include "core/formats/zip/zip.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <string>
 #include <string_view>
@@ -21,6 +20,7 @@
 #include "core/container/put_text.h"
 #include "core/formats/npy/header.h"
 #include "core/formats/zip/coverage.h"
+#include "core/formats/zip/keras.h"
 #include "core/formats/zip/limits.h"
 #include "core/formats/zip/records.h"
 
@@ -245,7 +245,6 @@ class ZipContainer final : public Container, public SaysFacts {
       if (archive_->member(i).kind != Kind::kFile) continue;
       ++files_;
       if (IsNpy(*archive_, i)) ++npy_members_;
-      if (IsOfKeras(archive_->Name(i))) ++keras_members_;
     }
   }
 
@@ -260,7 +259,7 @@ class ZipContainer final : public Container, public SaysFacts {
                  {"comment_bytes", directory.end.comment_bytes},
                  {"bytes_before", directory.end.base},
                  {"bytes_after", directory.end.trailing_bytes}});
-    if (keras_members_ == kKerasMembers.size()) {
+    if (keras_) {
       info["contents"] = "a Keras 3 model: keras.saving.load_model reads it";
     }
   }
@@ -288,6 +287,7 @@ class ZipContainer final : public Container, public SaysFacts {
 
   Status AddFacts(const ReadContext& context, Facts& facts) const override {
     AddNamed(Info(context), {{"contents", "contents"}}, facts);
+    if (keras_) CTXFS_TRY(AddKerasFacts(*archive_, *keras_, context, facts));
     facts.Add("files", files_);
     facts.Add("links", links_->count());
     return AddArrays(*Entries(), context, facts);
@@ -304,14 +304,6 @@ class ZipContainer final : public Container, public SaysFacts {
   }
 
  private:
-  // Those that each .keras file has.
-  static constexpr std::array<std::string_view, 3> kKerasMembers = {
-      "config.json", "metadata.json", "model.weights.h5"};
-  static bool IsOfKeras(std::string_view name) {
-    return std::find(kKerasMembers.begin(), kKerasMembers.end(), name) !=
-           kKerasMembers.end();
-  }
-
   bool IsNpz() const { return files_ > 0 && npy_members_ == files_; }
 
   static std::vector<ArrayInfo> Arrays(
@@ -344,7 +336,7 @@ class ZipContainer final : public Container, public SaysFacts {
       std::make_shared<const NpyMembers>(archive_);
   uint32_t files_ = 0;
   uint32_t npy_members_ = 0;
-  uint32_t keras_members_ = 0;  // of kKerasMembers
+  const std::optional<KerasMembers> keras_ = FindKerasMembers(*archive_);
 };
 
 bool StartsWith(Bytes head, uint32_t signature) {

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/formats/zip/keras.h"
+
+#include <string>
+#include <string_view>
+
+#include "core/base/json.h"
+#include "core/base/limits.h"
+#include "core/container/config_facts.h"
+
+namespace ctxfs::zip {
+namespace {
+
+/// The JSON of a member; null if it is damaged, has no JSON or over 4 MiB.
+Result<Json> ReadJson(const Archive& archive, uint32_t member,
+                      const ReadContext& context) {
+  constexpr uint64_t kMost = 4 * limits::kMiB;
+  const Result<Content> content = archive.Open(member);
+  if (!content && content.error().Permanent()) return Json();
+  if (!content) return content.error();
+  if (content->size() > kMost) return Json();
+  const Result<std::string> text = ReadAll(*content, context);
+  if (!text && text.error().Permanent()) return Json();
+  if (!text) return text.error();
+  Result<ParsedJson> parsed = ParseJson(*text);
+  return parsed ? std::move(parsed->value) : Json();
+}
+
+}  // namespace
+
+std::optional<KerasMembers> FindKerasMembers(const Archive& archive) {
+  std::optional<uint32_t> config;
+  std::optional<uint32_t> metadata;
+  bool weights = false;
+  for (uint32_t i = 0; i < archive.count(); ++i) {
+    if (archive.member(i).kind != Kind::kFile) continue;
+    const std::string_view name = archive.Name(i);
+    if (name == "config.json") config = i;
+    if (name == "metadata.json") metadata = i;
+    weights |= name == "model.weights.h5";
+  }
+  if (!config || !metadata || !weights) return std::nullopt;
+  return KerasMembers{*config, *metadata};
+}
+
+Status AddKerasFacts(const Archive& archive, const KerasMembers& members,
+                     const ReadContext& context, Facts& facts) {
+  const Json config = CTXFS_TRY(ReadJson(archive, members.config, context));
+  const Json metadata = CTXFS_TRY(ReadJson(archive, members.metadata, context));
+  if (config.is_object()) {
+    const auto inner = config.find("config");
+    if (inner != config.end() && inner->is_object()) {
+      AddNamed(*inner, {{"name", "name"}}, facts);
+    }
+    AddNamed(config, {{"architecture", "class_name"}}, facts);
+  }
+  if (metadata.is_object()) {
+    AddNamed(metadata, {{"keras_version", "keras_version"}}, facts);
+  }
+  return {};
+}
+
+}  // namespace ctxfs::zip

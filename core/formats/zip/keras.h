@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+
+#include "core/container/facts.h"
+#include "core/formats/zip/zip.h"
+
+namespace ctxfs::zip {
+
+/// The members that each .keras file has, by their numbers. The weights are an
+/// HDF5 file.
+struct KerasMembers {
+  uint32_t config;
+  uint32_t metadata;
+};
+
+/// Finds them; nullopt for another archive.
+std::optional<KerasMembers> FindKerasMembers(const Archive& archive);
+
+/// Adds the class and the name of the model, and the version of Keras.
+Status AddKerasFacts(const Archive& archive, const KerasMembers& members,
+                     const ReadContext& context, Facts& facts);
+
+}  // namespace ctxfs::zip
