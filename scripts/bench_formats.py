@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Reads safetensors, GGUF, zip and tar by their usual readers and by a mount.
+"""Reads safetensors, GGUF, zip, tar and packed tar by their usual readers and by a mount.
 
     scripts/bench_formats.py [--bin DIR] [--scratch DIR] [--rounds 3] [--scale 1]
                              [--mount-zip PROGRAM]
@@ -13,7 +13,9 @@ compared. `--scale 0.1` makes every file a tenth as large. Prints a table in
 Markdown. `--mount-zip` names a build of mount-zip, which Debian 12 does not have.
 """
 
+import io
 import pathlib
+import random
 import statistics
 import subprocess
 import sys
@@ -22,6 +24,7 @@ import time
 import zipfile
 
 import bench_lib as lib
+from bench_peers import install_ratarmount
 
 PINNED = ["gguf==0.19.0", "numpy==2.4.6", "safetensors==0.8.0"]
 TENSORS = 10_000
@@ -230,6 +233,81 @@ def archives(bench: Bench) -> None:
     bench.compare("list 1,000,000 members", "tar -t", path, listed, found)
 
 
+PACKERS = {"gz": ["gzip", "-6"], "zst": ["zstd", "-q", "-3"], "bz2": ["bzip2"]}
+
+
+def packed_archives(bench: Bench) -> None:
+    """Archives that are compressed as a whole: the first list of one, and then members
+    anywhere in it, by a mount of ratarmount and by ours."""
+    import numpy
+
+    members = int(4000 * bench.scale)
+    words = numpy.random.default_rng(4).integers(0, 5000, 64 * 1024).astype("<u2").tobytes()
+
+    def archive(path):
+        with tarfile.open(path, "w") as file:
+            for i in range(members):
+                member = tarfile.TarInfo(f"{i // 100:03}/{i:05}")
+                member.size = len(words)
+                file.addfile(member, io.BytesIO(words[i:] + words[:i]))
+
+    def packed(suffix):
+        def write(path):
+            with open(path, "wb") as file:
+                subprocess.run([*PACKERS[suffix], "-c", plain], stdout=file, check=True)
+        return bench.file(f"packed.tar.{suffix}", write)
+
+    def listed(mounted):
+        out = subprocess.run(["find", mounted, "-type", "f"], check=True, capture_output=True)
+        return out.stdout.count(b"\n")
+
+    def some(mounted):
+        chosen = random.Random(5).sample(range(members), min(members, 100))
+        [top] = [mounted] if (mounted / "000").is_dir() else mounted.iterdir()
+        return sum(sum((top / f"{i // 100:03}" / f"{i:05}").read_bytes()[:64]) for i in chosen)
+
+    plain = bench.file("packed.tar", archive)
+    size = plain.stat().st_size // MIB
+    for suffix, command in PACKERS.items():
+        path = packed(suffix)
+
+        def unpacked(path=path, command=command):
+            done = subprocess.run(["sh", "-c", '"$1" -dc "$2" | tar -t', "sh", command[0], path],
+                                  check=True, capture_output=True)
+            return done.stdout.count(b"\n")
+
+        bench.compare(f"list a .tar.{suffix} of {size} MiB", f"{command[0]} -dc, tar -t", path,
+                      unpacked, listed)
+    program, missing = install_ratarmount(bench.tools.scratch / "venv-peers")
+    if missing:
+        print(f"| ratarmount | {missing} | | | |")
+        return
+    for suffix in PACKERS:
+        random_members(bench, packed(suffix), program, some)
+
+
+def random_members(bench: Bench, path: pathlib.Path, program: pathlib.Path, some) -> None:
+    """100 members anywhere in an archive, after it was mounted and listed."""
+    peer, own = [], []
+    point = bench.tools.point
+    for _ in range(bench.rounds):
+        subprocess.run([program, "--index-file", ":memory:", path, point], check=True,
+                       capture_output=True)
+        try:
+            seconds, wanted = timed(lambda: some(point))
+        finally:
+            lib.unmount(point)
+        peer.append(seconds)
+        with bench.tools.ctxfs(path):
+            seconds, found = timed(lambda: some(point))
+        own.append(seconds)
+        if wanted != found:
+            raise SystemExit(f"{path.name}: both readers read something else")
+    ratio = statistics.median(peer) / statistics.median(own)
+    print(f"| 100 members of {path.name} | ratarmount | {spread(peer)} | {spread(own)} "
+          f"| {ratio:.1f} |", flush=True)
+
+
 def main() -> int:
     options = lib.peer_options(__doc__, rounds=3)
     options.add_argument("--scale", type=float, default=1)
@@ -239,7 +317,7 @@ def main() -> int:
     in_environment(scratch)
     bench = Bench(lib.Tools(chosen.bin, scratch), chosen.rounds, chosen.scale,
                   chosen.mount_zip)
-    for measure in (safetensors_files, gguf_files, archives):
+    for measure in (safetensors_files, gguf_files, archives, packed_archives):
         measure(bench)
     return 0
 
