@@ -7,6 +7,7 @@
 #include <functional>
 #include <string_view>
 
+#include "core/base/errors.h"
 #include "core/container/foreign_formats.h"
 #include "core/container/format.h"
 #include "core/io/directory.h"
@@ -30,6 +31,14 @@ std::string RealDirectory(const std::string& path) {
   if (failed) real = path;
   if (!real.ends_with('/')) real += '/';
   return real;
+}
+
+/// Why a server's object or directory cannot be examined. Nothing of it was
+/// read, so nothing is damaged: an error that would say so becomes one of
+/// reading.
+Error Unread(Error error) {
+  if (IsDamage(error)) error.code = Code::kIo;
+  return error;
 }
 
 }  // namespace
@@ -117,7 +126,7 @@ ContainerSearch::Step ContainerSearch::StartSource() {
     const Result<SourcePtr> opened = OpenSource(source.path);
     if (!opened) {
       FoundContainer failed = Found(source.path);
-      failed.error = opened.error();
+      failed.error = Unread(opened.error());
       failed.named = true;
       return failed;
     }
@@ -169,7 +178,7 @@ ContainerSearch::Step ContainerSearch::TakePrefix(const std::string& url,
   const FoundContainer found = Found(url);
   const auto failed = [&found](const Error& error) {
     FoundContainer with_error = found;
-    with_error.error = error;
+    with_error.error = Unread(error);
     return with_error;
   };
   const Result<SourcePtr> directory = OpenSource(above);

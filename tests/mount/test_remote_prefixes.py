@@ -200,6 +200,46 @@ def test_30_4_a_bucket_of_containers_costs_a_request_for_each(store, ctxfs):
     assert b"200 checked" in check.stdout, check
 
 
+@pytest.mark.parametrize("url, says", (
+    ("s3://-/p/", b"no valid bucket"),
+    ("s3://-", b"no valid bucket"),
+    ("s3://none/p/", b"NoSuchBucket"),
+    ("s3://none/p/x.cvc", b"there is no such object"),
+    ("s3://bucket/none/", b"no object whose name begins with"),
+    ("s3://bucket/a/../b", b"is . or .."),
+    ("hf://nobody", b"expected hf://"),
+    ("http://", b"no valid host"),
+))
+def test_30_7_what_cannot_be_listed_is_not_damaged(url, says, models, ctxfs):
+    """Nor what cannot be opened."""
+    env = store_variables(models)
+    done = ctxfs("check", url, **env)
+    assert done.returncode == 2 and says in done.stdout, done
+    assert b"damaged" not in done.stdout.replace(b"0 damaged", b""), done
+    report = ctxfs("report", url, **env)
+    assert report.returncode == 2, report
+    # The good one beside it is checked.
+    both = ctxfs("check", url, "s3://bucket/models/b.cvc", **env)
+    assert both.returncode == 2 and b"s3://bucket/models/b.cvc: " in both.stdout, both
+
+
+def test_30_7_a_store_that_is_away_is_not_damaged(ctxfs):
+    for url in ("s3://bucket/p/", "s3://bucket", "s3://bucket/p/x.cvc"):
+        done = ctxfs("check", url, AWS_ENDPOINT_URL="http://127.0.0.1:1")
+        assert done.returncode == 2 and b"cannot be reached" in done.stdout, done
+    done = ctxfs("check", "--offline", "s3://bucket/p/")
+    assert done.returncode == 2 and b"not in the cache" in done.stdout, done
+
+
+@pytest.mark.parametrize("page", (b"{]", b"<a/>", b"<!DOCTYPE x><a/>", b""))
+def test_30_7_a_listing_that_is_wrong_is_not_damage(page, models, ctxfs):
+    models.spoil = lambda data, pages: page
+    for url in ("s3://bucket/models/", "hf://bucket/models"):
+        env = store_variables(models)
+        done = ctxfs("check", url, **env, HF_ENDPOINT=env["AWS_ENDPOINT_URL"])
+        assert done.returncode == 2, done
+
+
 def test_30_4_check_asks_for_each_range_once(store, ctxfs):
     """The first containers are looked for before the threads start."""
     store.buckets["bucket"] = {f"p/m{i:02}.safetensors": tensors(2, 16 << 10) for i in range(20)}
