@@ -279,7 +279,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def serve_stalled(self, body):
         if self.count() == 1:
             return self.range_of(body)
-        self.server.released.wait(60)
+        self.server.stall()
         return None
 
 
@@ -304,6 +304,7 @@ class FaultServer(LocalServer):
         self.delay = 0.0
         self.counting = threading.Lock()
         self.answered = 0  # round trips of the mode "far" so far
+        self.stalling = 0  # requests that `stall` keeps waiting
 
     def handle_error(self, request, client_address):
         """Clients that end a connection are no error."""
@@ -319,6 +320,14 @@ class FaultServer(LocalServer):
 
     def url(self, mode, name) -> str:
         return f"{self.base()}/{mode}/{name}"
+
+    def stall(self) -> None:
+        """Returns when the test ends."""
+        with self.counting:
+            self.stalling += 1
+        self.released.wait(600)
+        with self.counting:
+            self.stalling -= 1
 
     def release(self) -> None:
         self.released.set()
