@@ -3,6 +3,8 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
+
 #if defined(__x86_64__) && __has_include(<xxh_x86dispatch.h>)
 #define XXH_DISPATCH_DISABLE_REPLACE
 #include <xxh_x86dispatch.h>
@@ -31,6 +33,17 @@ uint64_t ChecksumOf(Bytes bytes) {
 #else
   return XXH3_64bits(bytes.data(), bytes.size());
 #endif
+}
+
+/// How many of `blocks` follow one another in memory, at most `most`.
+size_t RunLength(std::span<const MutableBytes> blocks, size_t most) {
+  size_t length = 1;
+  while (length < std::min(most, blocks.size()) &&
+         blocks[length - 1].data() + blocks[length - 1].size() ==
+             blocks[length].data()) {
+    ++length;
+  }
+  return length;
 }
 
 }  // namespace
@@ -82,16 +95,33 @@ std::optional<BlockFile> BlockFile::Load(Fd file, uint64_t first,
   return loaded;
 }
 
+bool BlockFile::ReadRun(uint64_t i, MutableBytes run) const {
+  const uint64_t at = i * kBlockBytes;
+  const uint64_t blocks = (run.size() + kBlockBytes - 1) / kBlockBytes;
+  return InBounds(i, blocks, sums_.size()) &&
+         InBounds(at, run.size(), bytes_) &&
+         ReadAll(file_.get(), HeadBytes(count()) + at, run);
+}
+
 size_t BlockFile::Read(uint64_t first,
                        std::span<const MutableBytes> out) const {
+  // Few enough to be in the processor's cache when they are summed.
+  size_t most = 4;
   size_t done = 0;
-  for (uint64_t i = first - first_; done < out.size(); ++i, ++done) {
-    const MutableBytes block = out[done];
-    const uint64_t at = i * kBlockBytes;
-    if (i >= sums_.size() || !InBounds(at, block.size(), bytes_) ||
-        !ReadAll(file_.get(), HeadBytes(count()) + at, block) ||
-        ChecksumOf(block) != sums_[static_cast<size_t>(i)]) {
-      break;
+  while (done < out.size()) {
+    const uint64_t i = first - first_ + done;
+    const auto blocks = out.subspan(done, RunLength(out.subspan(done), most));
+    const MutableBytes run(blocks.front().data(),
+                           blocks.back().data() + blocks.back().size());
+    if (!ReadRun(i, run)) {
+      if (blocks.size() == 1) return done;
+      most = 1;  // the first of them may be there
+      continue;
+    }
+    for (size_t k = 0; k < blocks.size(); ++k, ++done) {
+      if (ChecksumOf(blocks[k]) != sums_[static_cast<size_t>(i + k)]) {
+        return done;
+      }
     }
   }
   return done;

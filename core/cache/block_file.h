@@ -38,7 +38,8 @@ class BlockFile {
 
   /// Fills `out` with the blocks from number `first` on, which the file has, as
   /// far as they are undamaged; returns how many those are. Each of `out` has
-  /// the size of its block. The contents of the others are undefined.
+  /// the size of its block. The contents of the others are undefined. Those
+  /// that follow one another in memory take fewer calls.
   size_t Read(uint64_t first, std::span<const MutableBytes> out) const;
 
   uint64_t first() const { return first_; }
@@ -55,6 +56,10 @@ class BlockFile {
 
  private:
   explicit BlockFile(Fd file) : file_(std::move(file)) {}
+
+  /// Reads blocks from index `i` on, together; false if the file has not all of
+  /// them.
+  bool ReadRun(uint64_t i, MutableBytes run) const;
 
   Fd file_;
   std::string digest_;

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -37,12 +38,25 @@ std::string DigestOf(const std::string& key) {
   return digest.Raw();
 }
 
-bool WriteAll(int fd, Bytes bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+/// Writes the head and the blocks of a file by one call if that takes them all:
+/// the kernel makes large pages of large writes.
+bool WriteAll(int fd, Bytes head, const std::vector<Bytes>& blocks) {
+  std::vector<iovec> left = {
+      {const_cast<std::byte*>(head.data()), head.size()}};
+  for (const Bytes block : blocks) {
+    left.push_back({const_cast<std::byte*>(block.data()), block.size()});
+  }
+  for (auto from = left.begin(); from != left.end();) {
+    ssize_t n = ::writev(fd, &*from, static_cast<int>(left.end() - from));
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return false;
-    bytes = bytes.subspan(static_cast<size_t>(n));
+    for (; from != left.end() && n >= static_cast<ssize_t>(from->iov_len);
+         ++from) {
+      n -= static_cast<ssize_t>(from->iov_len);
+    }
+    if (from == left.end()) break;
+    from->iov_base = static_cast<std::byte*>(from->iov_base) + n;
+    from->iov_len -= static_cast<size_t>(n);
   }
   return true;
 }
@@ -212,23 +226,23 @@ BlockStore::Object* BlockStore::Finish(const std::string& digest,
   return nullptr;
 }
 
-void BlockStore::Write(const std::string& key, uint64_t first,
+bool BlockStore::Write(const std::string& key, uint64_t first,
                        const std::vector<Bytes>& blocks) {
-  if (blocks.empty() || blocks.size() > kMostBlocks) return;
+  if (blocks.empty() || blocks.size() > kMostBlocks) return false;
   const std::string digest = DigestOf(key);
   std::string name;
   const Fd file = OpenUnfinished(digest, &name);
-  if (!file.ok()) return;
-  bool whole =
-      WriteAll(file.get(), AsBytes(BlockFile::HeadOf(digest, first, blocks)));
-  for (const Bytes block : blocks) whole = whole && WriteAll(file.get(), block);
+  if (!file.ok()) return false;
+  const std::string head = BlockFile::HeadOf(digest, first, blocks);
+  const bool whole = WriteAll(file.get(), AsBytes(head), blocks);
   const Run run{first, static_cast<uint32_t>(blocks.size())};
   const MutexLock lock(mutex_);
   Object* const object =
       Finish(digest, name, FileName(run.first, run.count), whole);
-  if (object == nullptr) return;
+  if (object == nullptr) return false;
   unseen_ += run.count * kBlockBytes;
   object->runs[run.first + run.count - 1] = run;
+  return true;
 }
 
 std::optional<std::string> BlockStore::ReadRecord(const std::string& key) {
@@ -257,10 +271,9 @@ void BlockStore::WriteRecord(const std::string& key,
   std::string name;
   const Fd file = OpenUnfinished(digest, &name);
   if (!file.ok()) return;
-  const bool whole =
-      WriteAll(file.get(),
-               AsBytes(BlockFile::HeadOf(digest, 0, {AsBytes(record)}))) &&
-      WriteAll(file.get(), AsBytes(record));
+  const std::vector<Bytes> block = {AsBytes(record)};
+  const std::string head = BlockFile::HeadOf(digest, 0, block);
+  const bool whole = WriteAll(file.get(), AsBytes(head), block);
   const MutexLock lock(mutex_);
   if (Finish(digest, name, std::string(kRecord), whole) != nullptr) {
     unseen_ += BlockFile::HeadBytes(1) + record.size();

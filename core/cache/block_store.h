@@ -67,8 +67,8 @@ class BlockStore {
 
   /// Keeps a run of blocks: all have kBlockBytes but the last one, which may be
   /// shorter. Makes room by dropping the files that were used least recently.
-  /// Does nothing if the disk has no room.
-  void Write(const std::string& key, uint64_t first,
+  /// Returns whether they are kept: not if the disk has no room.
+  bool Write(const std::string& key, uint64_t first,
              const std::vector<Bytes>& blocks);
 
   /// Returns the record with this key; nullopt if there is none, or it is

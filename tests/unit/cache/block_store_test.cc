@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <span>
@@ -123,6 +124,42 @@ TEST_F(BlockStoreTest, Item30_4_ReadsARunUpToItsEndOrDamage) {
   write();
   EXPECT_EQ(store->Read("key", 5, out), 3U);
   EXPECT_EQ(text, (std::vector{a, b, c, text[3]}));
+}
+
+TEST_F(BlockStoreTest, Item30_4_BlocksInOneBufferAreReadUpToDamage) {
+  constexpr size_t kBlocks = 9;
+  std::string bytes;
+  for (char c = 'a'; c < static_cast<char>('a' + kBlocks - 1); ++c) {
+    bytes += Block(c);
+  }
+  bytes += Block('z', 10);
+  std::vector<ctxfs::Bytes> blocks;
+  std::vector<MutableBytes> out;
+  std::string read(bytes.size(), '-');
+  for (size_t at = 0; at < bytes.size(); at += kBlock) {
+    const size_t size = std::min<size_t>(kBlock, bytes.size() - at);
+    blocks.push_back(AsBytes(bytes).subspan(at, size));
+    out.push_back(std::as_writable_bytes(std::span(read)).subspan(at, size));
+  }
+  // Every block is damaged once; then the file is cut within each.
+  for (const bool cut : {false, true}) {
+    for (size_t i = 0; i <= kBlocks; ++i) {
+      const auto store = Open();
+      store->Write("key", 0, blocks);
+      const std::string name = Files().front();
+      const auto size = std::filesystem::file_size(name);
+      const auto at = size - bytes.size() + i * kBlock;
+      if (i < kBlocks && cut) std::filesystem::resize_file(name, at + 1);
+      if (i < kBlocks && !cut) {
+        std::fstream file(name, std::ios::in | std::ios::out);
+        file.seekp(static_cast<std::streamoff>(at));
+        file.put('!');
+      }
+      EXPECT_EQ(store->Read("key", 0, out), i) << cut;
+      EXPECT_EQ(read.substr(0, i * kBlock), bytes.substr(0, i * kBlock));
+      std::filesystem::remove(name);
+    }
+  }
 }
 
 TEST_F(BlockStoreTest, Item30_4_ReadsWhileAnotherThreadWrites) {
