@@ -32,15 +32,15 @@ void CacheWriter::Run() {
   while (true) {
     while (tasks_.empty() && !ending_) changed_.Wait(mutex_);
     if (tasks_.empty()) return;
-    const Task task = std::move(tasks_.front());
+    Task task = std::move(tasks_.front());
     tasks_.pop_front();
     lock.Unlock();
-    cache_.Write(task.key, task.first, task.blocks);
+    task.reply.kept = cache_.Write(task.key, task.first, task.blocks);
     // After the blocks, which it leads to.
     if (!task.record_key.empty()) {
       cache_.WriteRecord(task.record_key, task.record);
     }
-    if (!SendMessage(socket_, task.reply)) broken_ = true;
+    if (!SendMessage(socket_, Encode(task.reply))) broken_ = true;
     lock.Lock();
   }
 }

@@ -11,6 +11,7 @@
 #include "core/base/bytes.h"
 #include "core/base/mutex.h"
 #include "core/cache/block_store.h"
+#include "core/remote/messages.h"
 
 namespace ctxfs::remote {
 
@@ -27,7 +28,7 @@ class CacheWriter {
     std::vector<Bytes> blocks;
     std::string record_key;  // empty: there is no record
     std::string record;
-    std::string reply;
+    FetchReply reply;
   };
 
   /// Sends replies to `socket`, which is SOCK_SEQPACKET.

@@ -25,8 +25,8 @@ constexpr size_t kMostPendingAhead = kMostPending / 2;
 constexpr size_t kMostSlotsAhead = SharedSlots::kCount / 2;
 // Bytes that a read requests at a time, at most.
 constexpr uint64_t kStepBytes = 16 << 20;
-// Ranges that a large read is divided into, and the granules that each has at
-// least: small ones would cost more by their number than they gain.
+// Ranges that what is read at a time is divided into, and the granules that
+// each has at least: small ones would cost more by their number than they gain.
 constexpr uint64_t kRanges = 8;
 constexpr uint64_t kLeastGranules = 16;
 // A request that ends so many fetchers is likely the reason.
@@ -49,21 +49,6 @@ bool MayBePart(const Error& error, const FetchRequest& request) {
 }
 
 }  // namespace
-
-void FetchStats::Add(const FetchReply& reply) {
-  requests += reply.requests;
-  if (reply.requests > 0) retries += reply.requests - 1;
-  received += reply.received;
-  cached += reply.cached;
-  if (reply.requests == 0 && reply.cached > 0) ++hits;
-  for (const uint64_t us : reply.took_us) {
-    const uint64_t ns = 1000 * us;
-    size_t bucket = 0;
-    while (bucket < kTimes && ns > kFirstTimeNs << bucket) ++bucket;
-    ++times[bucket];
-    all_times_ns += ns;
-  }
-}
 
 FetchClient::FetchClient(Fd socket, SharedSlots slots)
     : socket_(std::move(socket)),
@@ -90,7 +75,8 @@ void FetchClient::Forget(uint16_t number) {
   if (slot.key) granules_.erase(*slot.key);
   slot.key.reset();
   slot.pending.reset();
-  slot.loaded = false;
+  slot.passing = false;
+  slot.read = 0;
   order_.splice(order_.begin(), order_, slot.place);
 }
 
@@ -163,11 +149,12 @@ uint64_t FetchClient::RequestRun(const RemoteObject& object, uint64_t first,
 }
 
 uint64_t FetchClient::Request(const RemoteObject& object, uint64_t offset,
-                              uint64_t length, Purpose purpose) {
+                              uint64_t length, uint64_t window,
+                              Purpose purpose) {
   if (length == 0) return offset;
   uint64_t granule = offset / kGranuleBytes;
   const uint64_t end = (offset + length - 1) / kGranuleBytes + 1;
-  const uint64_t each = std::clamp<uint64_t>((end - granule) / kRanges,
+  const uint64_t each = std::clamp<uint64_t>(window / kGranuleBytes / kRanges,
                                              kLeastGranules, kMostGranules);
   while (granule < end && !ended_) {
     if (IsThere(object, granule, purpose)) {
@@ -187,9 +174,11 @@ size_t FetchClient::Copy(uint16_t number, uint64_t offset, MutableBytes out) {
   Slot& slot = slots_[number];
   const auto at = static_cast<size_t>(offset % kGranuleBytes);
   const size_t n = std::min(out.size(), kGranuleBytes - at);
-  // One whose file is held is the first to go when it was read to its end: a
-  // reader of all would need all of the memory for the ends of its reads.
-  const bool first = slot.loaded && at + n == kGranuleBytes;
+  // One of a reader that goes on is the first to go when all of it was read, if
+  // the cache has it. So few slots are in use, whose bytes are in the
+  // processor's cache.
+  if (at == slot.read) slot.read = at + n;
+  const bool first = slot.passing && slot.read == kGranuleBytes;
   order_.splice(first ? order_.begin() : order_.end(), order_, slot.place);
   MarkRead(slot);
   ++slot.pins;
@@ -250,7 +239,7 @@ Result<bool> FetchClient::Load(const BlockFile& file,
     return whole;
   }
   slot.key = key;
-  slot.loaded = true;
+  slot.passing = true;
   stats_.cached += bytes.size();
   return true;
 }
@@ -299,6 +288,7 @@ void FetchClient::Take(FetchReply reply, std::vector<BlockFile> files) {
       Forget(slot);
     } else if (pending->object != 0) {
       slots_[slot].pending.reset();
+      slots_[slot].passing = reply.kept && slots_[slot].ahead;
     }
   }
   pending->reply = std::move(reply);
@@ -458,7 +448,7 @@ Status FetchClient::Read(const RemoteObject& object, uint64_t offset,
           found == granules_.end() ? offset : std::max(requested, offset);
       const uint64_t end = offset + std::min<uint64_t>(out.size(), step);
       if (from < end) {
-        requested = Request(object, from, end - from, purpose);
+        requested = Request(object, from, end - from, end - from, purpose);
       }
     }
     const auto there = granules_.find({object.number, offset / kGranuleBytes});
@@ -492,9 +482,10 @@ bool FetchClient::Has(const RemoteObject& object, uint64_t offset) const {
 }
 
 uint64_t FetchClient::Prefetch(const RemoteObject& object, uint64_t offset,
-                               uint64_t length) {
+                               uint64_t length, uint64_t window) {
   const MutexLock lock(mutex_);
-  return Request(object, offset, length, Purpose::kAhead);
+  return Request(object, offset, length, std::max(length, window),
+                 Purpose::kAhead);
 }
 
 }  // namespace ctxfs::remote

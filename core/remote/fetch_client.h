@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <list>
 #include <map>
@@ -17,6 +16,7 @@
 #include "core/base/result.h"
 #include "core/io/fd.h"
 #include "core/remote/channel.h"
+#include "core/remote/fetch_stats.h"
 #include "core/remote/held_files.h"
 #include "core/remote/listing.h"
 #include "core/remote/messages.h"
@@ -30,25 +30,6 @@ struct RemoteObject {
   std::string url;
   Identity identity;
   int64_t modified_ns = 0;  // since 1970; 0: not known
-};
-
-/// What the fetcher did for a client.
-struct FetchStats {
-  // Upper bounds of the times: 1 ms times powers of two, and none.
-  static constexpr uint64_t kFirstTimeNs = 1'000'000;
-  static constexpr size_t kTimes = 17;
-
-  uint64_t requests = 0;  // over HTTP
-  uint64_t retries = 0;   // of these, the repeated ones
-  uint64_t received = 0;  // bytes over HTTP
-  uint64_t cached = 0;    // bytes from the disk
-  uint64_t hits = 0;      // requests to the fetcher that the disk answered
-  uint64_t restarts = 0;  // of the fetcher
-  /// How many HTTP requests took how long, and all together.
-  std::array<uint64_t, kTimes + 1> times = {};
-  uint64_t all_times_ns = 0;
-
-  void Add(const FetchReply& reply);
 };
 
 /// The fetcher's client, in the process that parses containers and has no
@@ -86,9 +67,11 @@ class FetchClient {
               const Interrupt& interrupt);
 
   /// Starts to fetch a range of the object as far as there is room for it, and
-  /// does not wait. Returns the offset up to which it is there or on its way.
+  /// does not wait. It is a part of the `window` bytes that the reader has
+  /// fetched in advance. Returns the offset up to which it is there or on its
+  /// way.
   uint64_t Prefetch(const RemoteObject& object, uint64_t offset,
-                    uint64_t length);
+                    uint64_t length, uint64_t window = 0);
 
   /// The socket: messages come from it, some with descriptors.
   int descriptor() const { return socket_.get(); }
@@ -115,7 +98,8 @@ class FetchClient {
     std::optional<Key> key;               // nullopt: free
     PendingPtr pending;                   // null: the bytes are there
     bool ahead = false;                   // fetched in advance, and not read
-    bool loaded = false;                  // from a file, and not fetched
+    bool passing = false;                 // the cache has what is read once
+    size_t read = 0;                      // of the granule, from its beginning
     unsigned pins = 0;                    // threads that copy from it
     std::list<uint16_t>::iterator place;  // in order_
   };
@@ -125,9 +109,10 @@ class FetchClient {
   enum class Purpose : uint8_t { kRead, kAhead, kDamaged };
 
   /// Requests those granules of [offset, offset + length) that are neither
-  /// there nor on their way, while there is room. Returns up to where it came.
+  /// there nor on their way, while there is room, in ranges for a reader of
+  /// `window` bytes at a time. Returns up to where it came.
   uint64_t Request(const RemoteObject& object, uint64_t offset, uint64_t length,
-                   Purpose purpose) CTXFS_REQUIRES(mutex_);
+                   uint64_t window, Purpose purpose) CTXFS_REQUIRES(mutex_);
   /// Requests at most `most` granules from `first` on by one message; returns
   /// how many.
   uint64_t RequestRun(const RemoteObject& object, uint64_t first, uint64_t most,

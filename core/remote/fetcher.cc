@@ -250,6 +250,7 @@ class Fetcher {
   bool ReplyFromCache(Job& job) {
     const bool complete = job.asked.length == 0;
     if (complete && (job.files.empty() || PassFiles(job))) {
+      job.reply.kept = true;
       if (job.files.empty()) Reply(job);
       return true;
     }
@@ -442,7 +443,7 @@ class Fetcher {
       task.record_key = AnswerKey(job.location.url);
       task.record = AnswerRecord(job.reply);
     }
-    task.reply = Encode(job.reply);
+    task.reply = job.reply;
     writer_->Add(std::move(task));
   }
 

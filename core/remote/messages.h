@@ -70,6 +70,7 @@ struct FetchReply {
   uint32_t requests = 0;      // HTTP requests that were made, repeated ones too
   uint64_t received = 0;      // bytes of bodies
   uint64_t cached = 0;        // bytes in slots that the cache had
+  bool kept = false;          // the cache has what is in the slots
   /// In the order of the descriptors, at most kMostPassed. Slots of granules
   /// that they have are left as they were.
   std::vector<PassedFile> files;

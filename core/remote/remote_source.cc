@@ -94,7 +94,8 @@ void RemoteSource::FetchKnown(Stream& stream, uint64_t offset, uint64_t length,
   if (wanted <= stream.fetched) return;
   const uint64_t more = wanted - stream.fetched;
   if (wanted < last && more < std::min(stream.ahead / 2, kGrowth)) return;
-  stream.fetched = client_->Prefetch(object_, stream.fetched, more);
+  stream.fetched =
+      client_->Prefetch(object_, stream.fetched, more, stream.ahead);
 }
 
 void RemoteSource::FetchIndex(const Stream& stream, uint64_t offset,

@@ -18,9 +18,9 @@ constexpr long kConnectMs = 15'000;
 // A connection that brings less for so long is taken for dead.
 constexpr long kLeastBytesPerSecond = 1024;
 constexpr long kStalledSeconds = 15;
-// Of one call: few calls, and the bytes are still in the processor's cache when
-// they are copied.
-constexpr long kReceiveBytes = 64 * 1024;
+// Of one call: what a server has sent by then comes by few calls, and is still
+// in the processor's cache when it is copied.
+constexpr long kReceiveBytes = 512 * 1024;
 constexpr size_t kMostExplanation = 4096;
 
 template <typename T>

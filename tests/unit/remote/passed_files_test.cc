@@ -13,6 +13,7 @@
 #include <functional>
 #include <iterator>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -49,6 +50,9 @@ class PassingFetcher {
   std::atomic<unsigned> copied = 0;  // requests that took no file
   std::function<void(FetchReply&)> spoil;
   std::atomic<bool> keeps_open = false;  // files that were passed
+  std::atomic<bool> passes = true;       // files at all
+  std::atomic<bool> keeps = false;       // what is copied, says the reply
+  std::set<uint16_t> filled;             // slots; only while nobody reads
 
   /// Waits until what was opened for replies is closed.
   void Settle() const {
@@ -70,12 +74,13 @@ class PassingFetcher {
     reply.id = request.id;
     std::vector<BlockFile> files;
     std::vector<int> descriptors;
+    reply.kept = keeps;
     if (!request.takes_files) ++copied;
     for (size_t i = 0; i < request.slots.size(); ++i) {
       const uint64_t granule = request.first + i;
       if (!files.empty() && files.back().Covers(granule)) continue;
       std::optional<BlockFile> file;
-      if (request.takes_files && files.size() < kMostPassed) {
+      if (passes && request.takes_files && files.size() < kMostPassed) {
         file = store_.OpenFile(kKey, granule);
       }
       if (!file) {
@@ -93,7 +98,8 @@ class PassingFetcher {
     if (keeps_open) std::ranges::move(files, std::back_inserter(open_));
   }
 
-  void Fill(uint16_t slot, uint64_t granule) const {
+  void Fill(uint16_t slot, uint64_t granule) {
+    filled.insert(slot);
     const Bytes bytes = AsBytes(data_).subspan(
         granule * kGranuleBytes, GranuleSize(data_.size(), granule));
     std::ranges::copy(bytes, slots_ + slot * kGranuleBytes);
@@ -195,6 +201,25 @@ TEST_F(PassedFiles, Item30_5_AreReadInPlaceOfCopies) {
   EXPECT_GE(fetcher_->passed, 73U);
   EXPECT_EQ(fetcher_->copied, 0U);
   EXPECT_GE(client_->stats().cached, data_.size());
+}
+
+TEST_F(PassedFiles, Item30_4_AReaderOfAllUsesTheSameSlotsAgain) {
+  Start();
+  fetcher_->passes = false;
+  const uint64_t whole = Granules() - 1;
+  for (const bool keeps : {true, false}) {
+    fetcher_->keeps = keeps;
+    fetcher_->filled.clear();
+    for (uint64_t i = keeps ? 0 : whole / 2; i < (keeps ? whole / 2 : whole);
+         ++i) {
+      const uint64_t at = i * kGranuleBytes;
+      client_->Prefetch(object_, at, kGranuleBytes);
+      ASSERT_EQ(Read(at, kGranuleBytes), Expected(at, kGranuleBytes));
+      fetcher_->Settle();
+    }
+    // What only this memory has stays in it.
+    EXPECT_EQ(fetcher_->filled.size(), keeps ? 1 : whole - whole / 2);
+  }
 }
 
 TEST_F(PassedFiles, Item30_5_NoMoreThanTheBoundStayOpen) {
