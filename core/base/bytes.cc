@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/bytes.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
@@ -82,6 +84,18 @@ Spares& AllSpares() {
   return *spares;
 }
 
+/// Memory of the heap, or null. Of as much of it as can be, the kernel gives
+/// huge pages: it makes them faster than the same bytes in small ones.
+std::byte* Allocate(size_t capacity) {
+  constexpr size_t kHuge = size_t{2} << 20;
+  auto* const bytes = static_cast<std::byte*>(std::malloc(capacity));
+  if (bytes == nullptr || capacity < 4 * kHuge) return bytes;
+  const size_t before = -reinterpret_cast<uintptr_t>(bytes) % kHuge;
+  const size_t within = (capacity - before) / kHuge * kHuge;
+  (void)::madvise(bytes + before, within, MADV_HUGEPAGE);
+  return bytes;
+}
+
 /// Sizes within an eighth of each other share their memory.
 size_t CapacityFor(size_t size) {
   const size_t step = std::bit_floor(size) / 8;
@@ -103,7 +117,7 @@ Buffer::Buffer(size_t size) : size_(size) {
   }
   const size_t capacity = CapacityFor(size);
   std::byte* bytes = AllSpares().Take(capacity);
-  if (bytes == nullptr) bytes = static_cast<std::byte*>(std::malloc(capacity));
+  if (bytes == nullptr) bytes = Allocate(capacity);
   if (bytes == nullptr) throw std::bad_alloc();
   thread_heap_bytes += static_cast<int64_t>(capacity);
   bytes_ = {bytes, Release{[](std::byte* spare, size_t room) {

@@ -9,8 +9,11 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "core/base/heap_allowance.h"
+#include "core/base/parallel.h"
 #include "core/codec/codec.h"
 
 namespace ctxfs {
@@ -32,10 +35,11 @@ Error Failure(size_t code) {
 using Decoder = std::unique_ptr<ZSTD_DCtx, size_t (*)(ZSTD_DCtx*)>;
 
 /// A decoder that writes straight into the caller's memory, as ZSTD_decompress
-/// does. It needs no window, however large the frame declares one.
+/// does. It needs no window, however large the frame declares one. Null: there
+/// is no memory.
 Decoder StepDecoder() {
   Decoder decoder(ZSTD_createDCtx(), &ZSTD_freeDCtx);
-  if (decoder == nullptr) throw std::bad_alloc();
+  if (decoder == nullptr) return decoder;
   ZSTD_DCtx_setParameter(decoder.get(), ZSTD_d_stableOutBuffer, 1);
   ZSTD_DCtx_setParameter(decoder.get(), ZSTD_d_windowLogMax,
                          ZSTD_WINDOWLOG_MAX);
@@ -48,6 +52,7 @@ Decoder StepDecoder() {
 Status DecodeInSteps(Bytes stored, MutableBytes out, const Interrupt& interrupt,
                      size_t* made) {
   const Decoder decoder = StepDecoder();
+  if (decoder == nullptr) return Error{Code::kNoMemory, "zstd: no memory"};
   ZSTD_inBuffer in{stored.data(), 0, 0};
   ZSTD_outBuffer to{out.data(), out.size(), 0};
   size_t next_check = kBytesPerCheck;
@@ -76,9 +81,8 @@ Status DecodeAtOnce(Bytes stored, MutableBytes out, size_t* made) {
   return {};
 }
 
-}  // namespace
-
-Status DecodeZstd(Bytes stored, MutableBytes out, const Interrupt& interrupt) {
+Status DecodeToFill(Bytes stored, MutableBytes out,
+                    const Interrupt& interrupt) {
   size_t made = 0;
   CTXFS_TRY(out.size() > kBytesPerCheck
                 ? DecodeInSteps(stored, out, interrupt, &made)
@@ -89,6 +93,63 @@ Status DecodeZstd(Bytes stored, MutableBytes out, const Interrupt& interrupt) {
         fmt::format("zstd: decodes to {} bytes, not {}", made, out.size())};
   }
   return {};
+}
+
+/// Frames that follow each other, and the bytes that they decode to.
+struct Part {
+  Bytes stored;
+  MutableBytes out;
+};
+
+/// Divides frames into parts that threads can decode at the same time, each but
+/// the last worth the start of a thread. None unless every frame tells its size
+/// and together they tell that of `out`.
+std::vector<Part> PartsOf(Bytes stored, MutableBytes out) {
+  constexpr size_t kLeastBytes = size_t{2} << 20;
+  constexpr size_t kMostFrames = size_t{1} << 16;
+  if (out.size() <= kLeastBytes) return {};
+  std::vector<Part> parts;
+  Part part{stored.first(0), out.first(0)};
+  for (size_t frames = 0; !stored.empty(); ++frames) {
+    const size_t size =
+        ZSTD_findFrameCompressedSize(stored.data(), stored.size());
+    // Not told, and damaged, are the largest numbers.
+    const unsigned long long told =
+        ZSTD_getFrameContentSize(stored.data(), stored.size());
+    if (ZSTD_isError(size) != 0 || told > out.size() || frames == kMostFrames) {
+      return {};
+    }
+    const auto made = static_cast<size_t>(told);
+    part = {{stored.data() - part.stored.size(), part.stored.size() + size},
+            {out.data() - part.out.size(), part.out.size() + made}};
+    stored = stored.subspan(size);
+    out = out.subspan(made);
+    if (part.out.size() < kLeastBytes && !stored.empty()) continue;
+    parts.push_back(part);
+    part = {stored.first(0), out.first(0)};
+  }
+  if (!out.empty()) return {};
+  return parts;
+}
+
+Status DecodeParts(const std::vector<Part>& parts, const Interrupt& interrupt) {
+  constexpr unsigned kMostThreads = 8;
+  std::vector<Status> decoded(parts.size());
+  ForEachInParallel(
+      parts.size(), std::min(std::thread::hardware_concurrency(), kMostThreads),
+      [&](uint64_t i) {
+        decoded[i] = DecodeToFill(parts[i].stored, parts[i].out, interrupt);
+      });
+  for (Status& one : decoded) CTXFS_TRY(std::move(one));
+  return {};
+}
+
+}  // namespace
+
+Status DecodeZstd(Bytes stored, MutableBytes out, const Interrupt& interrupt) {
+  const std::vector<Part> parts = PartsOf(stored, out);
+  return parts.size() > 1 ? DecodeParts(parts, interrupt)
+                          : DecodeToFill(stored, out, interrupt);
 }
 
 namespace {

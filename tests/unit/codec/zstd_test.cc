@@ -55,6 +55,44 @@ TEST(DecodeZstd, DecodesFramesOfEveryStyle) {
   EXPECT_TRUE(*Unpack(Zstd(Noise(5000)), 5000) == Noise(5000));
 }
 
+TEST(DecodeZstd, LargeFramesAreJoinedByManyThreads) {
+  // Told sizes: 3 MiB and a little, 0 (skippable), 1 MiB and so on.
+  const std::string block = Prose(1 << 20);
+  std::string text;
+  std::string stored;
+  for (const size_t blocks : {3U, 0U, 1U, 2U, 4U, 1U}) {
+    std::string part;
+    for (size_t i = 0; i < blocks; ++i) part += block;
+    part += std::to_string(blocks);
+    text += part;
+    stored += Zstd(part, {true, true}) + SkippableFrame(3, "skipped");
+  }
+  EXPECT_TRUE(*Unpack(stored, text.size()) == text);
+  // One frame that does not tell its size.
+  const std::string untold = stored + Zstd("more", {false, true});
+  EXPECT_TRUE(*Unpack(untold, text.size() + 4) == text + "more");
+
+  for (const size_t size : {text.size() - 1, text.size() + 1}) {
+    EXPECT_EQ(Unpack(stored, size).error().code, Code::kCorrupt) << size;
+  }
+  std::string damaged = stored;
+  damaged[damaged.size() / 2] ^= 1;
+  EXPECT_EQ(Unpack(damaged, text.size()).error().code, Code::kCorrupt);
+  EXPECT_EQ(
+      Unpack(stored.substr(0, stored.size() - 20), text.size()).error().code,
+      Code::kCorrupt);
+
+  class Over final : public Interrupt {
+    bool interrupted() const override { return true; }
+  };
+  std::string out(text.size(), '\0');
+  EXPECT_EQ(DecodeZstd(AsBytes(stored), std::as_writable_bytes(std::span(out)),
+                       Over())
+                .error()
+                .code,
+            Code::kInterrupted);
+}
+
 TEST(DecodeZstd, JoinsFramesAndSkipsSkippableOnes) {
   const std::string a = Zstd("hello ");
   const std::string b = Zstd("world", {false, true});
