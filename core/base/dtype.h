@@ -53,14 +53,18 @@ constexpr unsigned DTypeBits(DType dtype) {
 /// Bytes of one element; 1 for those of fewer than 8 bits, which share bytes.
 constexpr size_t DTypeSize(DType dtype) { return (DTypeBits(dtype) + 7) / 8; }
 
+namespace internal {
+// By their numbers. Not in DTypeName, which would make a copy at each call.
+inline constexpr std::string_view kDTypeNames[kDTypeCount] = {
+    "bool",        "i8",          "u8",      "i16",     "u16",     "i32",
+    "u32",         "i64",         "u64",     "f16",     "bf16",    "f32",
+    "f64",         "c32",         "c64",     "c128",    "f8_e4m3", "f8_e5m2",
+    "f8_e4m3fnuz", "f8_e5m2fnuz", "f8_e8m0", "f6_e2m3", "f6_e3m2", "f4"};
+}  // namespace internal
+
 /// "bool", "i8", ... "bf16", "f32", "f64": what xattrs and index.json say.
 constexpr std::string_view DTypeName(DType dtype) {
-  constexpr std::string_view kNames[kDTypeCount] = {
-      "bool",        "i8",          "u8",      "i16",     "u16",     "i32",
-      "u32",         "i64",         "u64",     "f16",     "bf16",    "f32",
-      "f64",         "c32",         "c64",     "c128",    "f8_e4m3", "f8_e5m2",
-      "f8_e4m3fnuz", "f8_e5m2fnuz", "f8_e8m0", "f6_e2m3", "f6_e3m2", "f4"};
-  return kNames[static_cast<size_t>(dtype)];
+  return internal::kDTypeNames[static_cast<size_t>(dtype)];
 }
 
 /// Returns use(T{}) for the T that elements of an integer type, f32 or f64 are
