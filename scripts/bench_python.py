@@ -142,9 +142,13 @@ def write_gguf(make):
     writer.close()
 
 
-def write_torch(make):
+def write_torch(make, rows=64):
     import torch
-    torch.save({f"layer.{i}.weight": torch.zeros(64, 64) for i in range(200)}, make)
+    torch.save({f"layer.{i}.weight": torch.zeros(rows, 64) for i in range(200)}, make)
+
+
+def write_large_torch(make):
+    write_torch(make, 8192)
 
 
 def write_npz(make):
@@ -201,6 +205,7 @@ OPENED = {
     "safetensors": ("safetensors", write_safetensors, open_safetensors, our_arrays, 1, 1000),
     "gguf": ("gguf", write_gguf, open_gguf, our_arrays, 20, 20),
     "pt": ("torch", write_torch, open_torch, our_arrays, 20, 200),
+    "400-mb.pt": ("torch", write_large_torch, open_torch, our_arrays, 20, 2),
     "npz": ("numpy", write_npz, open_npz, our_names, 1, 1000),
     "tar": ("tarfile", write_tar, open_tar, our_names, 1, 300),
 }
