@@ -128,8 +128,6 @@ def test_what_is_no_container_is_refused(tmp_path):
     with pytest.raises(ctxfs.NotContainerError) as failed:
         ctxfs.open(tmp_path / "text")
     assert failed.value.filename == str(tmp_path / "text")
-    with pytest.raises(ctxfs.UnsupportedError):
-        ctxfs.open("https://host/x.safetensors")
 
 
 def test_links_lead_to_files_and_are_no_keys():
