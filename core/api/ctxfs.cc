@@ -167,6 +167,10 @@ uint64_t ctxfs_file_size(const ctxfs_file* file) {
   return file->content.size();
 }
 
+uint64_t ctxfs_piece_end(const ctxfs_file* file, uint64_t offset) {
+  return file->content.ExtentEnd(offset);
+}
+
 int ctxfs_read(ctxfs_file* file, uint64_t offset, void* buffer, size_t length,
                size_t* got, ctxfs_error** error) {
   *got = 0;

@@ -160,6 +160,11 @@ CTXFS_API void ctxfs_close_file(ctxfs_file* file);
 /* Bytes, exact. */
 CTXFS_API uint64_t ctxfs_file_size(const ctxfs_file* file);
 
+/* The end of the piece that byte `offset` is in: bytes that are stored, decoded
+ * or computed together, so readers that divide a file do so there. At the end
+ * and beyond, the size. */
+CTXFS_API uint64_t ctxfs_piece_end(const ctxfs_file* file, uint64_t offset);
+
 /* Fills `buffer` with bytes from `offset` on: `length` of them, or fewer if the
  * file ends before. `*got` is how many; 0 at the end and beyond. No byte is
  * returned before the checksum of its entry has matched; after an error,

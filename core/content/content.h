@@ -79,6 +79,11 @@ class Content {
   /// Length of the file in bytes.
   uint64_t size() const { return ends_.empty() ? 0 : ends_.back(); }
 
+  /// The end of the extent that byte `offset` is in; past the end, the size.
+  uint64_t ExtentEnd(uint64_t offset) const {
+    return offset < size() ? ends_[ExtentAt(offset)] : size();
+  }
+
   /// Returns the bytes [offset, offset + length), which lie within the file.
   /// Keeps the guards and blocks of the range, so reading an empty slice still
   /// verifies.

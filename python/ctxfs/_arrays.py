@@ -262,6 +262,11 @@ class LazyArray:
             self._opened = (handle, file)
         return file
 
+    def _piece_ends(self) -> list[int]:
+        """Where what is stored or decoded together ends, in bytes of the elements."""
+        with self._arrays._container._call(self.name):
+            return self._file().piece_ends()
+
     def read(self) -> np.ndarray:
         """All of it."""
         return self[...]

@@ -50,9 +50,10 @@ def array(source: str | os.PathLike, name: str, *, chunks: Any = "auto",
     Args:
         source: the container. `options` are those of `ctxfs.open`.
         name: the array, as `c.arrays` has it.
-        chunks: "auto" cuts the first dimensions, in which rows are stored one after the other, into
-            chunks of about dask's `array.chunk-size`; a number is the bytes of a chunk; anything
-            else is what dask.array takes.
+        chunks: "auto" is chunks of about dask's `array.chunk-size` bytes, a number is the bytes.
+            They are runs of stored elements, and end where stored blocks do, if the array has
+            several: no block is decoded for two chunks, but for a row that two blocks share.
+            Anything else is what dask.array takes.
     """
     import dask.array  # pylint: disable=import-outside-toplevel
     import dask.utils  # pylint: disable=import-outside-toplevel
@@ -60,7 +61,9 @@ def array(source: str | os.PathLike, name: str, *, chunks: Any = "auto",
     if chunks == "auto":
         chunks = dask.utils.parse_bytes(dask.config.get("array.chunk-size"))
     if isinstance(chunks, int):
-        chunks = stored_chunks(lazy.shape, lazy.dtype.itemsize, chunks)
+        ends = lazy._piece_ends()
+        chunks = (block_chunks(lazy.shape, lazy.nbytes, ends, chunks) if len(ends) > 1
+                  else stored_chunks(lazy.shape, lazy.dtype.itemsize, chunks))
     return dask.array.from_array(lazy, chunks=chunks, asarray=False, fancy=False, lock=False,
                                  name=f"ctxfs-{name}-" + dask.base.tokenize(
                                      lazy._arrays._container.source, os.stat(source).st_mtime_ns,
@@ -77,6 +80,21 @@ def stored_chunks(shape: tuple[int, ...], itemsize: int, target: int) -> tuple[i
             break
         room //= max(1, shape[axis])
     return tuple(chunk)
+
+
+def block_chunks(shape: tuple[int, ...], nbytes: int, ends: list[int],
+                 target: int) -> tuple[tuple[int, ...], ...]:
+    """Chunks of whole rows of the first dimension that end with blocks, or with the row in which
+    one ends: as many blocks as fit into `target` bytes, at least one."""
+    row = nbytes // shape[0]
+    cuts = sorted({-(-end // row) for end in ends})
+    rows, first, last = [], 0, 0
+    for cut in cuts:
+        if last > first and (cut - first) * row > target:
+            rows.append(last - first)
+            first = last
+        last = cut
+    return (*rows, last - first), *((extent,) for extent in shape[1:])
 
 
 def dataframe(sources: Sources, **options) -> dask.dataframe.DataFrame:

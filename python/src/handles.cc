@@ -207,6 +207,17 @@ size_t File::Fill(uint64_t offset, std::byte* into, size_t length) {
   return got;
 }
 
+std::vector<uint64_t> File::PieceEnds() {
+  std::vector<uint64_t> ends;
+  tree_->Run([&](ctxfs_tree* /*of*/, ctxfs_error** /*error*/) {
+    for (uint64_t at = 0; at < size_; at = ends.back()) {
+      ends.push_back(ctxfs_piece_end(file_, at));
+    }
+    return 0;
+  });
+  return ends;
+}
+
 nb::bytes File::Read(uint64_t offset, uint64_t length) {
   const uint64_t left = offset < size_ ? size_ - offset : 0;
   const auto most = static_cast<Py_ssize_t>(std::min(length, left));

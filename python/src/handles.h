@@ -12,6 +12,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_set>
+#include <vector>
 
 #include "core/api/ctxfs.h"
 #include "python/src/buffers.h"
@@ -137,6 +138,8 @@ class File final : public Part {
   void Release() override { ctxfs_close_file(file_); }
 
   uint64_t size() const { return size_; }
+  /// The ends of its pieces, in order.
+  std::vector<uint64_t> PieceEnds();
   /// At most `length` bytes; fewer at the end of the file.
   nanobind::bytes Read(uint64_t offset, uint64_t length);
   /// How many bytes were put into `buffer`.

@@ -285,6 +285,7 @@ NB_MODULE(_ctxfs, m) {
 
   nb::class_<File>(m, "File")
       .def_prop_ro("size", &File::size)
+      .def("piece_ends", &File::PieceEnds)
       .def("read", &File::Read, "offset"_a, "length"_a)
       .def("readinto", &File::ReadInto, "offset"_a, "buffer"_a)
       .def("readwindow", &ReadWindow, "offset"_a, "run"_a, "steps"_a,

@@ -46,6 +46,21 @@ def test_chunks_are_runs_of_stored_elements():
     assert chunks((), 8, 1) == ()
 
 
+def test_chunks_end_with_blocks():
+    chunks = ctxfs.dask.block_chunks
+    assert chunks((10, 4), 80, [24, 48, 72, 80], 50) == ((6, 4), (4,))
+    assert chunks((10, 4), 80, [24, 48, 72, 80], 1) == ((3, 3, 3, 1), (4,))
+    assert chunks((10, 4), 80, [20, 40, 60, 80], 1) == ((3, 2, 3, 2), (4,))  # in the middle of rows
+    assert chunks((4,), 32, [8, 16, 24, 32], 1000) == ((4,),)
+    with ctxfs.open(TABLE) as c:  # of two row groups
+        lazy = c.arrays.lazy["id"]
+        ends, expected = lazy._piece_ends(), c.arrays["id"]
+    assert len(ends) == 2 and ends[-1] == lazy.nbytes
+    made = ctxfs.dask.array(TABLE, "id", chunks=1)
+    assert made.chunks == ((ends[0] // 8, len(expected) - ends[0] // 8),)
+    assert np.array_equal(made.compute(), expected)
+
+
 def test_damage_is_an_error_of_the_task():
     path = GOLDEN / "wshard" / "corrupt" / "flip_raw_block.wshard"
     made = ctxfs.dask.array(path, "signal/joint_pos")

@@ -92,6 +92,8 @@ static void TestReads(void) {
   ctxfs_file *file = NULL;
   CHECK(ctxfs_open_file(tree, kPath, &file, NULL) == 0);
   CHECK(ctxfs_file_size(file) == kSize);
+  CHECK(ctxfs_piece_end(file, 0) == kSize);
+  CHECK(ctxfs_piece_end(file, kSize) == kSize);
   unsigned char whole[kSize + 8], piece[16];
   size_t got = 1;
   CHECK(ctxfs_read(file, 0, whole, sizeof whole, &got, NULL) == 0);

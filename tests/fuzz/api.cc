@@ -153,6 +153,9 @@ class Walk {
 
   static void TryReads(ctxfs_file* file) {
     const uint64_t size = ctxfs_file_size(file);
+    Require(
+        ctxfs_piece_end(file, 0) <= size && ctxfs_piece_end(file, size) == size,
+        "pieces are within the file");
     std::array<char, 4096> buffer{};
     for (const uint64_t offset : {uint64_t{0}, size / 2, size, UINT64_MAX}) {
       for (const size_t length : {size_t{0}, size_t{1}, buffer.size()}) {
