@@ -382,6 +382,7 @@ Result<PageText> FetchClient::ListPage(const std::string& directory,
   }
   PageText page{"", std::move(pending->reply.link)};
   uint64_t left = std::min<uint64_t>(pending->reply.page_bytes, kMostPageBytes);
+  page.body.reserve(static_cast<size_t>(left));
   for (const uint16_t slot : pending->request.slots) {
     const auto n = static_cast<size_t>(std::min(left, kGranuleBytes));
     page.body += AsText(shared_.At(slot).first(n));

@@ -9,10 +9,10 @@
 #include <cerrno>
 #include <chrono>
 #include <fstream>
-#include <iterator>
 #include <list>
 #include <memory>
 #include <random>
+#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -475,7 +475,9 @@ Result<std::string> LoadCertificates(const Settings& settings) {
   const std::string path =
       given ? settings.ca_file : "/etc/ssl/certs/ca-certificates.crt";
   std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
+  std::ostringstream all;
+  all << file.rdbuf();
+  std::string text = std::move(all).str();
   if (given && (!file || text.empty())) {
     return Error{Code::kIo,
                  "the certificates in " + Quote(path) + " cannot be read"};
