@@ -164,7 +164,6 @@ FOREIGN = pytest.mark.parametrize(
         (b"PAR1\x15\x04", "a Parquet file", "pyarrow"),
         (b"\x89HDF\r\n\x1a\n\x00", "an HDF5 file", "h5py"),
         (b"\x1f\x8b\x08\x00", "a gzip file", "gzip -d"),
-        (b"\x93NUMPY\x01\x00v\x00", "a NumPy array", "numpy.load"),
         (b"version https://git-lfs.github.com/spec/v1\noid", "a Git LFS pointer", "git lfs pull"),
         (b"<!DOCTYPE html><html>", "a web page", "download"),
         (b"SQLite format 3\x00", "an SQLite database", "sqlite3"),
