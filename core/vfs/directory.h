@@ -41,6 +41,8 @@ class Directory {
     /// symbolic link, the path of the link.
     Fd fd = Fd(-1);
     std::string path = {};
+    /// The target of a symbolic link that is shown as one; empty for all else.
+    std::string link = {};
   };
 
   /// A name in a listing.

@@ -111,7 +111,7 @@ Maybe<Mirror::Found> Mirror::SeeContained(const Place& place,
   Maybe<Found> seen = SeeFile(place, name, /*probe=*/false);
   if (!seen || !*seen || (*seen)->node.directory) return seen;
   const Node& node = (*seen)->node;
-  if (node.kind != Kind::kFile) return std::optional<Found>();
+  if (node.kind != Kind::kFile || node.link) return std::optional<Found>();
   const bool container =
       CTXFS_TRY(detector_.HoldsContainer(*directory_, (*seen)->item, name));
   if (!container) return std::optional<Found>();
@@ -147,10 +147,18 @@ Maybe<Mirror::Found> Mirror::SeeFile(const Place& place, std::string_view name,
     return std::optional<Found>();
   }
   Result<Kind> kind = Kind::kDirectory;
-  if (!item.directory || probe) kind = detector_.Of(*directory_, item);
+  const bool link = !item.link.empty();
+  if (link) kind = Kind::kFile;
+  if (!link && (!item.directory || probe)) {
+    kind = detector_.Of(*directory_, item);
+  }
   if (!kind) return std::move(kind).error();
-  Node node{InodeOf(place.inode, name, item.identity, *kind), *kind,
-            item.directory, item.identity, PermissionsOf(item, *kind)};
+  Node node{InodeOf(place.inode, name, item.identity, *kind),
+            *kind,
+            item.directory,
+            link,
+            item.identity,
+            PermissionsOf(item, *kind)};
   return std::optional(Found{node, std::move(item)});
 }
 

@@ -52,6 +52,7 @@ class Mirror {
     Inode inode = 0;
     Kind kind = Kind::kFile;
     bool directory = false;  // there: a container may be one
+    bool link = false;       // a symbolic one that the directory has made
     FileIdentity identity;
     std::optional<Permissions> permissions;  // nothing: it has no owner
   };

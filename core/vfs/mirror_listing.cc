@@ -16,7 +16,8 @@ using Type = DirectorySnapshot::Type;
 /// The inode of a name whose kind cannot be found out now.
 constexpr Inode kUnknownInode = UINT32_MAX;
 
-Type TypeOf(Kind kind) {
+Type TypeOf(Kind kind, bool link = false) {
+  if (link) return Type::kLink;
   return kind == Kind::kFile ? Type::kFile : Type::kDirectory;
 }
 
@@ -104,7 +105,7 @@ class Mirror::Lister {
     if (!seen) return Put(name, kUnknownInode, Type::kUnknown);
     if (!*seen) return {};
     const Node& node = (*seen)->node;
-    Status put = Put(name, node.inode, TypeOf(node.kind));
+    Status put = Put(name, node.inode, TypeOf(node.kind, node.link));
     return put && node.kind == Kind::kFile ? AddInside(name) : put;
   }
 

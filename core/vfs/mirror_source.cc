@@ -21,7 +21,8 @@ Attributes AttributesOf(const Mirror::Node& node) {
           file ? node.identity.size : 0,
           node.identity.mtime,
           Lifetime::kMoment,
-          node.permissions};
+          node.permissions,
+          node.link};
 }
 
 OpenFile FileOf(SourcePtr source) {
@@ -55,9 +56,11 @@ class MirrorSource::MirrorListing final : public Listing {
                          const ReadContext& /*context*/) const override {
     using Type = DirectorySnapshot::Type;
     const DirectorySnapshot::Name name = names_->At(index);
-    return Name{mirror_.InodeNow(directory_, name.name, name.inode),
-                std::string(name.name), name.type == Type::kDirectory,
-                name.type != Type::kUnknown};
+    Name shown{mirror_.InodeNow(directory_, name.name, name.inode),
+               std::string(name.name), name.type == Type::kDirectory,
+               name.type != Type::kUnknown};
+    shown.link = name.type == Type::kLink;
+    return shown;
   }
 
   bool immutable() const override { return false; }
@@ -114,6 +117,12 @@ Result<SourcePtr> MirrorSource::OpenSourceOf(Inode inode) const {
       mirror_->OpenFound(found, rules_.open.source_options());
   if (source) mirror_->kept().Keep(inode, *source);
   return source;
+}
+
+Result<std::string> MirrorSource::ReadLink(Node node) const {
+  Mirror::Found found = CTXFS_TRY(mirror_->Find(node));
+  if (!found.node.link) return TreeSource::ReadLink(node);
+  return std::move(found.item.link);
 }
 
 Result<OpenFile> MirrorSource::Open(Node file,

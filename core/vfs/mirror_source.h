@@ -27,6 +27,7 @@ class MirrorSource final : public TreeSource {
   std::unique_ptr<Listing> List(Node directory) const override;
   Result<Attributes> Examine(Node node,
                              const ReadContext& context) const override;
+  Result<std::string> ReadLink(Node node) const override;
   Inode Parent(Node node) const override { return mirror_->Parent(node); }
   std::string Path(Node node) const override { return mirror_->PathOf(node); }
   Maybe<OpenFile> Reopen(const OpenFile& file) const override;

@@ -14,7 +14,7 @@ namespace ctxfs {
 /// each. Immutable once filled.
 class DirectorySnapshot {
  public:
-  enum class Type : uint8_t { kUnknown, kFile, kDirectory };
+  enum class Type : uint8_t { kUnknown, kFile, kDirectory, kLink };
 
   struct Name {
     Inode inode = 0;
