@@ -17,6 +17,8 @@
 #include "core/io/url.h"
 #include "core/tree/free_names.h"
 #include "core/tree/safe_name.h"
+#include "core/vfs/cache_names.h"
+#include "core/vfs/named_directory.h"
 #include "core/vfs/open_container.h"
 #include "core/vfs/store_directory.h"
 
@@ -87,8 +89,15 @@ std::unique_ptr<Directory> DirectoryOf(
     return std::make_unique<StoreDirectory>(std::move(sources.directory));
   }
   if (sources.tops.empty()) {
-    return std::make_unique<SystemDirectory>(std::move(sources.directory),
-                                             options);
+    SystemDirectory::Options own = options;
+    auto names = CacheNamesOf(SystemDirectory(sources.directory, {}));
+    // The links of a cache lead to its own files.
+    own.refuses_leaving = own.refuses_leaving || names != nullptr;
+    std::unique_ptr<Directory> directory =
+        std::make_unique<SystemDirectory>(std::move(sources.directory), own);
+    if (names == nullptr) return directory;
+    return std::make_unique<NamedDirectory>(std::move(directory),
+                                            std::move(names));
   }
   return std::make_unique<SystemDirectory>(std::move(sources.tops), options);
 }
