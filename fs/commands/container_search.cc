@@ -11,10 +11,12 @@
 #include "core/container/foreign_formats.h"
 #include "core/container/format.h"
 #include "core/io/directory.h"
+#include "core/io/download_cache.h"
 #include "core/io/io_error.h"
 #include "core/io/url.h"
 #include "core/io/url_store.h"
 #include "core/tree/safe_name.h"
+#include "core/vfs/hub_names.h"
 #include "core/vfs/sources.h"
 
 namespace ctxfs {
@@ -39,6 +41,27 @@ std::string RealDirectory(const std::string& path) {
 Error Unread(Error error) {
   if (IsDamage(error)) error.code = Code::kIo;
   return error;
+}
+
+/// Whether `path` is a repository of the hub's cache, whose blobs have their
+/// names in its snapshots.
+bool IsHubRepository(const std::string& path) {
+  std::error_code failed;
+  const std::string name = BaseName(RealDirectory(path));
+  return !RepositoryOf(name).empty() &&
+         fs::is_directory(path + "snapshots", failed);
+}
+
+/// Whether the link at `path`, which leads to `real`, is the name of a blob of
+/// such a repository.
+bool IsNameOfBlob(const std::string& path, const std::string& real) {
+  const fs::path repository = fs::path(real).parent_path().parent_path();
+  if (RepositoryOf(repository.filename().string()).empty()) return false;
+  std::error_code failed;
+  std::string folder = RealDirectory(fs::path(path).parent_path().string());
+  folder.pop_back();
+  const std::string target = fs::read_symlink(path, failed).string();
+  return BlobOf(folder, target) == real;
 }
 
 }  // namespace
@@ -111,6 +134,7 @@ std::optional<ContainerSearch::Step> ContainerSearch::Take() {
     case fs::file_type::regular:
       return File{path, Link::kNone, level.foreign};
     case fs::file_type::directory:
+      if (next.name == "blobs" && IsHubRepository(level.path)) return Step{};
       return TakeDirectory(path, level.foreign);
     case fs::file_type::symlink:
       return TakeLink(path);
@@ -209,8 +233,12 @@ ContainerSearch::Step ContainerSearch::TakeLink(const std::string& path) {
   std::error_code failed;
   const std::string real = fs::canonical(path, failed).string();
   const bool inside = !failed && real.starts_with(sources_[started_ - 1].real);
-  // A link into the SOURCE is skipped, because its target is found by its own
-  // name, unless only the link's name claims a container.
+  if (inside && IsNameOfBlob(path, real)) {
+    if (!linked_.insert({st.st_dev, st.st_ino}).second) return {};
+    return File{path, Link::kOutside};
+  }
+  // Another link into the SOURCE is skipped, because its target is found by its
+  // own name, unless only the link's name claims a container.
   if (inside &&
       (ClaimOf(name) == kNoClaim || ClaimOf(BaseName(real)) != kNoClaim)) {
     return {};

@@ -45,9 +45,9 @@ struct FoundContainer {
 /// a container, and all containers below each SOURCE that is another directory.
 /// A file there counts if it opens as a container, or if its name claims to be
 /// one (docs/commands.md, section 1). Links to files are followed, links to
-/// directories are not. Takes memory for the names of one directory of each
-/// level, and for the identity of each file that a link leads to. Safe for any
-/// number of threads.
+/// directories are not. A blob of the hub's cache is found by its first name.
+/// Takes memory for the names of one directory of each level, and for the
+/// identity of each file that a link leads to. Safe for any number of threads.
 class ContainerSearch {
  public:
   /// Whether files of a directory that are no containers are found, too.

@@ -101,3 +101,28 @@ def test_28_13_a_link_from_the_snapshot_is_refused(snapshot, tmp_path):
     assert checked.returncode == 1
     assert all("leads out of the directory" in fault["reason"]
                for fault in json.loads(checked.stdout)[0]["faults"])
+
+
+def test_32_4_a_cache_has_the_names_of_its_models(snapshot, tmp_path):
+    cache = snapshot.parents[2]
+    assert (cache / "models--a--b" / "refs" / "main").read_text() == REVISION
+    listed = run(BIN / "ctxfs", "ls", f"{cache}//a/b").stdout.decode().split()
+    assert sorted(name.rstrip("/") for name in listed) == sorted([REVISION, "main"])
+    done = run(BIN / "ctxfs", "extract", cache, tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert contents(tmp_path / "out" / "a" / "b" / REVISION) == {
+        name: path.read_bytes() for name, path in FILES.items()}
+    assert os.readlink(tmp_path / "out" / "a" / "b" / "main") == REVISION
+    tensors = run(BIN / "ctxfs", "ls", f"{cache}//a/b/main/tiny-00001-of-00003.gguf~dir")
+    assert tensors.returncode == 0 and b"tensors" in tensors.stdout
+
+
+def test_32_3_what_the_client_downloaded_is_as_published(snapshot):
+    cache = snapshot.parents[2]
+    done = run(BIN / "ctxfs", "check", "--sha256=auto", "--json", cache)
+    assert done.returncode == 0, done.stdout
+    digests = [one for report in json.loads(done.stdout) for one in report["digests"]]
+    assert {one["file"]: one["found"] for one in digests} == {
+        str(snapshot / name): hashlib.sha256(path.read_bytes()).hexdigest()
+        for name, path in FILES.items()}
+    assert {one["from"] for one in digests} == {"the name of its blob"}
