@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "core/base/human_size.h"
 #include "core/base/limits.h"
 #include "core/container/model_files.h"
 #include "core/io/url.h"
@@ -19,7 +20,8 @@ namespace ctxfs {
 namespace {
 
 constexpr uint64_t kCacheBytes = 128 * limits::kMiB;
-constexpr size_t kMostEntries = 4'000'000;
+/// Memory for the entries of one side.
+constexpr uint64_t kMostEntryBytes = limits::kGiB;
 constexpr std::string_view kArraySuffix = ".npy";
 constexpr std::string_view kBesideSuffix = "~dir";
 
@@ -38,6 +40,20 @@ std::vector<ArrayInfo> ArraysOf(const Container& container,
   }
   std::erase_if(arrays, [](const ArrayInfo& one) { return !IsUsual(one); });
   return arrays;
+}
+
+/// Bytes of a text that is not in the string itself.
+uint64_t HeapOf(const std::string& text) {
+  return text.capacity() > std::string().capacity() ? text.capacity() + 16 : 0;
+}
+
+/// Bytes that an entry takes in DiffSide::Entries.
+uint64_t MemoryOf(const std::string& key, const DiffEntry& entry) {
+  constexpr uint64_t kNode = sizeof(DiffSide::Entries::value_type) + 48;
+  return kNode + HeapOf(key) + HeapOf(entry.path) + HeapOf(entry.file.path) +
+         HeapOf(entry.dtype) + HeapOf(entry.codec) + HeapOf(entry.checksum) +
+         entry.shape.capacity() * sizeof(uint64_t) +
+         (entry.error ? HeapOf(entry.error->what) : 0);
 }
 
 std::string_view Without(std::string_view text, std::string_view suffix) {
@@ -237,10 +253,12 @@ Status DiffSide::AddLost(const std::string& path, const Error& error) {
 }
 
 Status DiffSide::Add(std::string key, DiffEntry entry) {
-  if (entries_.size() >= kMostEntries) {
-    return Error{Code::kLimit, fmt::format("it has more than {} entries, which "
-                                           "is the most that are compared",
-                                           kMostEntries)};
+  entry_bytes_ += MemoryOf(key, entry);
+  if (entry_bytes_ > kMostEntryBytes) {
+    return Error{Code::kLimit,
+                 fmt::format("{} entries take {} of memory, which is the most "
+                             "for those of one side",
+                             entries_.size(), HumanSize(kMostEntryBytes))};
   }
   // Names repeat if a file of the tree is a document, too, or is called as an
   // array is.

@@ -101,6 +101,7 @@ class DiffSide {
   std::string format_;
   std::vector<std::unique_ptr<Scope>> scopes_;
   Entries entries_;
+  uint64_t entry_bytes_ = 0;  // of memory
 };
 
 }  // namespace ctxfs

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/base/limits.h"
+#include "core/base/printable.h"
 #include "fs/commands/arguments.h"
 #include "fs/commands/checker.h"
 #include "fs/commands/confine.h"

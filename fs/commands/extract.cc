@@ -18,7 +18,9 @@
 #include <vector>
 
 #include "core/base/bytes.h"
+#include "core/base/json.h"
 #include "core/base/parallel.h"
+#include "core/base/printable.h"
 #include "core/base/text.h"
 #include "core/content/read_through.h"
 #include "core/io/io_error.h"
@@ -40,6 +42,9 @@ struct Job {
   /// The job of the same file under its first name, for a hard link.
   std::optional<size_t> first = std::nullopt;
 };
+
+/// Failures that --json prints; all are counted, and on standard error.
+constexpr size_t kMostTold = 10'000;
 
 /// Whether a write failed because the target has no room for more.
 bool IsFull(const Error& error) {
@@ -166,13 +171,27 @@ class Extractor {
     progress_.Clear();
     const ExitCode code = PrintError(path, error);
     ++failures_;
+    if (arguments_.json && told_.size() < kMostTold) {
+      told_.push_back({{"path", path}, {"reason", error.Text()}});
+    }
     if (place < last_failure_) return;
     last_failure_ = place;
     code_ = code;
   }
 
+  /// The counts, and the failures as far as they are kept.
+  void PrintJson() {
+    const MutexLock lock(mutex_);
+    const Json counts = {
+        {"files", files_.load()},       {"bytes", bytes_.load()},
+        {"complete", complete_.load()}, {"left", left_.load()},
+        {"failed", failures_},          {"failures", std::move(told_)}};
+    std::fputs(PrintableJson(FormatJson(counts)).c_str(), stdout);
+  }
+
   void PrintCounts() {
     progress_.Clear();
+    if (arguments_.json) return PrintJson();
     const auto number = [](uint64_t count) { return std::to_string(count); };
     std::string text = number(files_) + " files (" + number(bytes_) +
                        " bytes) written, " + number(failures_) + " failed";
@@ -299,6 +318,7 @@ class Extractor {
   std::atomic<bool> full_ = false;
   Mutex mutex_;
   uint64_t failures_ = 0;
+  Json told_ = Json::array();  // the first failures
   uint64_t last_failure_ = 0;
   ExitCode code_ = ExitCode::kOk;
 };
@@ -357,7 +377,7 @@ const Command kExtractCommand{
     .operands = "SOURCE[//PATH] DIR",
     .summary = "Copies files into a directory, verified",
     .run = &RunExtract,
-    .options = "ajFSVKIN",
+    .options = "ajJFSVKIN",
     .examples =
         "  ctxfs extract model.mosh out\n"
         "  ctxfs extract episode.wshard//views/frames frames\n",

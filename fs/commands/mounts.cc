@@ -6,6 +6,9 @@
 #include <string>
 
 #include "core/base/human_size.h"
+#include "core/base/json.h"
+#include "core/base/printable.h"
+#include "fs/commands/arguments.h"
 #include "fs/commands/command.h"
 #include "fs/common/mount_stats.h"
 #include "fs/common/mount_table.h"
@@ -34,7 +37,31 @@ std::vector<std::string> Row(const MountEntry& mount, bool for_people) {
   return row;
 }
 
-int RunMounts(const Arguments& /*arguments*/) {
+/// The same as JSON; null in the place of "-".
+Json MountJson(const MountEntry& mount) {
+  const MountStats stats = MountStats::Of(mount.point);
+  const auto number = [&stats](std::string_view name) {
+    const std::optional<uint64_t> value = stats.Find(name);
+    return value ? Json(*value) : Json();
+  };
+  return {{"source", mount.source},
+          {"mount_point", mount.point},
+          {"pid", number("daemon_pid")},
+          {"cache_bytes", number("cache_bytes")},
+          {"cache_limit_bytes", number("cache_limit_bytes")}};
+}
+
+int PrintMountsJson() {
+  Json mounts = Json::array();
+  for (const MountEntry& mount : MountTable()) {
+    if (mount.type == kMountType) mounts.push_back(MountJson(mount));
+  }
+  std::fputs(PrintableJson(FormatJson(mounts)).c_str(), stdout);
+  return 0;
+}
+
+int RunMounts(const Arguments& arguments) {
+  if (arguments.json) return PrintMountsJson();
   const Terminal terminal = Terminal::Of(stdout);
   TextTable table({"source", "mount point", "pid", "cache", "limit"},
                   {2, 3, 4});
@@ -60,6 +87,7 @@ const Command kMountsCommand{
     .operands = "",
     .summary = "Lists mounts: source, mount point, process and cache in use",
     .run = &RunMounts,
+    .options = "J",
     .max_operands = 0,
     .exit_codes = kPlainCodes};
 

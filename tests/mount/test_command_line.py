@@ -212,6 +212,11 @@ def test_mounts(mount):
     assert int(used) == 0
     (mounted / "signal" / "rgb").read_bytes()
     assert int(mounts()[str(mounted.point)][3]) > 0
+    shown = {one["mount_point"]: one for one in json.loads(run(CTXFS, "mounts", "--json").stdout)}
+    assert shown[str(mounted.point)] == {
+        "source": str(EPISODE), "mount_point": str(mounted.point), "pid": mounted.pid(),
+        "cache_bytes": int(mounts()[str(mounted.point)][3]), "cache_limit_bytes": 64 << 20}
+    assert str(flat.point) in shown
     assert int(rows[str(flat.point)][2]) == flat.pid()
     shown = plain(run_in_terminal(CTXFS, "mounts", columns=200)[1])
     assert "64.0 MiB" in shown and shown.split()[:2] == ["source", "mount"]
