@@ -176,11 +176,13 @@ void AddCounts(const Described& described, Json& report) {
   report["layers"] = described.layers.Largest(kLayers);
 }
 
-/// Adds "faults": {"count", "damaged", "listed": [[name or null, text]],
+/// Adds "unverified", a number of entries, if any were not, and if there are
+/// any, "faults": {"count", "damaged", "listed": [[name or null, text]],
 /// "rows": the rows of the table of entries that have one}.
 void AddFaults(const FoundFaults& faults, const FileTable& entries,
                uint64_t rows, const ReadContext& context, Json& report) {
   if (faults.unread != 0) {
+    report["unverified"] = faults.unread;
     report["left_out"].push_back(
         fmt::format("{} entries were not verified, because too much would have "
                     "to be read; --exact reads all of them",

@@ -29,19 +29,13 @@ bool ReadJobs(std::string_view text, unsigned* jobs) {
 }
 
 constexpr std::pair<char, bool Arguments::*> kFlagFields[] = {
-    {'a', &Arguments::all},
-    {'A', &Arguments::all},
-    {'l', &Arguments::details},
-    {'R', &Arguments::recursive},
-    {'J', &Arguments::json},
-    {'W', &Arguments::raw},
-    {'U', &Arguments::values},
-    {'T', &Arguments::stat},
-    {'F', &Arguments::replace},
-    {'E', &Arguments::exact},
-    {'H', &Arguments::human},
-    {'0', &Arguments::zero},
-    {'I', &Arguments::insecure_key_file},
+    {'a', &Arguments::all},     {'A', &Arguments::all},
+    {'l', &Arguments::details}, {'R', &Arguments::recursive},
+    {'J', &Arguments::json},    {'W', &Arguments::raw},
+    {'L', &Arguments::paths},   {'U', &Arguments::values},
+    {'T', &Arguments::stat},    {'F', &Arguments::replace},
+    {'E', &Arguments::exact},   {'H', &Arguments::human},
+    {'0', &Arguments::zero},    {'I', &Arguments::insecure_key_file},
     {'N', &Arguments::offline}};
 
 /// Stores an option. Fails if `value` is invalid for it.

@@ -23,6 +23,7 @@ struct Arguments {
   bool zero = false;       // -0
   bool json = false;
   bool raw = false;
+  bool paths = false;     // --paths
   bool values = false;    // --values
   bool stat = false;      // --stat
   bool sha256 = false;    // --checksums=sha256

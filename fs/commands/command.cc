@@ -40,6 +40,7 @@ constexpr OptionInfo kOptions[] = {
      ".html, in the current directory)"},
     {'E', 0, "exact", "",
      "read all elements of every array for its statistics, not a sample"},
+    {'L', 0, "paths", "", "show the paths of the containers, not their names"},
     {'F', 0, "replace", "", "replace files that exist"},
     {'S', 0, "salvage", "",
      "read a container that breaks a structural rule as far as possible"},

@@ -24,6 +24,7 @@
 #include "core/report/found_faults.h"
 #include "core/report/page.h"
 #include "core/vfs/open_container.h"
+#include "core/vfs/sources.h"
 #include "fs/commands/arguments.h"
 #include "fs/commands/confine.h"
 #include "fs/commands/container_search.h"
@@ -89,17 +90,29 @@ class Reporter {
   }
 
  private:
+  /// What the page calls a container: its name, or its path in the SOURCE that
+  /// it was found in, because a page may go to others. With --paths, its path.
+  std::string NameOf(const FoundContainer& found) const {
+    if (arguments_.paths) return found.shown();
+    const std::string name = BaseName(found.path);
+    if (found.named) return name;
+    const size_t slash = found.mounted.rfind('/');
+    return slash == std::string::npos
+               ? name
+               : found.mounted.substr(0, slash + 1) + name;
+  }
+
   void AddContainer(const FoundContainer& found) {
-    const std::string path = found.shown();
+    const std::string path = NameOf(found);
     if (found.error) {
       ++failed_;
       unchecked_ = true;
-      PrintError(path, *found.error);
+      PrintError(found.shown(), *found.error);
       return;
     }
     const Result<std::shared_ptr<const Container>> container =
         OpenContainerFile(found.path, arguments_.open);
-    if (!container) return AddFailure(path, container.error());
+    if (!container) return AddFailure(found, container.error());
     // Without --exact the work is limited as for a request to a mount, so that
     // a container of a few bytes cannot keep a processor busy.
     const WorkLimit limit{.factor = arguments_.exact ? 0 : limits::kWorkFactor};
@@ -111,10 +124,10 @@ class Reporter {
     Result<std::string> report =
         ContainerReport(*container, path, options_, room_,
                         ReadContext(cache_).With(showing), &faults);
-    if (!report) return AddFailure(path, report.error());
+    if (!report) return AddFailure(found, report.error());
     ++opened_;
     containers_.push_back(*std::move(report));
-    Note(path, faults);
+    Note(found.shown(), faults);
   }
 
   void Note(const std::string& path, const FoundFaults& faults) {
@@ -136,12 +149,12 @@ class Reporter {
                  static_cast<unsigned long long>(others_));
   }
 
-  void AddFailure(const std::string& path, const Error& error) {
+  void AddFailure(const FoundContainer& found, const Error& error) {
     ++failed_;
     progress_.Clear();
-    PrintError(path, error);
+    PrintError(found.shown(), error);
     (IsDamage(error) ? damaged_ : unchecked_) = true;
-    containers_.push_back(FailedReport(path, error));
+    containers_.push_back(FailedReport(NameOf(found), error));
   }
 
   const Arguments& arguments_;
@@ -236,7 +249,7 @@ const Command kReportCommand{
     .operands = "SOURCE...",
     .summary = "Makes an HTML page about containers",
     .run = &RunReport,
-    .options = "joEFSKIN",
+    .options = "LjoEFSKIN",
     .examples =
         "  ctxfs report model.mosh -o model.html\n"
         "  ctxfs report --exact -o all.html ~/models\n",

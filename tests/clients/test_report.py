@@ -290,14 +290,14 @@ def test_28_8_damage_is_red(report, tmp_path):
     assert texts(page, f"{rows}.faulty .cell:first-child") == ["e01", "e05", "e09"]
     colours = page.run(f"""[...document.querySelectorAll({json.dumps(rows)})].map(
         (row) => getComputedStyle(row).color === "{red}")""")
-    assert colours == [i % 4 == 1 for i in range(12)]
+    assert colours == [True] * 3 + [False] * 9  # those come first
     assert "entries unreadable" not in texts(page, "dt")
     # Only those that are faulty.
     page.run("""{ const select = document.querySelector("select[aria-label=state]");
         select.value = "0"; select.dispatchEvent(new Event("change")); }""")
     assert names(page, "Entries") == ["e01", "e05", "e09"]
     # A sound container has nothing of this.
-    assert texts(page, "#containers option") == [f"{damaged} (faulty)", str(EPISODE)]
+    assert texts(page, "#containers option") == [f"{damaged.name} (faulty)", EPISODE.name]
     page.run("""{ const select = document.getElementById("containers");
         select.value = "1"; select.dispatchEvent(new Event("change")); }""")
     assert texts(page, ".fault") == texts(page, ".faulty") == []
@@ -354,3 +354,76 @@ def test_the_picture_of_the_documentation(report, tmp_path, monkeypatch):
         other = small.convert("L").resize((16, 32))
     apart = [abs(a - b) for a, b in zip(one.tobytes(), other.tobytes())]
     assert sum(apart) / len(apart) < 12
+
+
+def test_32_6_a_badge_says_what_was_verified(report, tmp_path):
+    some = tmp_path / "some.shard"
+    data = bytearray(build([entry("a", b"a"), entry("b", b"b", checksum=0)], role=9))
+    data[6] &= ~0x20  # a checksum of 0 stands for none
+    some.write_bytes(data)
+    damaged = tmp_path / "damaged.shard"
+    damaged.write_bytes(build([entry("a", b"a", checksum=7)]))
+    for source, kind, text, code in (
+            (EPISODE, "verified", "verified", 0), (some, "unverified", "verified in part", 0),
+            (GOLDEN / "safetensors" / "llama.safetensors", "unverified", "no checksums", 0),
+            (damaged, "damaged", "damaged", 1)):
+        page = report(source, code=code)
+        assert texts(page, f"header .badge.{kind}") == [text]
+
+
+def test_32_6_layers_are_in_the_order_of_their_numbers(report, tmp_path):
+    path = tmp_path / "layers.shard"
+    path.write_bytes(build([entry(f"layers/{i}/weight", b"x") for i in (10, 2, 1, 11)]))
+    page = report(path)
+    drawn_charts(page)
+    charts = page.run("""[...document.querySelectorAll(".chart canvas")]
+        .map((canvas) => Chart.getChart(canvas).data.labels)""")
+    assert ["layers/1", "layers/2", "layers/10", "layers/11"] in charts
+
+
+def test_32_6_a_page_names_no_directory_of_this_machine(report, tmp_path):
+    folder = tmp_path / "private" / "models"
+    (folder / "deep").mkdir(parents=True)
+    for name in ("a.wshard", "deep/b.wshard"):
+        (folder / name).write_bytes(EPISODE.read_bytes())
+    page = report(folder)
+    assert texts(page, "#containers option") == ["a.wshard", "deep/b.wshard"]
+    assert str(tmp_path) not in page.run("document.documentElement.outerHTML")
+    page = report(folder, flags=["--paths"])
+    assert texts(page, "#containers option") == [
+        str(folder / "a.wshard"), str(folder / "deep" / "b.wshard")]
+
+
+def contrast(page, selector: str) -> float:
+    """Of the text of an element and what is behind it (WCAG 2.1)."""
+    return page.run(f"""(() => {{
+        const numbers = (colour) => colour.match(/[\\d.]+/g).map(Number);
+        const light = (rgb) => rgb.slice(0, 3).map((c) => c / 255).map((c) =>
+            c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+            .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+        const one = document.querySelector({json.dumps(selector)});
+        let behind = one;
+        while (numbers(getComputedStyle(behind).backgroundColor)[3] === 0) behind = behind.parentElement;
+        const pair = [getComputedStyle(one).color, getComputedStyle(behind).backgroundColor]
+            .map((colour) => light(numbers(colour))).sort((a, b) => a - b);
+        return (pair[1] + 0.05) / (pair[0] + 0.05);
+    }})()""")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_32_6_the_page_is_as_dark_as_the_browser_asks(report, tmp_path, scheme):
+    damaged = tmp_path / "damaged.shard"
+    damaged.write_bytes(build([entry("a", b"a", checksum=7), entry("b", b"b")]))
+    page = report(damaged, code=1)
+    page.call("Emulation.setEmulatedMedia",
+              features=[{"name": "prefers-color-scheme", "value": scheme}])
+    try:
+        page.open(tmp_path / "report.html")
+        page.requests.pop()
+        ground = page.run("getComputedStyle(document.body).backgroundColor")
+        assert (int(ground.split("(")[1].split(",")[0]) < 64) == (scheme == "dark")
+        for selector in ("h1", ".quiet", ".badge", ".row.faulty .cell", ".row:not(.faulty) .cell",
+                         ".notes li", ".head button", "dt", "dd"):
+            assert contrast(page, selector) >= 4.5, selector
+    finally:
+        page.call("Emulation.setEmulatedMedia", features=[])

@@ -8,7 +8,14 @@ const ACCENT = "#2f6fb7";
 const COLOURS = ["#2f6fb7", "#d1782a", "#3f9b6d", "#b5483d", "#7d62b5", "#8a6d4f", "#c765a3",
   "#5f6b7a"];
 
+/** A colour of report.css, which depends on whether the page is dark. */
+function themed(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
 Chart.defaults.animation = false;
+Chart.defaults.color = themed("--quiet");
+Chart.defaults.borderColor = themed("--line");
 Chart.defaults.font.family = "system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif";
 Chart.defaults.font.size = 11;
 Chart.defaults.maintainAspectRatio = false;

@@ -43,10 +43,35 @@ function cardsOf(container) {
 
 function notes(title, texts) {
   if (!texts || texts.length === 0) return null;
-  const list = element("ul", {}, ...texts.map((text) => element("li", {}, visible(text))));
-  const section = panel(title, list);
+  const items = (some) => element("ul", {},
+    ...some.map((text) => element("li", {}, visible(text))));
+  const MOST = 5;
+  const section = panel(title, items(texts.slice(0, MOST)));
+  if (texts.length > MOST) {
+    section.append(element("details", {},
+      element("summary", {}, `${grouped(texts.length - MOST)} more`), items(texts.slice(MOST))));
+  }
   section.classList.add("notes");
   return section;
+}
+
+/** [class, words] of what was verified; null for a page made of an index alone. */
+function verdictOf(container) {
+  if (container.error !== undefined) return ["damaged", "cannot be opened"];
+  if (container.faults) {
+    return ["damaged", container.faults.damaged ? "damaged" : "not all could be read"];
+  }
+  if (DATA.depth === "index" || container.checksums.length === 0) return null;
+  const without = container.checksums.filter(([name]) => name === "none");
+  if (without.length === container.checksums.length) return ["unverified", "no checksums"];
+  if (without.length || container.unverified) return ["unverified", "verified in part"];
+  return ["verified", "verified"];
+}
+
+function badgeOf(container) {
+  const verdict = verdictOf(container);
+  if (verdict === null) return "";
+  return element("span", { className: `badge ${verdict[0]}` }, verdict[1]);
 }
 
 /** What is wrong, in red: each entry that has a fault, and why. */
@@ -92,6 +117,15 @@ function identityOf(container) {
   return panel("What it says of itself", list);
 }
 
+/** Layers by their names, numbers as numbers; the rest of them stays last. */
+function inOrder(layers) {
+  const rest = layers.filter((row) => row[0] === "(other)");
+  const named = layers.filter((row) => row[0] !== "(other)");
+  const keys = new Map(named.map((row) => [row, nameKey(row[0])]));
+  named.sort((a, b) => (keys.get(a) < keys.get(b) ? -1 : Number(keys.get(a) > keys.get(b))));
+  return [...named, ...rest];
+}
+
 function sizesOf(container) {
   const charts = [];
   if (container.dtypes.length) {
@@ -100,7 +134,7 @@ function sizesOf(container) {
   }
   if (container.layers.length) {
     charts.push(sizeBars(container.all_tensors && container.array_count ? "by layer" : "by group",
-      container.layers, (row) => counted(row[2], "entry", "entries")));
+      inOrder(container.layers), (row) => counted(row[2], "entry", "entries")));
   }
   if (charts.length === 0) return null;
   return panel("Decoded sizes", element("div", { className: "columns" }, ...charts));
@@ -218,7 +252,7 @@ function start() {
   top.append(title, format);
   const choose = (container) => {
     title.textContent = titleOf(container);
-    format.textContent = formatText(container);
+    format.replaceChildren(badgeOf(container), formatText(container));
     show(container);
   };
   if (DATA.containers.length > 1) {

@@ -34,17 +34,18 @@ function tableWithTools(table, choices) {
   return [tools, table.scroller];
 }
 
-/** The rows of EntryRows (entry_rows.h) as objects. */
+/** The rows of EntryRows (entry_rows.h) as objects, faulty ones first. */
 function entriesOf(container) {
   const words = container.entries.words;
   const faulty = new Set(container.faults ? container.faults.rows : []);
-  return container.entries.rows.map((row, i) => ({
+  const rows = container.entries.rows.map((row, i) => ({
     faulty: faulty.has(i),
     name: row[0] === null ? "" : row[0], unnamed: row[0] === null,
     kind: words[row[1]], codec: words[row[2]], dtype: words[row[3]],
     shape: row[4], checksum: row[5], elements: row[6], size: row[7], stored: row[8],
     offset: row[9], note: row[10],
   }));
+  return [...rows.filter((row) => row.faulty), ...rows.filter((row) => !row.faulty)];
 }
 
 function entriesTable(container) {

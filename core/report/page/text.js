@@ -66,12 +66,12 @@ function humanCount(number) {
   return grouped(number);
 }
 
-/** A statistic with 4 or 5 digits; a dash for none. */
+/** A statistic with at most 4 digits, a whole number with all; a dash for none. */
 function shortNumber(number) {
   if (number === null || number === undefined) return "\u2013";
   const size = Math.abs(number);
   if (Number.isInteger(number) && size < 1e9) return grouped(number);
-  return size < 1e-3 || size >= 1e9 ? number.toExponential(3) : String(Number(number.toPrecision(5)));
+  return size < 1e-3 || size >= 1e9 ? number.toExponential(3) : String(Number(number.toPrecision(4)));
 }
 
 function shapeText(shape) {
