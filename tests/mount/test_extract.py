@@ -2,6 +2,7 @@
 """ctxfs extract and ls: nothing is left out unsaid, nothing is lost, nothing is half written."""
 
 import contextlib
+import json
 import os
 import re
 import resource
@@ -50,6 +51,16 @@ def test_extract_leaves_no_entry_out_for_its_name(named, tmp_path):
     assert contents(tmp_path / "out") == {n: n.encode() for n in NAMES}
     total = sum(map(len, NAMES))
     assert done.stdout.decode() == f"{len(NAMES)} files ({total} bytes) written, 0 failed\n"
+
+
+def test_counts_and_failures_as_json(tmp_path):
+    source = container(tmp_path, entry("a", b"aaa"), entry("b", b"bb", checksum=7))
+    done = run(CTXFS, "extract", "--json", source, tmp_path / "out")
+    assert done.returncode == 4
+    counts = json.loads(done.stdout)
+    [failure] = counts.pop("failures")
+    assert failure["path"] == "b" and "checksum" in failure["reason"]
+    assert counts == {"files": 1, "bytes": 3, "complete": 0, "left": 0, "failed": 1}
 
 
 def test_extract_all_adds_the_metadata_beside_the_entry(named, tmp_path):
