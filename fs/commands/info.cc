@@ -106,11 +106,19 @@ class Page {
   }
 
  private:
-  static constexpr size_t kNameWidth = 13;
+  /// Bytes of the column of names: of the longest key of a fact, up to a limit.
+  static size_t WidthFor(const Identity& identity) {
+    constexpr size_t kLeast = 13;
+    constexpr size_t kMost = 28;
+    size_t width = kLeast;
+    for (const Fact& fact : identity.facts.all()) {
+      width = std::max(width, std::min(ShownText(fact.key).size(), kMost));
+    }
+    return width;
+  }
 
-  static void Line(const std::string& name, const std::string& value,
-                   size_t width = kNameWidth) {
-    std::printf("  %-*s %s\n", static_cast<int>(width), name.c_str(),
+  void Line(const std::string& name, const std::string& value) const {
+    std::printf("  %-*s %s\n", static_cast<int>(width_), name.c_str(),
                 ShownText(value).c_str());
   }
 
@@ -126,31 +134,34 @@ class Page {
   }
 
   void PrintFacts() const {
-    size_t width = kNameWidth;
-    for (const Fact& fact : identity_.facts.all()) {
-      width = std::max(width, std::min<size_t>(ShownText(fact.key).size(), 28));
-    }
     for (const Fact& fact : identity_.facts.all()) {
       // PrintCounts and PrintGlobals have these.
       if (fact.key == "parameters" || fact.key.starts_with("global.")) continue;
-      PrintFact(fact, width);
+      PrintFact(fact);
     }
     for (const std::string& note : identity_.Notes()) Line("", note);
   }
 
   /// The first lines of a text, which may have several.
-  static void PrintFact(const Fact& fact, size_t width) {
+  void PrintFact(const Fact& fact) const {
     constexpr int kMostLines = 8;
     const std::string text = FactText(fact);
     std::string key = fact.key;
     size_t at = 0;
     for (int line = 0; line < kMostLines && at <= text.size(); ++line) {
       const size_t end = std::min(text.find('\n', at), text.size());
-      Line(ShownText(key), text.substr(at, end - at), width);
+      Line(ShownText(key), text.substr(at, end - at));
       key.clear();
       at = end + 1;
     }
-    if (at <= text.size()) Line("", "\xE2\x80\xA6", width);
+    if (at <= text.size()) Line("", "\xE2\x80\xA6");
+  }
+
+  /// Whether a fact has the same text: a profile is the name of a role, too.
+  bool IsFact(const std::string& text) const {
+    return std::ranges::any_of(
+        identity_.facts.all(),
+        [&text](const Fact& fact) { return fact.value == text; });
   }
 
   /// The other short texts of info.json.
@@ -161,7 +172,9 @@ class Page {
       std::string name = key;
       for (char& c : name) c = c == '_' ? ' ' : c;
       const auto text = value.get<std::string>();
-      if (!text.empty() && text.size() <= kShort) Line(name, text);
+      if (!text.empty() && text.size() <= kShort && !IsFact(text)) {
+        Line(name, text);
+      }
     }
   }
 
@@ -251,6 +264,7 @@ class Page {
   const Identity& identity_;
   const ContainerSummary& summary_;
   const bool all_;
+  const size_t width_ = WidthFor(identity_);
   const Terminal terminal_ = Terminal::Of(stdout);
 };
 
