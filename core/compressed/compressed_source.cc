@@ -14,12 +14,35 @@
 namespace ctxfs {
 namespace {
 
-/// The decoded parts of all files. Not the cache of a mount: a container is
-/// opened before there is one, and by programs that have none.
-BlockCache& DecodedParts() {
-  static BlockCache parts(64 * limits::kMiB);
-  return parts;
+/// A cache for files that are opened before there is a mount, and by programs
+/// that have none.
+BlockCache& CacheOf(const ReadContext& context) {
+  static BlockCache own(64 * limits::kMiB);
+  return context.cache().budget() > 0 ? context.cache() : own;
 }
+
+// The parts at the start of a file, which are kept when it is decoded for the
+// first time: parsers go through a file from there.
+constexpr uint64_t kKeptAtFirst = 48 * limits::kMiB / DecodedIndex::kPart;
+
+// The key of the first pass: no file has as many parts.
+constexpr uint64_t kPass = UINT64_MAX;
+
+/// A part that is decoded already.
+class DecodedPart final : public Block {
+ public:
+  DecodedPart(Key key, Bytes bytes) : Block(key), bytes_(bytes) {}
+
+  uint64_t cost() const override { return bytes_.size(); }
+  Result<Buffer> Produce(const ReadContext& /*context*/) const override {
+    Buffer copy(bytes_.size());
+    std::copy(bytes_.begin(), bytes_.end(), copy.data());
+    return copy;
+  }
+
+ private:
+  const Bytes bytes_;
+};
 
 Error Changed() {
   return {Code::kStale, "the file changed after it was verified"};
@@ -33,7 +56,7 @@ class CompressedSource::Part final : public Block {
       : Block({source.owner_, part}), source_(source) {}
 
   uint64_t cost() const override {
-    return source_.index_->PartSize(key().index);
+    return source_.index_->PartSize(key().index) + source_.index_->memory;
   }
   bool verifies() const override { return true; }
   const Source* made_from() const override { return source_.compressed_.get(); }
@@ -46,11 +69,13 @@ class CompressedSource::Part final : public Block {
 };
 
 CompressedSource::CompressedSource(SourcePtr compressed,
-                                   std::shared_ptr<const DecodedIndex> index)
+                                   std::shared_ptr<const DecodedIndex> index,
+                                   uint64_t owner, BlockCache& cache)
     : DerivedSource(compressed),
       compressed_(std::move(compressed)),
       index_(std::move(index)),
-      owner_(NewOwner()) {}
+      owner_(owner),
+      cache_(cache) {}
 
 CompressedSource::~CompressedSource() { StoppedDecoders::Of().Drop(owner_); }
 
@@ -65,7 +90,7 @@ Status CompressedSource::ReadAt(uint64_t offset, MutableBytes out) const {
   if (!InBounds(offset, out.size(), size())) {
     return Error{Code::kCorrupt, "read past the end", offset};
   }
-  const ReadContext context(DecodedParts(), InterruptScope::OfThread());
+  const ReadContext context(cache_, InterruptScope::OfThread());
   while (!out.empty()) {
     const Part part(*this, offset / DecodedIndex::kPart);
     const BlockCache::Pinned bytes = CTXFS_TRY(context.Get(part));
@@ -101,7 +126,7 @@ Result<Buffer> CompressedSource::DecodePart(uint64_t part,
   }
   if (!checked) {
     // Who comes next goes on from here.
-    StoppedDecoders::Of().Keep(std::move(run));
+    StoppedDecoders::Of().Keep(std::move(run), cache_);
     return checked.error();
   }
   const size_t made = CTXFS_TRY(run.decoder->Fill(decoded.span(), interrupt));
@@ -110,16 +135,39 @@ Result<Buffer> CompressedSource::DecodePart(uint64_t part,
     return Changed();
   }
   run.at += made;
-  StoppedDecoders::Of().Keep(std::move(run));
+  StoppedDecoders::Of().Keep(std::move(run), cache_);
   return decoded;
 }
 
 Result<SourcePtr> OpenCompressed(SourcePtr compressed, Compression compression,
-                                 const Interrupt& interrupt) {
-  std::shared_ptr<const DecodedIndex> index =
-      CTXFS_TRY(IndexCompressed(compressed, compression, interrupt));
+                                 const ReadContext& context) {
+  BlockCache& cache = CacheOf(context);
+  const uint64_t owner = NewOwner();
+  std::shared_ptr<const DecodedIndex> index;
+  const auto decode = [&](uint64_t memory) {
+    return [&, memory](const ReadContext& shared) -> Status {
+      const ReadContext within(cache, shared.interrupt());
+      index = CTXFS_TRY(
+          IndexCompressed(compressed, compression, memory, shared.interrupt(),
+                          [&](uint64_t part, Bytes bytes) {
+                            if (part >= kKeptAtFirst) return;
+                            // Without memory for it, it is decoded again.
+                            (void)within.Get(DecodedPart({owner, part}, bytes));
+                          }));
+      return {};
+    };
+  };
+  const auto unknown = [] { return false; };
+  const ReadContext own(cache, context.interrupt());
+  const uint64_t usual = UsualMemory(compression);
+  Status done = cache.Once({owner, kPass}, own, unknown, decode(usual), usual);
+  if (!done && done.error().code == Code::kNoMemory) {
+    done = cache.Once({owner, kPass}, own, unknown, decode(kMostDecoderMemory),
+                      kMostDecoderMemory);
+  }
+  if (!done) return std::move(done).error();
   return SourcePtr(std::make_shared<const CompressedSource>(
-      std::move(compressed), std::move(index)));
+      std::move(compressed), std::move(index), owner, cache));
 }
 
 }  // namespace ctxfs

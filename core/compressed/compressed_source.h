@@ -9,20 +9,24 @@
 #include "core/base/interrupt.h"
 #include "core/base/result.h"
 #include "core/compressed/decoded_index.h"
+#include "core/content/block_cache.h"
+#include "core/content/read_context.h"
 #include "core/io/source.h"
 
 namespace ctxfs {
 
-/// The decoded bytes of a compressed file. Parts of 1 MiB are decoded when they
-/// are read, from the last place before them or by a decoder that has stopped
-/// nearer, and compared with their hashes. The parts of all such files together
-/// take at most 64 MiB, and decoders that have stopped about 256 MiB.
+/// The decoded bytes of a compressed file. Parts of 256 KiB are decoded when
+/// they are read, from the last place before them or by a decoder that has
+/// stopped nearer, and compared with their hashes. Parts, and the memory of
+/// decoders, are in a cache that outlives the source.
 ///
 /// Beside this file are those beside the compressed one.
 class CompressedSource final : public DerivedSource {
  public:
+  /// `owner` is that of its parts in `cache`.
   CompressedSource(SourcePtr compressed,
-                   std::shared_ptr<const DecodedIndex> index);
+                   std::shared_ptr<const DecodedIndex> index, uint64_t owner,
+                   BlockCache& cache);
   ~CompressedSource() override;
 
   Compression compression() const { return index_->compression; }
@@ -56,11 +60,13 @@ class CompressedSource final : public DerivedSource {
   const SourcePtr compressed_;
   const std::shared_ptr<const DecodedIndex> index_;
   const uint64_t owner_;
+  BlockCache& cache_;
 };
 
 /// Decodes a compressed file once, and returns its decoded bytes. See
-/// IndexCompressed.
+/// IndexCompressed. The cache of `context` has to outlive them, unless it keeps
+/// nothing (LoneContext): then it is one of 64 MiB for all such files.
 Result<SourcePtr> OpenCompressed(SourcePtr compressed, Compression compression,
-                                 const Interrupt& interrupt);
+                                 const ReadContext& context);
 
 }  // namespace ctxfs

@@ -20,17 +20,24 @@ std::unique_ptr<Decoder> MakeDecoder(const DecodedIndex& index,
     case Compression::kGzip:
       return MakeGzipDecoder(std::move(source), place, places);
     case Compression::kZstd:
-      return MakeZstdDecoder(std::move(source), place, places);
+      return MakeZstdDecoder(std::move(source), place, places, index.memory);
     case Compression::kXz:
-      return MakeXzDecoder(std::move(source), index.xz, place, places);
+      return MakeXzDecoder(std::move(source), index.xz, place, places,
+                           index.memory);
     default:
       return MakeBzip2Decoder(std::move(source), place, places);
   }
 }
 
 uint64_t SpacingOf(Compression compression) {
-  // The states of gzip take some 50 KiB each.
-  return (compression == Compression::kGzip ? 4 : 1) * limits::kMiB;
+  switch (compression) {
+    case Compression::kGzip:  // a state takes some 50 KiB
+      return 4 * limits::kMiB;
+    case Compression::kBzip2:  // each block of 900 kB
+      return limits::kMiB / 2;
+    default:
+      return limits::kMiB;
+  }
 }
 
 Error TooLarge(Compression compression, uint64_t most, uint64_t stored) {
@@ -54,6 +61,17 @@ uint64_t MostDecoded(uint64_t stored) {
 
 }  // namespace
 
+uint64_t UsualMemory(Compression compression) {
+  switch (compression) {
+    case Compression::kGzip:
+      return limits::kMiB;
+    case Compression::kBzip2:
+      return 8 * limits::kMiB;
+    default:
+      return kUsualDecoderMemory;
+  }
+}
+
 uint64_t PartHash(Bytes part) { return XXH3_64bits(part.data(), part.size()); }
 
 const Place& DecodedIndex::PlaceBefore(uint64_t decoded) const {
@@ -69,9 +87,11 @@ std::unique_ptr<Decoder> DecodedIndex::DecoderAt(SourcePtr source,
 }
 
 Result<std::shared_ptr<const DecodedIndex>> IndexCompressed(
-    SourcePtr source, Compression compression, const Interrupt& interrupt) {
+    SourcePtr source, Compression compression, uint64_t memory,
+    const Interrupt& interrupt, const KeepPart& keep) {
   auto index = std::make_shared<DecodedIndex>();
   index->compression = compression;
+  index->memory = memory;
   if (compression == Compression::kXz) {
     index->xz = CTXFS_TRY(ReadXzIndex(*source, interrupt));
   }
@@ -88,7 +108,9 @@ Result<std::shared_ptr<const DecodedIndex>> IndexCompressed(
     if (index->size > most) return TooLarge(compression, most, stored);
     if (made == 0) break;
     CTXFS_TRY(AdmitGrowth(index->hashes));
-    index->hashes.push_back(PartHash(part.span().first(made)));
+    const Bytes bytes = part.span().first(made);
+    if (keep != nullptr) keep(index->hashes.size(), bytes);
+    index->hashes.push_back(PartHash(bytes));
   }
   index->places = places.Take();
   if (index->places.empty()) index->places.emplace_back();

@@ -9,6 +9,7 @@
 
 #include "core/base/bytes.h"
 #include "core/base/interrupt.h"
+#include "core/base/limits.h"
 #include "core/base/result.h"
 #include "core/io/source.h"
 
@@ -25,8 +26,8 @@ struct Place {
 };
 
 /// Collects places while a file is decoded for the first time. They are at
-/// least 1 MiB apart, gzip's with their states 4 MiB; for large files more, so
-/// that all together take at most 32 MiB.
+/// least `spacing` decoded bytes apart; in large files more, so that all
+/// together take at most 32 MiB.
 class Places {
  public:
   explicit Places(uint64_t spacing) : spacing_(spacing) {}
@@ -68,17 +69,25 @@ class Decoder {
 
 class XzIndex;
 
+/// Memory that decoding of zstd and xz may take. Most files need less than the
+/// first; only one file at a time is decoded with the other.
+constexpr uint64_t kUsualDecoderMemory = 16 * limits::kMiB;
+constexpr uint64_t kMostDecoderMemory = 160 * limits::kMiB;
+
 // Decoders that start at `place`. `places`, unless it is null, gets further
-// ones; the decoder then starts at the start of the file.
+// ones; the decoder then starts at the start of the file. Those that are given
+// their `memory` fail with kNoMemory if they need more, and with kLimit if that
+// is more than kMostDecoderMemory.
 std::unique_ptr<Decoder> MakeGzipDecoder(SourcePtr source, const Place& place,
                                          Places* places);
 std::unique_ptr<Decoder> MakeZstdDecoder(SourcePtr source, const Place& place,
-                                         Places* places);
+                                         Places* places, uint64_t memory);
 std::unique_ptr<Decoder> MakeBzip2Decoder(SourcePtr source, const Place& place,
                                           Places* places);
 std::unique_ptr<Decoder> MakeXzDecoder(SourcePtr source,
                                        std::shared_ptr<const XzIndex> index,
-                                       const Place& place, Places* places);
+                                       const Place& place, Places* places,
+                                       uint64_t memory);
 
 /// Reads the index at the end of an .xz file.
 Result<std::shared_ptr<const XzIndex>> ReadXzIndex(const Source& source,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/compressed/stopped_decoders.h"
 
+#include <iterator>
 #include <utility>
 
 namespace ctxfs {
@@ -20,24 +21,24 @@ StoppedDecoder StoppedDecoders::Take(uint64_t owner, uint64_t from,
   }
   if (best == kept_.end()) return {};
   StoppedDecoder taken = std::move(*best);
+  taken.memory = nullptr;
   kept_.erase(best);
   return taken;
 }
 
-void StoppedDecoders::Keep(StoppedDecoder stopped) {
+void StoppedDecoders::Keep(StoppedDecoder stopped, BlockCache& cache) {
+  Result<BlockCache::Lease> memory = cache.Lend(stopped.decoder->memory());
   std::list<StoppedDecoder> dropped;  // outside of the lock
   const MutexLock lock(mutex_);
-  kept_.push_front(std::move(stopped));
-  uint64_t bytes = 0;
-  size_t count = 0;
-  for (auto one = kept_.begin(); one != kept_.end();) {
-    bytes += one->decoder->memory();
-    const auto next = std::next(one);
-    if (++count > 1 && (count > kMost || bytes > kMostBytes)) {
-      dropped.splice(dropped.end(), kept_, one);
-    }
-    one = next;
+  if (!memory) {
+    // Those before it make room for the next one.
+    dropped.splice(dropped.end(), kept_);
+    return;
   }
+  stopped.memory = *std::move(memory);
+  kept_.push_front(std::move(stopped));
+  if (kept_.size() <= kMost) return;
+  dropped.splice(dropped.end(), kept_, std::prev(kept_.end()));
 }
 
 void StoppedDecoders::Drop(uint64_t owner) {

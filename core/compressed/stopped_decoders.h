@@ -5,9 +5,9 @@
 #include <list>
 #include <memory>
 
-#include "core/base/limits.h"
 #include "core/base/mutex.h"
 #include "core/compressed/decoder.h"
+#include "core/content/block_cache.h"
 
 namespace ctxfs {
 
@@ -16,11 +16,12 @@ struct StoppedDecoder {
   uint64_t owner = 0;  // of a CompressedSource
   uint64_t at = 0;     // decoded bytes before it
   std::unique_ptr<Decoder> decoder = nullptr;
+  BlockCache::Lease memory = nullptr;  // that it takes while it is kept
 };
 
 /// Keeps the decoders that were used last, so that reading on costs no more
-/// than decoding what is read. One for the whole process, because a decoder may
-/// take 128 MiB. Safe for any number of threads.
+/// than decoding what is read. One for the whole process. Safe for any number
+/// of threads.
 class StoppedDecoders {
  public:
   static StoppedDecoders& Of();
@@ -28,12 +29,12 @@ class StoppedDecoders {
   /// Takes the decoder of `owner` that has stopped last in [from, to]; without
   /// a decoder if there is none.
   StoppedDecoder Take(uint64_t owner, uint64_t from, uint64_t to);
-  void Keep(StoppedDecoder stopped);
+  /// Keeps a decoder if `cache` has memory for it.
+  void Keep(StoppedDecoder stopped, BlockCache& cache);
   /// Drops those of `owner`.
   void Drop(uint64_t owner);
 
  private:
-  static constexpr uint64_t kMostBytes = 256 * limits::kMiB;
   static constexpr size_t kMost = 16;
 
   Mutex mutex_;

@@ -38,7 +38,6 @@ class XzIndex {
 namespace {
 
 constexpr uint64_t kMostIndexMemory = 64 * limits::kMiB;
-constexpr uint64_t kMostMemory = 160 * limits::kMiB;
 
 Error XzFailure(lzma_ret code, uint64_t at) {
   switch (code) {
@@ -69,11 +68,12 @@ class LzmaStream {
 class XzDecoder final : public Decoder {
  public:
   XzDecoder(SourcePtr source, std::shared_ptr<const XzIndex> index,
-            const Place& place, Places* places)
+            const Place& place, Places* places, uint64_t memory)
       : reader_(source, 0),
         source_(std::move(source)),
         index_(std::move(index)),
         places_(places),
+        allowed_(memory),
         decoded_(place.decoded) {}
 
   uint64_t memory() const override { return memory_; }
@@ -102,6 +102,7 @@ class XzDecoder final : public Decoder {
   const SourcePtr source_;
   const std::shared_ptr<const XzIndex> index_;
   Places* const places_;
+  const uint64_t allowed_;  // bytes of memory
   uint64_t decoded_;
   LzmaStream stream_;
   lzma_block block_{};
@@ -152,11 +153,12 @@ Status XzDecoder::StartBlock(const lzma_index_iter& block,
   }
   if (done != LZMA_OK) return XzFailure(done, block_at_);
   memory_ = lzma_raw_decoder_memusage(filters);
-  if (memory_ > kMostMemory) {
-    return Error{Code::kLimit,
+  if (memory_ > allowed_) {
+    const bool retry = memory_ <= kMostDecoderMemory;
+    return Error{retry ? Code::kNoMemory : Code::kLimit,
                  fmt::format("xz: decoding takes {} bytes of memory, over the "
                              "limit of {}; xz -d unpacks the file",
-                             memory_, kMostMemory),
+                             memory_, kMostDecoderMemory),
                  block_at_};
   }
   reader_.Skip(block_.header_size);
@@ -232,9 +234,10 @@ Result<std::shared_ptr<const XzIndex>> ReadXzIndex(const Source& source,
 
 std::unique_ptr<Decoder> MakeXzDecoder(SourcePtr source,
                                        std::shared_ptr<const XzIndex> index,
-                                       const Place& place, Places* places) {
+                                       const Place& place, Places* places,
+                                       uint64_t memory) {
   return std::make_unique<XzDecoder>(std::move(source), std::move(index), place,
-                                     places);
+                                     places, memory);
 }
 
 }  // namespace ctxfs

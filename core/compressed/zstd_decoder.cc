@@ -19,7 +19,9 @@
 namespace ctxfs {
 namespace {
 
-constexpr int kMostWindowLog = 27;  // 128 MiB
+// 8 and 128 MiB: the rest is for buffers.
+constexpr int kUsualWindowLog = 23;
+constexpr int kMostWindowLog = 27;
 
 bool StartsFrame(Bytes bytes) {
   constexpr uint32_t kFrame = 0xFD2FB528;
@@ -29,12 +31,14 @@ bool StartsFrame(Bytes bytes) {
   return magic == kFrame || (magic & ~0xFU) == kSkippable;
 }
 
-Error ZstdFailure(size_t code, uint64_t at) {
+/// `most`: whether it may take all the memory that any decoder may.
+Error ZstdFailure(size_t code, bool most, uint64_t at) {
   const std::string what = std::string("zstd: ") + ZSTD_getErrorName(code);
   switch (ZSTD_getErrorCode(code)) {
     case ZSTD_error_memory_allocation:
       return {Code::kNoMemory, what};
     case ZSTD_error_frameParameter_windowTooLarge:
+      if (!most) return {Code::kNoMemory, what};
       return {Code::kLimit,
               "zstd: the window is over the limit of 128 MiB; zstd --long=31 "
               "-d unpacks the file",
@@ -50,13 +54,16 @@ Error ZstdFailure(size_t code, uint64_t at) {
 
 class ZstdDecoder final : public Decoder {
  public:
-  ZstdDecoder(SourcePtr source, const Place& place, Places* places)
+  ZstdDecoder(SourcePtr source, const Place& place, Places* places,
+              uint64_t memory)
       : reader_(std::move(source), place.stored_bits / CHAR_BIT),
         places_(places),
+        most_(memory >= kMostDecoderMemory),
         decoded_(place.decoded),
         stream_(ZSTD_createDCtx(), &ZSTD_freeDCtx) {
     if (stream_ == nullptr) throw std::bad_alloc();
-    ZSTD_DCtx_setParameter(stream_.get(), ZSTD_d_windowLogMax, kMostWindowLog);
+    ZSTD_DCtx_setParameter(stream_.get(), ZSTD_d_windowLogMax,
+                           most_ ? kMostWindowLog : kUsualWindowLog);
   }
 
   uint64_t memory() const override {
@@ -101,7 +108,8 @@ class ZstdDecoder final : public Decoder {
     const size_t wanted = ZSTD_decompressStream(stream_.get(), &to, &in);
     const uint64_t at = reader_.at();
     reader_.Skip(in.pos);
-    if (ZSTD_isError(wanted) != 0) return ZstdFailure(wanted, at + in.pos);
+    if (ZSTD_isError(wanted) != 0)
+      return ZstdFailure(wanted, most_, at + in.pos);
     if (stored.empty() && to.pos == 0 && wanted != 0) {
       return Error{Code::kCorrupt, "zstd: the file ends within a frame", at};
     }
@@ -112,6 +120,7 @@ class ZstdDecoder final : public Decoder {
 
   StoredReader reader_;
   Places* const places_;
+  const bool most_;
   uint64_t decoded_;
   std::unique_ptr<ZSTD_DCtx, size_t (*)(ZSTD_DCtx*)> stream_;
   bool in_frame_ = false;
@@ -120,8 +129,9 @@ class ZstdDecoder final : public Decoder {
 }  // namespace
 
 std::unique_ptr<Decoder> MakeZstdDecoder(SourcePtr source, const Place& place,
-                                         Places* places) {
-  return std::make_unique<ZstdDecoder>(std::move(source), place, places);
+                                         Places* places, uint64_t memory) {
+  return std::make_unique<ZstdDecoder>(std::move(source), place, places,
+                                       memory);
 }
 
 }  // namespace ctxfs

@@ -296,8 +296,8 @@ Result<std::shared_ptr<const Container>> OpenRecognised(
       decompress ? CTXFS_TRY(CompressionAround(*source, head.span(), options))
                  : Compression::kNone;
   if (compression != Compression::kNone) {
-    SourcePtr decoded = CTXFS_TRY(
-        OpenCompressed(std::move(source), compression, context.interrupt()));
+    SourcePtr decoded =
+        CTXFS_TRY(OpenCompressed(std::move(source), compression, context));
     return OpenRecognised(std::move(decoded), options, context,
                           /*decompress=*/false);
   }

@@ -94,7 +94,7 @@ class Compressed : public testing::TestWithParam<Packer> {
  protected:
   Result<SourcePtr> Open(std::string bytes) {
     return OpenCompressed(Memory(std::move(bytes)), GetParam().compression,
-                          NeverInterrupted());
+                          LoneContext());
   }
   std::string Pack(std::string_view text) { return GetParam().pack(text); }
 };
@@ -200,10 +200,12 @@ class Interrupted final : public Interrupt {
 };
 
 TEST_P(Compressed, OpeningCanBeInterrupted) {
-  const Interrupted soon(2);
-  EXPECT_TRUE(Fails(OpenCompressed(Memory(Pack(Prose(kLong / 2))),
-                                   GetParam().compression, soon),
-                    Code::kInterrupted));
+  const Interrupted soon(4);
+  BlockCache cache(limits::kMiB);
+  EXPECT_TRUE(
+      Fails(OpenCompressed(Memory(Pack(Prose(kLong / 2))),
+                           GetParam().compression, ReadContext(cache, soon)),
+            Code::kInterrupted));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Compressed, testing::ValuesIn(kPackers),
@@ -230,8 +232,9 @@ class Changing final : public Source {
 TEST(CompressedSource, BytesThatChangeAfterTheirChecksumMatchedAreNotServed) {
   const auto changing = std::make_shared<Changing>(
       RawDeflate(Noise(5'000'000), 0, 16 + MAX_WBITS));
+  BlockCache cache(limits::kMiB);  // keeps a few parts of the first pass
   const auto source =
-      OpenCompressed(changing, Compression::kGzip, NeverInterrupted());
+      OpenCompressed(changing, Compression::kGzip, ReadContext(cache));
   ASSERT_TRUE(Ok(source));
   changing->Replace(RawDeflate(Noise(5'000'000, 2), 0, 16 + MAX_WBITS));
   EXPECT_FALSE((*source)->ReadAt(0, Buffer(10).span()));
@@ -241,7 +244,7 @@ TEST(CompressedSource, PlacesAreFewAndLetReadersSkip) {
   const std::string text = Noise(20'000'000);
   const auto index =
       IndexCompressed(Memory(RawDeflate(text, 1, 16 + MAX_WBITS)),
-                      Compression::kGzip, NeverInterrupted());
+                      Compression::kGzip, limits::kMiB, NeverInterrupted());
   ASSERT_TRUE(Ok(index));
   EXPECT_GE((*index)->places.size(), 4U);
   EXPECT_LE((*index)->places.size(), 5U);
@@ -277,8 +280,8 @@ TEST(CompressedSource, AMagicNumberWithinABlockIsData) {
   std::mt19937 random(1);
   std::string text = bytes;
   while (text.size() < 2'500'000) text += bytes[random() % bytes.size()];
-  const auto source = OpenCompressed(Memory(Bzip2(text)), Compression::kBzip2,
-                                     NeverInterrupted());
+  const auto source =
+      OpenCompressed(Memory(Bzip2(text)), Compression::kBzip2, LoneContext());
   ASSERT_TRUE(Ok(source));
   EXPECT_TRUE(Window(**source, 0, text.size()) == text);
   EXPECT_TRUE(Window(**source, 2'000'000, 100) == text.substr(2'000'000, 100));
