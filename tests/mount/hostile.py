@@ -2,8 +2,11 @@
 """Small files that take much to be opened: the most that we know of each format. Each
 function returns a name and the bytes."""
 
+import bz2
+import gzip
 import io
 import json
+import lzma
 import struct
 import subprocess
 import tarfile
@@ -231,6 +234,35 @@ def column_shard():
     return "columns.cshard", shard.build([shard.entry("schema", schema.encode())], role=8)
 
 
+# Files that are compressed as a whole.
+
+def small_tar() -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as archive:
+        archive.addfile(tarfile.TarInfo("a"))
+    return out.getvalue()
+
+
+def packed_members():
+    return "members.tar.gz", gzip.compress(small_tar()) + gzip.compress(b"") * 200_000
+
+
+def packed_frames():
+    return "frames.tar.zst", zstandard(small_tar()) + b"\x50\x2a\x4d\x18\0\0\0\0" * 500_000
+
+
+def packed_dictionary():
+    return "dictionary.tar.xz", lzma.compress(small_tar(), preset=9)
+
+
+def packed_zeros():
+    return "zeros.tar.bz2", bz2.compress(small_tar() + bytes(40_000_000))
+
+
+def zstandard(data: bytes) -> bytes:
+    return subprocess.run(["zstd", "-q", "-c"], input=data, capture_output=True, check=True).stdout
+
+
 FILES = [
     torch_nones, torch_lists, torch_compressed, torch_texts, torch_entries, torch_calls,
     torch_marks, torch_globals, onnx_dims, onnx_operators, onnx_tensors, onnx_strings,
@@ -238,4 +270,5 @@ FILES = [
     safetensors_tensors, safetensors_metadata, safetensors_dims, gguf_pairs, gguf_tensors,
     gguf_tokens, zip_members, tar_members, shard_entries, shard_of_models, shard_metadata,
     column_shard, torch_keys, torch_bytes, zip_methods, tar_links,
+    packed_members, packed_frames, packed_dictionary, packed_zeros,
 ]
