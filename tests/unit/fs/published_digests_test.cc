@@ -18,7 +18,7 @@ const std::string kHex(64, 'a');
 const std::string kGit(40, 'b');
 
 /// "KIND HEX NAME SIZE" of each digest.
-std::vector<std::string> Parsed(std::string_view text) {
+std::vector<std::string> DigestsIn(std::string_view text) {
   const Result<PublishedDigests> published = ParseDigests(text);
   if (!published) return {published.error().what};
   std::vector<std::string> all;
@@ -33,22 +33,23 @@ std::vector<std::string> Parsed(std::string_view text) {
 using Lines = std::vector<std::string>;
 
 TEST(ParseDigests, ReadsListsOfSha256sum) {
-  EXPECT_EQ(Parsed(kHex + "  a\n# remark\n" + kHex + " *./b/../c\r\n"),
+  EXPECT_EQ(DigestsIn(kHex + "  a\n# remark\n" + kHex + " *./b/../c\r\n"),
             (Lines{"sha256 " + kHex + " a -", "sha256 " + kHex + " c -"}));
-  EXPECT_EQ(Parsed("\\" + kHex + "  a\\nb\\\\c\n"),
+  EXPECT_EQ(DigestsIn("\\" + kHex + "  a\\nb\\\\c\n"),
             (Lines{"sha256 " + kHex + " a\nb\\c -"}));
-  EXPECT_EQ(Parsed("SHA256 (a (1).txt) = " + kHex),
+  EXPECT_EQ(DigestsIn("SHA256 (a (1).txt) = " + kHex),
             (Lines{"sha256 " + kHex + " a (1).txt -"}));
-  EXPECT_EQ(Parsed(std::string(64, 'A')), (Lines{"sha256 " + kHex + "  -"}));
+  EXPECT_EQ(DigestsIn(std::string(64, 'A')), (Lines{"sha256 " + kHex + "  -"}));
 }
 
 TEST(ParseDigests, ReadsPointersAndMetadata) {
-  EXPECT_EQ(Parsed("version https://git-lfs.github.com/spec/v1\noid sha256:" +
-                   kHex + "\nsize 12\n"),
-            (Lines{"sha256 " + kHex + "  12"}));
-  EXPECT_EQ(Parsed(kGit + "\n" + kHex + "\n1.5\n"),
+  EXPECT_EQ(
+      DigestsIn("version https://git-lfs.github.com/spec/v1\noid sha256:" +
+                kHex + "\nsize 12\n"),
+      (Lines{"sha256 " + kHex + "  12"}));
+  EXPECT_EQ(DigestsIn(kGit + "\n" + kHex + "\n1.5\n"),
             (Lines{"sha256 " + kHex + "  -"}));
-  EXPECT_EQ(Parsed(kGit + "\n" + kGit + "\n1.5\n"),
+  EXPECT_EQ(DigestsIn(kGit + "\n" + kGit + "\n1.5\n"),
             (Lines{"git " + kGit + "  -"}));
 }
 
