@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/browse/browser.h"
+
+#include <algorithm>
+#include <cctype>
+#include <optional>
+#include <utility>
+
+#include "core/base/text.h"
+#include "core/vfs/mirror.h"
+
+namespace ctxfs {
+namespace {
+
+// Directories within each other that a search goes into: containers within
+// containers may have no end.
+constexpr unsigned kMostDepth = 16;
+
+const std::string kInside(Mirror::kInside);
+
+bool Contains(std::string_view name, std::string_view text) {
+  const auto same = [](char a, char b) {
+    return std::tolower(static_cast<unsigned char>(a)) ==
+           std::tolower(static_cast<unsigned char>(b));
+  };
+  return !std::ranges::search(name, text, same).empty();
+}
+
+/// The path of the directory that has `path`.
+std::string_view Above(std::string_view path) {
+  const size_t slash = path.rfind('/');
+  return path.substr(0, slash == std::string_view::npos ? 0 : slash);
+}
+
+Error NotFound(const std::string& text) {
+  return {Code::kNotFound, "no name has " + Quote(text)};
+}
+
+}  // namespace
+
+Result<SourceTree::File> InsideOf(SourceTree& tree,
+                                  const SourceTree::File& file) {
+  return tree.Find(file.path + kInside);
+}
+
+Status Browser::Open(std::string_view path) {
+  const SourceTree::File file = CTXFS_TRY(tree_.Find(path));
+  return file.directory ? List(file) : Show(file.path);
+}
+
+Status Browser::Show(std::string path) {
+  CTXFS_TRY(List(CTXFS_TRY(tree_.Find(Above(path)))));
+  const std::string name = path.substr(path.rfind('/') + 1);
+  const auto found = std::ranges::find_if(files_, [&name](const auto& file) {
+    return file.name() == name || file.name() + kInside == name;
+  });
+  if (found != files_.end()) {
+    selected_ = static_cast<size_t>(found - files_.begin());
+  }
+  return {};
+}
+
+Status Browser::List(const SourceTree::File& directory) {
+  std::vector<SourceTree::File> files;
+  uint64_t left_out = 0;
+  const auto add = [&](const SourceTree::File& file) -> Status {
+    if (files.size() < kMostFiles) {
+      files.push_back(file);
+    } else {
+      ++left_out;
+    }
+    return {};
+  };
+  const auto lost = [](const std::string& /*path*/, const Error& /*error*/) {};
+  CTXFS_TRY(tree_.ForEach(directory, add, lost));
+  directory_ = directory;
+  files_ = std::move(files);
+  left_out_ = left_out;
+  selected_ = 0;
+  return {};
+}
+
+void Browser::Move(ptrdiff_t by) {
+  if (files_.empty()) return;
+  const auto last = static_cast<ptrdiff_t>(files_.size()) - 1;
+  const auto at = static_cast<ptrdiff_t>(selected_);
+  const ptrdiff_t to = by > last - at ? last : std::max(at + by, ptrdiff_t{0});
+  selected_ = static_cast<size_t>(to);
+}
+
+Status Browser::Enter() {
+  if (selection() == nullptr) return {};
+  SourceTree::File file = *selection();
+  if (file.link) file = CTXFS_TRY(tree_.Find(file.path));
+  if (file.directory) return List(file);
+  const Result<SourceTree::File> inside = InsideOf(tree_, file);
+  return inside ? List(*inside) : Status();
+}
+
+Status Browser::Leave() {
+  if (path().empty()) return {};
+  return Show(directory_.path);
+}
+
+Status Browser::Search(const std::string& text) {
+  for (size_t i = 1; i <= files_.size(); ++i) {
+    const size_t at = (selected_ + i) % files_.size();
+    if (Contains(files_[at].name(), text)) {
+      selected_ = at;
+      if (i < files_.size()) return {};
+    }
+  }
+  // The selected one was found again, or none.
+  for (const SourceTree::File& file : std::vector(files_)) {
+    if (!file.directory) continue;
+    const Result<SourceTree::File> found = FindBelow(file, text, 1);
+    if (found) return Show(found->path);
+    if (found.error().code == Code::kInterrupted) return found.error();
+  }
+  const bool here =
+      selection() != nullptr && Contains(selection()->name(), text);
+  return here ? Status() : NotFound(text);
+}
+
+Result<SourceTree::File> Browser::FindBelow(const SourceTree::File& directory,
+                                            const std::string& text,
+                                            unsigned depth) {
+  std::optional<SourceTree::File> found;
+  const auto visit = [&](const SourceTree::File& file) -> Status {
+    if (found) return {};
+    if (Contains(file.name(), text)) {
+      found = file;
+    } else if (file.directory && depth < kMostDepth) {
+      Result<SourceTree::File> below = FindBelow(file, text, depth + 1);
+      if (below) {
+        found = *std::move(below);
+      } else if (below.error().code == Code::kInterrupted) {
+        return std::move(below).error();
+      }
+    }
+    return {};
+  };
+  const auto lost = [](const std::string& /*path*/, const Error& /*error*/) {};
+  CTXFS_TRY(tree_.ForEach(directory, visit, lost));
+  if (found) return *found;
+  return NotFound(text);
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/browse/details.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "core/base/dtype.h"
+#include "core/base/human_size.h"
+#include "core/base/json.h"
+#include "core/base/text.h"
+#include "core/container/exports.h"
+#include "core/report/array_statistics.h"
+#include "core/report/contact_sheet.h"
+#include "core/report/identity.h"
+#include "core/views/arrays/elements.h"
+#include "core/views/pictures/picture_of.h"
+#include "core/views/view.h"
+#include "fs/browse/browser.h"
+#include "fs/browse/histogram.h"
+#include "fs/common/shown_text.h"
+
+namespace ctxfs {
+namespace {
+
+// Bytes of a file that are shown as text, or else in hexadecimal.
+constexpr size_t kShownText = 16 * 1024;
+constexpr size_t kShownBytes = 1024;
+
+/// Collects the lines of one file or directory.
+class Writer {
+ public:
+  Writer(SourceTree& tree, const DetailRoom& room, const ReadContext& context)
+      : tree_(tree), room_(room), context_(context) {}
+
+  Details Take() { return std::move(details_); }
+
+  /// What the directory is, or else the container that it is in.
+  void AddDirectory(const SourceTree::File& directory) {
+    const Result<ContainerPtr> container = ContainerOf(directory);
+    if (container) {
+      AddContainer(**container);
+    } else if (container.error().code != Code::kNotContainer) {
+      AddError(container.error());
+    }
+  }
+
+  void AddFile(const SourceTree::File& file) {
+    const Result<std::optional<EntryInfo>> known = tree_.Describe(file);
+    EntryInfo info;
+    if (known && *known) {
+      info = **known;
+      if (info.add_findings) info.add_findings(info);
+      AddEntry(info);
+    }
+    if (const auto inside = InsideOf(tree_, file)) return AddDirectory(*inside);
+    Result<OpenFile> opened = tree_.Open(file);
+    if (!opened) return AddError(opened.error());
+    const Content& content = opened->content;
+    if (!(known && *known)) AddField("size", HumanSize(content.size()));
+    Add("");
+    std::optional<ArrayInfo> array = ArrayOf(info, content);
+    if (!array && !info.dtype.empty()) array = ExportedArray(file, info);
+    const Status shown = array ? AddArray(*array) : AddBeginning(content);
+    if (!shown) AddError(shown.error());
+    RenewChecksum(file);
+  }
+
+ private:
+  using ContainerPtr = std::shared_ptr<const Container>;
+
+  /// The container at a directory, or that which it is in.
+  Result<ContainerPtr> ContainerOf(SourceTree::File at) {
+    for (;;) {
+      Result<ContainerPtr> container = tree_.ContainerAt(at);
+      if (container || container.error().code != Code::kNotContainer ||
+          at.path.empty()) {
+        return container;
+      }
+      at = CTXFS_TRY(tree_.Find(DirectoryOf(at.path)));
+    }
+  }
+
+  static std::string DirectoryOf(const std::string& path) {
+    const size_t slash = path.rfind('/');
+    return path.substr(0, slash == std::string::npos ? 0 : slash);
+  }
+
+  /// The array that is in a file which has more than its elements.
+  std::optional<ArrayInfo> ExportedArray(const SourceTree::File& file,
+                                         const EntryInfo& info) {
+    const Result<SourceTree::File> above = tree_.Find(DirectoryOf(file.path));
+    if (!above) return std::nullopt;
+    const Result<ContainerPtr> container = ContainerOf(*above);
+    if (!container) return std::nullopt;
+    // The names of arrays have no suffix.
+    const std::string name = info.name.value_or("");
+    const std::string stem = name.substr(0, name.rfind('.'));
+    for (ArrayInfo& array : UsualArrays((*container)->Export(), context_)) {
+      if (array.name == name || array.name == stem) {
+        return std::move(array);
+      }
+    }
+    return std::nullopt;
+  }
+
+  void AddContainer(const Container& container) {
+    const Identity identity = Identity::Of(container, context_);
+    AddField("format", container.Info(context_).value("format", "unknown"));
+    for (const Fact& fact : identity.facts.all()) {
+      AddField(fact.key, FactText(fact));
+    }
+    for (const std::string& note : identity.Notes()) Add(note);
+  }
+
+  void Add(const std::string& text, Colour colour = Colour::kNone) {
+    details_.lines.push_back({ShownText(text), colour});
+  }
+
+  void AddError(const Error& error) {
+    const bool waits = error.code == Code::kInterrupted;
+    if (!waits) Add(error.Text(), Colour::kRed);
+  }
+
+  /// The lines of a value that may have several, after its name.
+  void AddField(const std::string& name, const std::string& value) {
+    constexpr size_t kMostLines = 8;
+    std::string head = FieldHead(name);
+    size_t at = 0;
+    for (size_t line = 0; line < kMostLines && at <= value.size(); ++line) {
+      const size_t end = std::min(value.find('\n', at), value.size());
+      details_.lines.push_back({head + ShownText(value.substr(at, end - at))});
+      head.assign(head.size(), ' ');
+      at = end + 1;
+    }
+  }
+
+  static std::string ChecksumText(const EntryInfo& info) {
+    return info.checksum + ", verified: " + info.verified;
+  }
+
+  /// Reading the file may have verified it.
+  void RenewChecksum(const SourceTree::File& file) {
+    if (!checksum_line_) return;
+    const Result<std::optional<EntryInfo>> now = tree_.Describe(file);
+    if (!now || !*now) return;
+    const std::string& verified = (*now)->verified;
+    details_.lines[*checksum_line_] = {
+        FieldHead("checksum") + ShownText(ChecksumText(**now)),
+        verified == "yes"      ? Colour::kGreen
+        : verified == "failed" ? Colour::kRed
+                               : Colour::kNone};
+  }
+
+  static std::string FieldHead(const std::string& name) {
+    return fmt::format("{:<13} ", ShownText(name));
+  }
+
+  void AddEntry(const EntryInfo& info) {
+    AddField("kind", info.kind);
+    if (!info.dtype.empty()) AddField("dtype", info.dtype);
+    if (info.shape) AddField("shape", JsonLine(*info.shape));
+    std::string size = HumanSize(info.size);
+    if (!info.computed && info.codec != "none") {
+      size += ", stored " + HumanSize(info.stored_size) + " by " + info.codec;
+    }
+    AddField("size", size);
+    if (!info.checksum.empty()) {
+      checksum_line_ = details_.lines.size();
+      AddField("checksum", ChecksumText(info));
+    }
+    if (!info.note.empty()) Add(info.note, Colour::kYellow);
+  }
+
+  /// The file as an array; nothing if its bytes are not just the elements, such
+  /// as those of another byte order, which have a note.
+  static std::optional<ArrayInfo> ArrayOf(const EntryInfo& info,
+                                          const Content& content) {
+    const std::optional<DType> dtype = DTypeOf(info.dtype);
+    if (!dtype || !info.shape || !info.note.empty()) return std::nullopt;
+    ArrayInfo array;
+    array.name = info.name.value_or("");
+    array.dtype = *dtype;
+    array.shape = *info.shape;
+    array.open = [content](const ReadContext&) -> Result<Content> {
+      return content;
+    };
+    if (!IsUsual(array) || BytesOf(array) != content.size()) {
+      return std::nullopt;
+    }
+    return array;
+  }
+
+  Status AddArray(const ArrayInfo& array) {
+    if (const std::optional<Picture> picture = PictureOf(array)) {
+      return AddPicture(array, *picture);
+    }
+    if (!HasStatistics(array.dtype) || CountOf(array) == 0) return {};
+    const ArrayStatistics statistics =
+        CTXFS_TRY(StatisticsOf(array, /*exact=*/false, context_));
+    AddStatistics(statistics);
+    return {};
+  }
+
+  void AddStatistics(const ArrayStatistics& all) {
+    const auto number = [](double value) {
+      return fmt::format("{:.4g}", value);
+    };
+    std::string elements = Grouped(all.elements);
+    if (all.read < all.elements) {
+      elements += " (of a sample of " + Grouped(all.read) + ":)";
+    }
+    AddField("elements", elements);
+    if (!std::isnan(all.min)) {
+      AddField("range", number(all.min) + " to " + number(all.max));
+      AddField("mean",
+               number(all.mean) + ", deviation " + number(all.deviation));
+    }
+    AddField("zeros", Grouped(all.zeros));
+    if (all.nans > 0) AddField("NaN", Grouped(all.nans));
+    if (all.infinities > 0) AddField("infinite", Grouped(all.infinities));
+    if (all.bins.empty()) return;
+    Add("");
+    const size_t most = 10;
+    const size_t taken = details_.lines.size() + 2;
+    const size_t lines =
+        std::clamp<size_t>(room_.lines - std::min(room_.lines, taken), 2, most);
+    for (std::string& line :
+         BarChart(all.bins, room_.columns, lines, room_.utf8)) {
+      details_.lines.push_back({std::move(line), Colour::kBlue});
+    }
+    Add(number(all.low) + " ... " + number(all.high));
+  }
+
+  /// The first picture of an array of them.
+  Status AddPicture(const ArrayInfo& array, const Picture& picture) {
+    const Content all = CTXFS_TRY(OpenElements(array, context_));
+    AddField("pictures", fmt::format("{} of {} x {}", Grouped(array.shape[0]),
+                                     picture.width, picture.height));
+    Buffer pixels(static_cast<size_t>(picture.size()));
+    CTXFS_TRY(ReadInto(all, 0, pixels.span(), context_));
+    // A character is two pixels high.
+    const size_t lines =
+        room_.lines - std::min(room_.lines, details_.lines.size());
+    const size_t side = std::min(room_.columns, 2 * lines);
+    if (side < 4) return {};
+    Picture small;
+    const Buffer shrunk =
+        Shrink(picture, pixels.span(), static_cast<uint32_t>(side), small);
+    const auto longest = std::max(small.width, small.height);
+    details_.picture =
+        RgbOf(small, shrunk.span(), static_cast<uint32_t>(side) / longest);
+    return {};
+  }
+
+  /// The pixels, each of them `scale` wide and high.
+  static Pixels RgbOf(const Picture& picture, Bytes pixels, uint32_t scale) {
+    Pixels shown{picture.width * scale, picture.height * scale, {}};
+    const size_t channels = picture.channels;
+    for (uint32_t y = 0; y < shown.height; ++y) {
+      for (uint32_t x = 0; x < shown.width; ++x) {
+        const size_t pixel = size_t{y / scale} * picture.width + x / scale;
+        const auto value = [&](size_t channel) {
+          const size_t of = channels < 3 ? 0 : channel;
+          return static_cast<uint8_t>(pixels[pixel * channels + of]);
+        };
+        shown.rgb.push_back({value(0), value(1), value(2)});
+      }
+    }
+    return shown;
+  }
+
+  /// The first lines of a text, or else the first bytes.
+  Status AddBeginning(const Content& content) {
+    std::string bytes(std::min<uint64_t>(content.size(), kShownText), '\0');
+    CTXFS_TRY(ReadInto(content, 0, std::as_writable_bytes(std::span(bytes)),
+                       context_));
+    if (IsText(bytes)) {
+      AddText(bytes);
+    } else {
+      AddHex(bytes);
+    }
+    return {};
+  }
+
+  /// Whether there are no control characters but blanks. The last character may
+  /// be cut.
+  static bool IsText(const std::string& bytes) {
+    return std::ranges::none_of(bytes, [](char c) {
+      const auto byte = static_cast<unsigned char>(c);
+      return byte < ' ' && c != '\n' && c != '\t' && c != '\r';
+    });
+  }
+
+  void AddText(const std::string& text) {
+    for (size_t at = 0;
+         at < text.size() && details_.lines.size() < room_.lines;) {
+      const size_t end = std::min(text.find('\n', at), text.size());
+      std::string line = text.substr(at, end - at);
+      if (line.ends_with('\r')) line.pop_back();
+      std::ranges::replace(line, '\t', ' ');
+      Add(line);
+      at = end + 1;
+    }
+  }
+
+  void AddHex(const std::string& bytes) {
+    // "00000010  " and three characters and one for each byte.
+    const size_t fits = room_.columns > 14 ? (room_.columns - 11) / 4 : 1;
+    const size_t each = std::clamp<size_t>(fits / 4 * 4, 4, 16);
+    const size_t shown = std::min(bytes.size(), kShownBytes);
+    for (size_t at = 0; at < shown && details_.lines.size() < room_.lines;
+         at += each) {
+      std::string line = fmt::format("{:08x}  ", at);
+      std::string right;
+      for (size_t i = at; i < std::min(at + each, shown); ++i) {
+        const auto byte = static_cast<unsigned char>(bytes[i]);
+        line += fmt::format("{:02x} ", byte);
+        right += byte >= ' ' && byte < 0x7F ? bytes[i] : '.';
+      }
+      line.resize(10 + 3 * each + 1, ' ');
+      details_.lines.push_back({line + right});
+    }
+  }
+
+  SourceTree& tree_;
+  const DetailRoom& room_;
+  const ReadContext& context_;
+  Details details_;
+  std::optional<size_t> checksum_line_;
+};
+
+}  // namespace
+
+Details DetailsOf(SourceTree& tree, const SourceTree::File& file,
+                  const DetailRoom& room, const ReadContext& context) {
+  Writer writer(tree, room, context);
+  if (file.directory) {
+    writer.AddDirectory(file);
+  } else {
+    writer.AddFile(file);
+  }
+  return writer.Take();
+}
+
+}  // namespace ctxfs
