@@ -41,10 +41,11 @@ const Command kVersionCommand{.name = "version",
                               .exit_codes = kPlainCodes};
 
 const Command* const kCommands[] = {
-    &kMountCommand, &kUmountCommand,  &kMountsCommand,  &kStatsCommand,
-    &kLsCommand,    &kCatCommand,     &kInfoCommand,    &kCheckCommand,
-    &kDiffCommand,  &kDigestCommand,  &kExtractCommand, &kReportCommand,
-    &kCacheCommand, &kFormatsCommand, &kVersionCommand, &kHelpCommand};
+    &kMountCommand,  &kUmountCommand, &kMountsCommand,  &kStatsCommand,
+    &kLsCommand,     &kCatCommand,    &kInfoCommand,    &kBrowseCommand,
+    &kCheckCommand,  &kDiffCommand,   &kDigestCommand,  &kExtractCommand,
+    &kReportCommand, &kCacheCommand,  &kFormatsCommand, &kVersionCommand,
+    &kHelpCommand};
 
 void PrintUsage(std::FILE* to) {
   std::fputs("usage: ctxfs COMMAND [OPTION]... [OPERAND]...\n\n", to);

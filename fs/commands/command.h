@@ -74,6 +74,7 @@ struct Command {
   std::string Program() const;
 };
 
+extern const Command kBrowseCommand;
 extern const Command kCacheCommand;
 extern const Command kCatCommand;
 extern const Command kCheckCommand;

@@ -316,7 +316,7 @@ def test_help_of_everything():
     shown = run(CTXFS, "help")
     assert shown.returncode == 0 and shown.stderr == b""
     assert shown.stdout == run(CTXFS, "--help").stdout
-    for name in ("mount", "umount", "mounts", "stats", "ls", "cat", "info", "check", "extract",
+    for name in ("mount", "umount", "mounts", "stats", "ls", "cat", "info", "browse", "check", "extract",
                  "cache", "formats", "help"):
         assert f"ctxfs {name} ".encode() in shown.stdout
         by_word, by_flag = run(CTXFS, "help", name), run(CTXFS, name, "--help")

@@ -13,8 +13,8 @@ from terminal import Terminal
 
 SCRIPTS = ROOT / "packaging" / "completions"
 EPISODE = GOLDEN / "wshard" / "sealed_lz4.wshard"
-COMMANDS = {"mount", "umount", "mounts", "stats", "ls", "cat", "info", "check", "diff", "digest", "extract",
-            "report", "cache", "formats", "version", "help"}
+COMMANDS = {"mount", "umount", "mounts", "stats", "ls", "cat", "info", "browse", "check", "diff", "digest",
+            "extract", "report", "cache", "formats", "version", "help"}
 SHELLS = ("bash", "zsh", "fish")
 PROMPT = "prompt> "
 

@@ -11,8 +11,9 @@ import console
 from conftest import BIN, ROOT, run
 
 SOURCES = sorted((ROOT / "docs" / "man").glob("*.scd"))
-COMMANDS = ("umount", "mounts", "stats", "ls", "cat", "info", "check", "diff", "digest", "extract", "report", "cache info",
-            "cache clear", "cache warm", "formats", "version", "help")
+COMMANDS = ("umount", "mounts", "stats", "ls", "cat", "info", "browse", "check", "diff", "digest",
+            "extract", "report", "cache info", "cache clear", "cache warm", "formats",
+            "version", "help")
 EXIT_CODES = re.findall(
     r"^  k\w+ = (\d+),$", (ROOT / "fs" / "exit_code.h").read_text(), re.MULTILINE
 )

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ctxfs browse: the files of a source in a terminal, with what they contain.
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "core/base/text.h"
+#include "core/content/read_through.h"
+#include "core/registry/views.h"
+#include "core/vfs/source_tree.h"
+#include "fs/browse/browser.h"
+#include "fs/browse/details.h"
+#include "fs/browse/screen.h"
+#include "fs/commands/arguments.h"
+#include "fs/commands/confine.h"
+#include "fs/commands/new_file.h"
+#include "fs/commands/target.h"
+#include "fs/common/shown_text.h"
+
+namespace ctxfs {
+namespace {
+
+std::atomic<bool> g_signalled = false;
+
+/// Ends work when the user presses Ctrl-C or another key. Reset only while
+/// nothing works.
+class UserInterrupt final : public Interrupt {
+ public:
+  bool interrupted() const override { return stopped_ || g_signalled; }
+  void Stop() { stopped_ = true; }
+  void Reset() {
+    stopped_ = false;
+    g_signalled = false;
+  }
+
+ private:
+  std::atomic<bool> stopped_ = false;
+};
+
+void WatchSignals() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { g_signalled = true; };
+  ::sigaction(SIGINT, &action, nullptr);  // no SA_RESTART: it ends wgetch
+}
+
+/// Makes the details of the selected file on a thread of its own, so that keys
+/// are answered while it is read.
+class Reading {
+ public:
+  Reading(SourceTree& tree, UserInterrupt& interrupt)
+      : tree_(tree), interrupt_(interrupt) {}
+  ~Reading() { Stop(); }
+
+  void Start(const SourceTree::File& file, const DetailRoom& room) {
+    Stop();
+    details_.reset();
+    pending_ = std::async(std::launch::async, [this, file, room] {
+      return DetailsOf(tree_, file, room, tree_.context());
+    });
+  }
+
+  /// Has it end, and waits until it has.
+  void Stop() {
+    if (!pending_.valid()) return;
+    interrupt_.Stop();
+    details_ = pending_.get();
+    interrupt_.Reset();
+  }
+
+  bool pending() {
+    if (!pending_.valid()) return false;
+    if (pending_.wait_for(std::chrono::seconds(0)) !=
+        std::future_status::ready) {
+      return true;
+    }
+    details_ = pending_.get();
+    return false;
+  }
+
+  /// Null until they are made.
+  const Details* details() const { return details_ ? &*details_ : nullptr; }
+
+ private:
+  SourceTree& tree_;
+  UserInterrupt& interrupt_;
+  std::future<Details> pending_;
+  std::optional<Details> details_;
+};
+
+/// Writes a file, verified, into the directory `into` under its own name.
+Status Extract(SourceTree& tree, const SourceTree::File& file,
+               const TargetTree& into) {
+  if (file.directory || file.link) {
+    return Error{Code::kUnsupported, "not a file: see 'ctxfs extract'"};
+  }
+  const OpenFile open = CTXFS_TRY(tree.Open(file));
+  CTXFS_TRY(open.content.Verify(tree.context()));
+  NewFile out =
+      CTXFS_TRY(NewFile::Create(CTXFS_TRY(into.Open(TargetTree::kTop))));
+  CTXFS_TRY(ReadThrough(open.content, tree.context(),
+                        [&out](Bytes piece) { return out.Write(piece); }));
+  return out.Commit(file.name(), /*replace=*/false);
+}
+
+/// The loop of keys.
+class Session {
+ public:
+  Session(std::string source, SourceTree& tree, Browser& browser,
+          Screen& screen, const TargetTree& into, UserInterrupt& interrupt)
+      : source_(std::move(source)),
+        tree_(tree),
+        browser_(browser),
+        screen_(screen),
+        into_(into),
+        interrupt_(interrupt),
+        reading_(tree, interrupt) {}
+
+  void Run() {
+    Read();
+    for (Action action = Action::kNone; action != Action::kQuit;) {
+      const bool pending = reading_.pending();
+      screen_.Draw(source_, browser_, reading_.details(), message_);
+      action = screen_.Next(pending);
+      if (g_signalled.exchange(false)) return;
+      if (action != Action::kNone) Answer(action);
+    }
+  }
+
+ private:
+  void Read() {
+    const SourceTree::File* const file = browser_.selection();
+    reading_.Start(file == nullptr ? browser_.directory() : *file,
+                   screen_.room());
+  }
+
+  void Answer(Action action) {
+    reading_.Stop();
+    message_ = {};
+    if (const Status done = Do(action); !done) {
+      message_ = {ShownText(done.error().Text()), Colour::kRed};
+    }
+    interrupt_.Reset();
+    Read();
+  }
+
+  Status Do(Action action) {
+    constexpr ptrdiff_t kAll = Browser::kMostFiles;
+    switch (action) {
+      case Action::kUp:
+        browser_.Move(-1);
+        return {};
+      case Action::kDown:
+        browser_.Move(1);
+        return {};
+      case Action::kPageUp:
+        browser_.Move(-screen_.page());
+        return {};
+      case Action::kPageDown:
+        browser_.Move(screen_.page());
+        return {};
+      case Action::kFirst:
+        browser_.Move(-kAll);
+        return {};
+      case Action::kLast:
+        browser_.Move(kAll);
+        return {};
+      case Action::kEnter:
+        return browser_.Enter();
+      case Action::kLeave:
+        return browser_.Leave();
+      case Action::kSearch:
+        text_ = screen_.Ask("/");
+        return SearchAgain();
+      case Action::kSearchAgain:
+        return SearchAgain();
+      case Action::kExtract:
+        return ExtractSelected();
+      default:
+        return {};
+    }
+  }
+
+  Status SearchAgain() {
+    return text_.empty() ? Status() : browser_.Search(text_);
+  }
+
+  Status ExtractSelected() {
+    const SourceTree::File* const file = browser_.selection();
+    if (file == nullptr) return {};
+    CTXFS_TRY(Extract(tree_, *file, into_));
+    message_ = {"wrote ./" + ListedName(file->name()), Colour::kGreen};
+    return {};
+  }
+
+  const std::string source_;
+  SourceTree& tree_;
+  Browser& browser_;
+  Screen& screen_;
+  const TargetTree& into_;
+  UserInterrupt& interrupt_;
+  Reading reading_;
+  DetailLine message_;
+  std::string text_;  // searched last
+};
+
+/// Returns the error of opening SOURCE//PATH, to be printed once the terminal
+/// is as it was.
+Status Browse(const Target& target, const Arguments& arguments,
+              std::unique_ptr<Screen> screen, const TargetTree& into,
+              std::shared_ptr<SpillFile> spill_file) {
+  UserInterrupt interrupt;
+  WatchSignals();
+  ConfineToReading({target.source}, LeavingLinks::kFollowed, into.descriptor());
+  const std::unique_ptr<SourceTree> tree = CTXFS_TRY(SourceTree::Open(
+      target.source, arguments.open, arguments.views.value_or(AllViews()),
+      arguments.list_mode(), LeavingLinks::kFollowed,
+      {.interrupt = &interrupt}));
+  tree->cache().SpillTo(std::move(spill_file));
+  Browser browser(*tree);
+  CTXFS_TRY(browser.Open(target.path));
+  Session(target.source, *tree, browser, *screen, into, interrupt).Run();
+  return {};
+}
+
+/// Starts the screen. ncurses reads files of the system, which a confined
+/// process may not.
+Result<std::unique_ptr<Screen>> StartScreen() {
+  if (::isatty(STDIN_FILENO) == 0 || ::isatty(STDOUT_FILENO) == 0) {
+    return Error{Code::kUnsupported,
+                 "a terminal is needed to browse; 'ctxfs ls' and 'ctxfs info' "
+                 "need none"};
+  }
+  return Screen::Start();
+}
+
+int RunBrowse(const Arguments& arguments) {
+  const std::string& operand = arguments.operands.front();
+  const Result<TargetTree> here = TargetTree::Make(".");
+  if (!here) return static_cast<int>(PrintError(".", here.error()));
+  std::shared_ptr<SpillFile> spill_file = OpenSpillFile();
+  Result<std::unique_ptr<Screen>> screen = StartScreen();
+  if (!screen) {
+    PrintError(operand, screen.error());
+    return static_cast<int>(ExitCode::kUsage);
+  }
+  const Status done = Browse(ParseTarget(operand), arguments,
+                             *std::move(screen), *here, std::move(spill_file));
+  if (done) return 0;
+  return static_cast<int>(PrintError(operand, done.error()));
+}
+
+}  // namespace
+
+const Command kBrowseCommand{
+    .name = "browse",
+    .operands = "SOURCE[//PATH]",
+    .summary = "Shows files and what they contain, in the terminal",
+    .run = &RunBrowse,
+    .options = "aSVKIN",
+    .examples =
+        "  ctxfs browse model.gguf\n"
+        "  ctxfs browse s3://models/llama//tensors\n",
+    .kind = OperandKind::kPath,
+    .min_operands = 1,
+    .max_operands = 1};
+
+}  // namespace ctxfs

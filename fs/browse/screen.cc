@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/browse/screen.h"
+
+// Its macros have names such as `timeout` and `move`.
+#define NCURSES_NOMACROS
+#include <curses.h>
+
+#include <algorithm>
+#include <clocale>
+#include <cstdio>
+#include <cwchar>
+#include <vector>
+
+#include "core/base/environment.h"
+#include "fs/common/shown_text.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr int kControlL = 12;
+constexpr int kEscape = 27;
+constexpr int kDelete = 127;
+// Pairs of colours with fixed numbers come first.
+constexpr int kFirstPair = 16;
+constexpr const char* kKeys =
+    "arrows move and open   / search   n next   e extract   q quit";
+
+unsigned PairBits(int pair) { return static_cast<unsigned>(COLOR_PAIR(pair)); }
+
+unsigned AttributesOf(Colour colour) {
+  switch (colour) {
+    case Colour::kBold:
+      return A_BOLD;
+    case Colour::kRed:
+      return PairBits(COLOR_RED);
+    case Colour::kGreen:
+      return PairBits(COLOR_GREEN);
+    case Colour::kYellow:
+      return PairBits(COLOR_YELLOW);
+    case Colour::kBlue:
+      return PairBits(COLOR_BLUE);
+    default:
+      return A_NORMAL;
+  }
+}
+
+/// As much of `text` as fits into `columns`, and how many it takes.
+std::pair<std::string, int> Fit(const std::string& text, int columns) {
+  std::mbstate_t state{};
+  size_t at = 0;
+  int width = 0;
+  while (at < text.size()) {
+    wchar_t c = 0;
+    const size_t bytes =
+        std::mbrtowc(&c, text.data() + at, text.size() - at, &state);
+    if (bytes == 0 || bytes > text.size() - at) break;
+    const int wide = std::max(::wcwidth(c), 0);
+    if (width + wide > columns) break;
+    width += wide;
+    at += bytes;
+  }
+  return {text.substr(0, at), width};
+}
+
+/// The nearest of the 6 x 6 x 6 colours of xterm.
+int XtermColour(const std::array<uint8_t, 3>& rgb) {
+  constexpr int kCube = 16;
+  int index = 0;
+  for (const int value : rgb) {
+    constexpr int kDark = 48;
+    constexpr int kHalf = 115;
+    const int level = value < kDark ? 0 : value < kHalf ? 1 : (value - 35) / 40;
+    index = 6 * index + level;
+  }
+  return kCube + index;
+}
+
+/// A character that is as dark or bright, for terminals of few colours.
+char Shade(const std::array<uint8_t, 3>& rgb) {
+  constexpr std::string_view kShades = " .:-=+*#%@";
+  const int light = (3 * rgb[0] + 6 * rgb[1] + rgb[2]) / 10;
+  return kShades[static_cast<size_t>(light) * (kShades.size() - 1) / 255];
+}
+
+void StartColours() {
+  if (!::has_colors()) return;
+  ::start_color();
+  ::use_default_colors();
+  for (const int colour : {COLOR_RED, COLOR_GREEN, COLOR_YELLOW, COLOR_BLUE}) {
+    ::init_extended_pair(colour, colour, -1);
+  }
+}
+
+Action ActionOf(int key) {
+  switch (key) {
+    case KEY_UP:
+    case 'k':
+      return Action::kUp;
+    case KEY_DOWN:
+    case 'j':
+      return Action::kDown;
+    case KEY_PPAGE:
+      return Action::kPageUp;
+    case KEY_NPAGE:
+    case ' ':
+      return Action::kPageDown;
+    case KEY_HOME:
+    case 'g':
+      return Action::kFirst;
+    case KEY_END:
+    case 'G':
+      return Action::kLast;
+    case KEY_RIGHT:
+    case KEY_ENTER:
+    case '\n':
+    case '\r':
+    case 'l':
+      return Action::kEnter;
+    case KEY_LEFT:
+    case KEY_BACKSPACE:
+    case kDelete:
+    case 'h':
+      return Action::kLeave;
+    case '/':
+      return Action::kSearch;
+    case 'n':
+      return Action::kSearchAgain;
+    case 'e':
+      return Action::kExtract;
+    case KEY_RESIZE:
+    case kControlL:
+      return Action::kRedraw;
+    case 'q':
+      return Action::kQuit;
+    default:
+      return Action::kNone;
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Screen>> Screen::Start() {
+  std::setlocale(LC_CTYPE, "");
+  // newterm, because initscr ends the process if it does not know the terminal.
+  if (EnvironmentVariable("TERM") == "dumb" ||
+      ::newterm(nullptr, stdout, stdin) == nullptr) {
+    return Error{Code::kUnsupported,
+                 "the terminal that TERM names is not known, or cannot move "
+                 "its cursor"};
+  }
+  std::unique_ptr<Screen> screen(
+      new Screen(LocaleCharset() == Charset::kUtf8 && MB_CUR_MAX > 1));
+  ::cbreak();
+  ::noecho();
+  ::nonl();
+  ::keypad(stdscr, TRUE);
+  ::curs_set(0);
+  ::set_escdelay(50);
+  StartColours();
+  return screen;
+}
+
+Screen::~Screen() { ::endwin(); }
+
+int Screen::Split() const {
+  constexpr int kLeast = 16;
+  return std::max(kLeast, COLS * 2 / 5);
+}
+
+DetailRoom Screen::room() const {
+  return {.columns = static_cast<size_t>(std::max(COLS - Split() - 2, 8)),
+          .lines = static_cast<size_t>(page()),
+          .utf8 = utf8_};
+}
+
+ptrdiff_t Screen::page() const { return std::max(LINES - 2, 1); }
+
+void Screen::Put(int line, int column, const std::string& text, int columns,
+                 unsigned attributes) const {
+  if (line >= LINES || column >= COLS || columns <= 0) return;
+  auto [fitting, width] = Fit(text, std::min(columns, COLS - column));
+  fitting.append(static_cast<size_t>(std::min(columns, COLS - column) - width),
+                 ' ');
+  ::wattrset(stdscr, static_cast<int>(attributes));
+  ::mvwaddnstr(stdscr, line, column, fitting.c_str(),
+               static_cast<int>(fitting.size()));
+  ::wattrset(stdscr, A_NORMAL);
+}
+
+void Screen::DrawFiles(const Browser& browser) const {
+  const auto& files = browser.files();
+  const auto lines = static_cast<size_t>(page());
+  // The selected file is on a page of its own kind: pages do not scroll.
+  const size_t first = browser.selected() / lines * lines;
+  for (size_t i = 0; i < lines && first + i < files.size(); ++i) {
+    const SourceTree::File& file = files[first + i];
+    const std::string name = ListedName(file.name()) + (file.directory ? "/"
+                                                        : file.link    ? "@"
+                                                                       : "");
+    unsigned attributes =
+        AttributesOf(file.directory ? Colour::kBlue : Colour::kNone);
+    if (first + i == browser.selected()) attributes |= A_REVERSE;
+    Put(1 + static_cast<int>(i), 0, " " + name, Split(), attributes);
+  }
+}
+
+int Screen::Pair(int front, int back) {
+  const auto [known, fresh] = pairs_.try_emplace(
+      {front, back}, kFirstPair + static_cast<int>(pairs_.size()));
+  if (fresh) ::init_extended_pair(known->second, front, back);
+  return known->second;
+}
+
+void Screen::DrawPicture(const Pixels& picture, int top) {
+  constexpr const char* kUpperHalf = "\xE2\x96\x80";
+  constexpr int kXterm = 256;
+  const bool colours = utf8_ && COLORS >= kXterm;
+  const auto at = [&picture](uint32_t x, uint32_t y) {
+    const uint32_t last = picture.height - 1;
+    return picture.rgb[uint64_t{std::min(y, last)} * picture.width + x];
+  };
+  for (uint32_t y = 0; y < picture.height; y += 2) {
+    const int line = top + static_cast<int>(y / 2);
+    if (line > page()) return;
+    ::wmove(stdscr, line, Split() + 2);
+    for (uint32_t x = 0; x < picture.width; ++x) {
+      if (!colours) {
+        ::waddch(stdscr, static_cast<unsigned char>(Shade(at(x, y))));
+        continue;
+      }
+      if (static_cast<int>(pairs_.size()) + kFirstPair >= COLOR_PAIRS) return;
+      int pair = Pair(XtermColour(at(x, y)), XtermColour(at(x, y + 1)));
+      ::wattr_set(stdscr, A_NORMAL, 0, &pair);
+      ::waddstr(stdscr, kUpperHalf);
+    }
+    ::wattrset(stdscr, A_NORMAL);
+  }
+}
+
+void Screen::DrawDetails(const Details& details) {
+  const int left = Split() + 2;
+  int line = 1;
+  for (const DetailLine& one : details.lines) {
+    if (line > page()) return;
+    Put(line++, left, one.text, COLS - left, AttributesOf(one.colour));
+  }
+  pairs_.clear();
+  if (details.picture.width != 0) DrawPicture(details.picture, line);
+}
+
+void Screen::Draw(const std::string& source, const Browser& browser,
+                  const Details* details, const DetailLine& message) {
+  ::werase(stdscr);
+  std::string title =
+      " " + ListedName(source) + "//" + ListedName(browser.path());
+  const size_t files = browser.files().size();
+  if (files > 0) {
+    title += "   " + std::to_string(browser.selected() + 1) + "/" +
+             std::to_string(files + browser.left_out());
+  }
+  Put(0, 0, title, COLS, A_REVERSE);
+  DrawFiles(browser);
+  if (details != nullptr) {
+    DrawDetails(*details);
+  } else {
+    Put(1, Split() + 2, "reading", COLS, A_DIM);
+  }
+  const bool plain = message.text.empty();
+  Put(LINES - 1, 0, " " + (plain ? std::string(kKeys) : message.text), COLS,
+      plain ? A_DIM : AttributesOf(message.colour));
+  ::wrefresh(stdscr);
+}
+
+Action Screen::Next(bool moment) {
+  constexpr int kMoment = 100;
+  ::wtimeout(stdscr, moment ? kMoment : -1);
+  const Action action = ActionOf(::wgetch(stdscr));
+  if (action == Action::kRedraw) ::clearok(::curscr, TRUE);
+  return action;
+}
+
+std::string Screen::Ask(const std::string& question) {
+  constexpr size_t kMost = 200;
+  std::string answer;
+  ::wtimeout(stdscr, -1);
+  for (;;) {
+    Put(LINES - 1, 0, " " + question + ShownText(answer), COLS, A_NORMAL);
+    ::wrefresh(stdscr);
+    const int key = ::wgetch(stdscr);
+    if (key == '\n' || key == '\r' || key == KEY_ENTER) return answer;
+    if (key == kEscape || key == ERR) return "";
+    if (key == KEY_BACKSPACE || key == kDelete) {
+      if (!answer.empty()) answer.pop_back();
+    } else if (key >= ' ' && key <= UINT8_MAX && answer.size() < kMost) {
+      answer += static_cast<char>(key);
+    }
+  }
+}
+
+}  // namespace ctxfs

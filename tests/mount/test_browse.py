@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ctxfs browse` in a terminal of tmux, whose screen is compared."""
+
+import itertools
+import os
+import subprocess
+import zipfile
+
+import numpy as np
+import pytest
+
+from conftest import BIN, GOLDEN, run, wait_until
+
+CTXFS = BIN / "ctxfs"
+EPISODE = GOLDEN / "wshard" / "sealed_lz4.wshard"
+LINES = 40
+
+# A build without ncurses says so, and nothing else.
+pytestmark = pytest.mark.skipif(b"no ncurses" in run(CTXFS, "help", "browse").stdout,
+                                reason="a build without ncurses")
+
+
+class Window:
+    """A window of a tmux server of its own in which a command runs."""
+
+    numbers = itertools.count()
+
+    def __init__(self, directory, *command, columns=120, locale="C.UTF-8"):
+        self.server = ["tmux", "-u", "-f", "/dev/null",
+                       "-L", f"ctxfs-{os.getpid()}-{next(self.numbers)}"]
+        words = " ".join(f"'{word}'" for word in (CTXFS, "browse", *command))
+        # What the command leaves on the screen stays to be read.
+        script = f"trap : INT; {words}; echo code=$?; exec sleep 1000"
+        self.tmux("new-session", "-d", "-x", columns, "-y", LINES, "-c", directory,
+                  "env", f"LC_ALL={locale}", "sh", "-c", script)
+
+    def tmux(self, *words) -> bytes:
+        done = subprocess.run([*self.server, *map(str, words)], capture_output=True,
+                              check=True, timeout=30)
+        return done.stdout
+
+    def keys(self, *names) -> None:
+        self.tmux("send-keys", *names)
+
+    def text(self) -> str:
+        return self.tmux("capture-pane", "-p").decode()
+
+    def shows(self, *texts) -> str:
+        """Waits until the screen has all of `texts`."""
+        assert wait_until(lambda: all(text in self.text() for text in texts)), (
+            f"{texts} not in\n{self.text()}")
+        return self.text()
+
+    def end(self) -> None:
+        subprocess.run([*self.server, "kill-server"], capture_output=True, timeout=30)
+
+
+@pytest.fixture
+def browse(tmp_path):
+    windows = []
+
+    def start(*command, **options):
+        windows.append(Window(tmp_path, *command, **options))
+        return windows[-1]
+
+    yield start
+    for window in windows:
+        window.end()
+
+
+def test_files_and_what_the_container_says(browse):
+    screen = browse(EPISODE).shows("action/", "environment   Manip-v2", "q quit")
+    assert f"{EPISODE}//   1/9" in screen.splitlines()[0]
+
+
+def test_directories_are_entered_and_left(browse):
+    window = browse(EPISODE)
+    window.shows("1/9")
+    window.keys("End", "Enter")
+    window.shows("//uncert   1/1", "joint_pos/")
+    window.keys("Left")
+    window.shows("//   9/9")
+    window.keys("Home", "Up", "PageUp")
+    window.shows("//   1/9")
+
+
+def test_pictures_are_drawn_and_verified(browse):
+    window = browse(f"{EPISODE}//signal/rgb")
+    window.shows("//signal   2/2", "20 of 8 x 8", "verified: yes", "\u2580" * 8)
+
+
+def test_statistics_of_arrays(browse, tmp_path):
+    array = np.concatenate([np.zeros(500), np.full(250, -2.5), np.full(250, 7)])
+    np.savez(tmp_path / "a.npz", steps=array.astype("<f4"), other=np.arange(3))
+    window = browse(tmp_path / "a.npz")
+    window.shows("elements      1,000", "range         -2.5 to 7", "zeros         500",
+                 "mean          1.125", "\u2588")
+    assert np.isclose(array.mean(), 1.125)
+
+
+def test_a_container_that_stays_a_file_is_entered(browse, tmp_path):
+    np.savez(tmp_path / "a.npz", x=np.arange(10))
+    window = browse(tmp_path)
+    window.shows("a.npz", "array.x.npy   i64 [10]")
+    window.keys("Enter")
+    window.shows("//a.npz~dir   1/1", "x.npy")
+    window.keys("Left")
+    window.shows("//   1/1", "a.npz")
+
+
+def test_search_goes_on_and_into_directories(browse):
+    window = browse(EPISODE)
+    window.shows("1/9")
+    window.keys("/", "REW", "Enter")
+    window.shows("//   6/9", "lane")
+    window.keys("/", "ticks", "Enter")
+    window.shows("//time   1/1", "ticks")
+    window.keys("/", "no such name", "Enter")
+    window.shows("no name has 'no such name'")
+
+
+def test_a_file_is_extracted_verified(browse, tmp_path):
+    window = browse(f"{EPISODE}//signal/rgb")
+    window.shows("verified: yes")
+    window.keys("e")
+    window.shows("wrote ./rgb")
+    expected = run(CTXFS, "cat", f"{EPISODE}//signal/rgb").stdout
+    assert (tmp_path / "rgb").read_bytes() == expected
+    window.keys("e")
+    window.shows("cannot write", "File exists")
+    assert (tmp_path / "rgb").read_bytes() == expected
+
+
+def test_damage_is_told_and_not_extracted(browse, tmp_path):
+    damaged = GOLDEN / "shard" / "crc_mismatch_raw.shard"
+    why = "byte 192: checksum mismatch: 500 bytes are not crc32c:deadbeef"
+    window = browse(damaged)
+    window.shows(why, "verified: failed")
+    before = set(os.listdir(tmp_path))
+    window.keys("e")
+    assert wait_until(lambda: window.text().count(why) == 2)  # in the last line, too
+    assert set(os.listdir(tmp_path)) == before
+
+
+def test_names_and_texts_of_a_container_do_not_reach_the_terminal(browse, tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as file:
+        file.writestr("evil\x1b[2Jname\u202egpj", "text \x1b[31mred\x07\n\u202eeno")
+    screen = browse(tmp_path / "a.zip").shows("evil", "kind")
+    assert "\u202e" not in screen and "\x1b" not in screen
+    assert r"evil\x1b[2Jname\xe2\x80\xaegpj" in screen
+
+
+@pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
+def test_other_locales_and_narrow_windows(browse, locale):
+    window = browse(EPISODE, columns=30, locale=locale)
+    window.shows("action/")
+    window.tmux("resize-window", "-x", "20", "-y", "6")
+    window.keys("End")
+    window.shows("uncert/")
+    window.tmux("resize-window", "-x", "100", "-y", "30")
+    screen = window.shows("q quit", "9/9")
+    assert locale != "C" or screen.isascii()
+
+
+def test_keys_and_signals_end_it(browse):
+    for key in ("q", "C-c"):
+        window = browse(EPISODE)
+        window.shows("1/9")
+        window.keys(key)
+        window.shows("code=0")
+
+
+def test_it_is_confined(browse):
+    window = browse(EPISODE)
+    window.shows("1/9")
+    shell = int(window.tmux("display-message", "-p", "#{pane_pid}"))
+    children = run("pgrep", "-P", shell, "-f", "browse").stdout.split()
+    pid = int(children[0]) if children else shell
+    status = open(f"/proc/{pid}/status").read()
+    assert "Seccomp:\t2" in status and "NoNewPrivs:\t1" in status
+
+
+def test_errors_are_told_on_the_usual_screen(browse, tmp_path):
+    (tmp_path / "no.shard").write_bytes(b"SHRD" + bytes(100))
+    browse(tmp_path / "no.shard").shows("no.shard", "code=")
+    browse(tmp_path / "missing").shows("missing", "No such file", "code=2")
+
+
+def test_a_terminal_has_to_be_known(browse, monkeypatch):
+    monkeypatch.setenv("TERM", "dumb")
+    done = run("script", "-qec", f"{CTXFS} browse {EPISODE}", "/dev/null")
+    assert done.returncode == 1 and b"cannot move its cursor" in done.stdout
+
+
+def test_it_needs_a_terminal():
+    done = run(CTXFS, "browse", EPISODE)
+    assert done.returncode == 1 and b"a terminal is needed" in done.stderr
+    assert done.stdout == b""
