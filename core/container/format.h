@@ -53,6 +53,9 @@ struct Traits {
   /// Entries may have a checksum and need not. (Without it either all have one,
   /// or none can.)
   bool optional_checksums = false;
+  /// Containers that zstd has compressed are a form of the format itself, which
+  /// `resembles` tells and `open` reads.
+  bool zstd_is_own = false;
 };
 
 /// A container format. To add one, write a folder core/formats/NAME with a file

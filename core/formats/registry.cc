@@ -110,12 +110,13 @@ namespace {
 /// The format of what a compressed file that starts with `stored` decodes to;
 /// null if the file is not compressed, or its format reads it as it is.
 const Format* FormatInside(Bytes stored) {
-  if (CompressionOf(stored) == Compression::kNone) return nullptr;
+  const Compression compression = CompressionOf(stored);
+  if (compression == Compression::kNone) return nullptr;
   std::array<std::byte, limits::kProbeBytes> head{};
   const size_t size = DecodeHead(stored, head);
   const Format* const format = FormatOf(Bytes(head).first(size));
-  const bool reads_it = format != nullptr && format->resembles != nullptr &&
-                        format->resembles(stored);
+  const bool reads_it = format != nullptr && format->traits.zstd_is_own &&
+                        compression == Compression::kZstd;
   return reads_it ? nullptr : format;
 }
 

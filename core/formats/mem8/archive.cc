@@ -358,6 +358,7 @@ extern const Format kMem8Archive{.name = "m8a",
                                  .golden = "mem8",
                                  .docs = "mem8",
                                  .probe = &mem8::ProbeArchive,
-                                 .open = &mem8::OpenAlone};
+                                 .open = &mem8::OpenAlone,
+                                 .traits = {.zstd_is_own = true}};
 
 }  // namespace ctxfs

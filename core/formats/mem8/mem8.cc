@@ -414,14 +414,15 @@ Result<std::shared_ptr<const Container>> Open(SourcePtr source,
 
 namespace ctxfs {
 
-extern const Format kMem8{.name = "mem8",
-                          .contents = "MEM8 memories",
-                          .extensions = "mem8",
-                          .golden = "mem8",
-                          .docs = "mem8",
-                          .probe = &mem8::ProbeMem8,
-                          .open = &mem8::Open,
-                          .resembles = &mem8::Resembles,
-                          .traits = {.optional_checksums = true}};
+extern const Format kMem8{
+    .name = "mem8",
+    .contents = "MEM8 memories",
+    .extensions = "mem8",
+    .golden = "mem8",
+    .docs = "mem8",
+    .probe = &mem8::ProbeMem8,
+    .open = &mem8::Open,
+    .resembles = &mem8::Resembles,
+    .traits = {.optional_checksums = true, .zstd_is_own = true}};
 
 }  // namespace ctxfs
