@@ -76,8 +76,17 @@ def pread(file, size: int, offset: int) -> bytes:
     return data
 
 
+def is_in_another_order(path: pathlib.Path) -> bool:
+    """Whether the file says that its elements are not in C order, little-endian."""
+    if "user.ctxfs.note" not in os.listxattr(path):
+        return False
+    note = xattr(path, "note")
+    return "in Fortran order" in note or "big-endian" in note
+
+
 def own_file(container: pathlib.Path, name: str, view: pathlib.Path) -> pathlib.Path | None:
-    """The array's own file: one of that name, shape and dtype."""
+    """The array's own file: one of that name, shape and dtype, whose elements are not
+    in another order."""
     dtypes = {xattr(view, "dtype")} | ({"bf16"} if xattr(view, "dtype") == "f32" else set())
     for place in PLACES:
         path = container / place / name
@@ -86,6 +95,7 @@ def own_file(container: pathlib.Path, name: str, view: pathlib.Path) -> pathlib.
                 path.is_file()
                 and xattr(path, "shape") == xattr(view, "shape")
                 and xattr(path, "dtype") in dtypes
+                and not is_in_another_order(path)
             ):
                 return path
     return None

@@ -57,6 +57,8 @@ class NpyContainer final : public Container, public SaysFacts {
   }
   EntryInfo Describe(bool stored) const;
 
+  /// How the stored elements are not as those of other formats; or nothing.
+  std::string OrderNote() const;
   std::shared_ptr<const FileTable> StoredFile() const;
   std::shared_ptr<const FileTable> ArrayFile() const;
   std::shared_ptr<const FileTable> Header() const;
@@ -112,6 +114,13 @@ Status NpyContainer::Load(const ReadContext& context) {
   return CheckSize(context);
 }
 
+std::string NpyContainer::OrderNote() const {
+  if (!array_.fortran_order && !array_.big_endian) return {};
+  if (!array_.fortran_order) return "the elements are big-endian";
+  return array_.big_endian ? "the elements are big-endian and in Fortran order"
+                           : "the elements are in Fortran order";
+}
+
 EntryInfo NpyContainer::Describe(bool stored) const {
   EntryInfo info;
   info.name = kName;
@@ -129,6 +138,7 @@ EntryInfo NpyContainer::Describe(bool stored) const {
   info.shape = array_.shape;
   if (stored && array_.fortran_order) info.extra["order"] = "fortran";
   if (stored && array_.big_endian) info.extra["byte_order"] = "big";
+  if (stored) info.note = OrderNote();
   if (cut_) info.note = cut_->what;
   return info;
 }
