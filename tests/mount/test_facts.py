@@ -384,7 +384,7 @@ def test_facts_keep_one_schema_and_their_bounds():
 def documented() -> dict[str, set[str]]:
     """The table of docs/commands.md, section 5: keys by format."""
     page = (ROOT / "docs" / "commands.md").read_text()
-    section = page[page.index("| format | facts |"):]
+    section = page[page.index("| format | facts |"):].partition("\n\n")[0]
     rows = re.findall(r"^\| `(\w+)` \| (.*) \|$", section, re.MULTILINE)
     return {name: set(re.findall(r"`([^`]+)`", keys)) for name, keys in rows}
 
