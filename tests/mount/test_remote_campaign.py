@@ -34,7 +34,9 @@ TIMEOUT = 2
 # takes besides is for a machine that does other things as well.
 LONGEST = TIMEOUT + 15
 
-WAITS: list[float] = []  # of all reads so far
+# Of all reads so far, by their bytes: what is read as a whole is several requests of the
+# kernel, each of which may wait for the timeout.
+WAITS: dict[int, list[float]] = {4096: [], SIZE: []}
 
 pytestmark = NEEDS_URLS
 
@@ -44,7 +46,9 @@ def fixture_chaos(faults):
     print(f"CTXFS_REMOTE_SEED={SEED} CTXFS_REMOTE_FAULTS={FAULTS}")
     faults.random = random.Random(SEED)
     yield faults
-    print(dict(faults.faults), f"{len(WAITS)} reads, the longest of {max(WAITS, default=0):.1f} s")
+    longest = {size: f"{len(waits)} reads, the longest of {max(waits, default=0):.1f} s"
+               for size, waits in WAITS.items()}
+    print(dict(faults.faults), longest)
 
 
 def read_part(path, number: int, places: random.Random) -> bool:
@@ -61,8 +65,8 @@ def read_part(path, number: int, places: random.Random) -> bool:
         assert error.errno == errno.EIO, error
         return False
     finally:
-        WAITS.append(time.monotonic() - start)
-        assert WAITS[-1] < LONGEST, (number, at, size)
+        WAITS[size].append(time.monotonic() - start)
+        assert WAITS[size][-1] < LONGEST, (number, at, size)
 
 
 def read_all(root, chance: int) -> list[bool]:
