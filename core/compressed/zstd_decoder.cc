@@ -108,8 +108,9 @@ class ZstdDecoder final : public Decoder {
     const size_t wanted = ZSTD_decompressStream(stream_.get(), &to, &in);
     const uint64_t at = reader_.at();
     reader_.Skip(in.pos);
-    if (ZSTD_isError(wanted) != 0)
+    if (ZSTD_isError(wanted) != 0) {
       return ZstdFailure(wanted, most_, at + in.pos);
+    }
     if (stored.empty() && to.pos == 0 && wanted != 0) {
       return Error{Code::kCorrupt, "zstd: the file ends within a frame", at};
     }

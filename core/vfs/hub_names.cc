@@ -83,8 +83,9 @@ Result<CacheNames::Place> InRepository(const Directory& raw,
   if (!commit) return CacheNames::Place{};
   commit->resize(commit->find_last_not_of(" \t\r\n") + 1);
   if (!IsHubName(*commit)) return CacheNames::Place{};
-  if (!CTXFS_TRY(HasDirectory(raw, below + *commit)))
+  if (!CTXFS_TRY(HasDirectory(raw, below + *commit))) {
     return CacheNames::Place{};
+  }
   std::string up;
   const auto depth = std::ranges::count(split.rest, '/');
   for (auto i = depth; i > 0; --i) up += "../";

@@ -187,10 +187,11 @@ class Checks {
     if (!found.error && found.opened == nullptr) {
       // The bytes that are checked are the bytes that are compared.
       Result<SourcePtr> source = OpenSource(found.path);
-      if (!source)
-        found.error = std::move(source).error();
-      else
+      if (source) {
         found.opened = *std::move(source);
+      } else {
+        found.error = std::move(source).error();
+      }
     }
     if (found.other) return CheckOther(found);
     CheckReport report = checker.Check(found);
