@@ -23,7 +23,8 @@ bool Contains(std::string_view name, std::string_view text) {
     return std::tolower(static_cast<unsigned char>(a)) ==
            std::tolower(static_cast<unsigned char>(b));
   };
-  return !std::ranges::search(name, text, same).empty();
+  return std::search(name.begin(), name.end(), text.begin(), text.end(),
+                     same) != name.end();
 }
 
 /// The path of the directory that has `path`.
