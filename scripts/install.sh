@@ -8,7 +8,7 @@ build=(g++ cmake ninja-build pkg-config libfuse3-dev fuse3 libzstd-dev
   libbz2-dev libfmt-dev liblz4-dev liblzma-dev libxxhash-dev nlohmann-json3-dev libisal-dev libssl-dev zlib1g-dev
   libflatbuffers-dev libncurses-dev libjs-chart.js libcurl4-openssl-dev libexpat1-dev libseccomp-dev libcli11-dev scdoc)
 test=(curl git iproute2 jq nftables nginx openssl libgtest-dev libgmock-dev libpng-dev python3 python3-pytest python3-numpy
-  python3-cryptography python3-yaml tmux zstd attr util-linux fio zsh fish man-db systemd)
+  python3-cryptography python3-yaml tmux bzip2 xz-utils zstd attr util-linux fio zsh fish man-db systemd)
 clients=(python3-venv python3-torch jq ffmpeg rsync ripgrep file tar chromium)
 demo=(attr chafa)
 bench=(libbenchmark-dev python3 python3-numpy)
