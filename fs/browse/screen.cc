@@ -4,6 +4,7 @@
 // Its macros have names such as `timeout` and `move`.
 #define NCURSES_NOMACROS
 #include <curses.h>
+#include <stdlib.h>
 
 #include <algorithm>
 #include <clocale>
@@ -141,6 +142,10 @@ Action ActionOf(int key) {
 
 Result<std::unique_ptr<Screen>> Screen::Start() {
   std::setlocale(LC_CTYPE, "");
+  // ncurses believes them more than the system; readline leaves them to what a
+  // program starts.
+  ::unsetenv("COLUMNS");
+  ::unsetenv("LINES");
   // newterm, because initscr ends the process if it does not know the terminal.
   if (EnvironmentVariable("TERM") == "dumb" ||
       ::newterm(nullptr, stdout, stdin) == nullptr) {

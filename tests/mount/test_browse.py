@@ -150,6 +150,13 @@ def test_names_and_texts_of_a_container_do_not_reach_the_terminal(browse, tmp_pa
     assert r"evil\x1b[2Jname\xe2\x80\xaegpj" in screen
 
 
+def test_the_size_is_that_of_the_terminal(browse, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "20")
+    monkeypatch.setenv("LINES", "5")
+    screen = browse(EPISODE).shows("environment   Manip-v2", "q quit")
+    assert "q quit" in screen.splitlines()[LINES - 1]
+
+
 @pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
 def test_other_locales_and_narrow_windows(browse, locale):
     window = browse(EPISODE, columns=30, locale=locale)
