@@ -201,8 +201,8 @@ class Completer {
       case OperandKind::kCommand:
         return OfferCommands();
       case OperandKind::kMount:
-        for (const MountEntry& mount : MountTable()) {
-          if (mount.type == kMountType) Offer(mount.point, mount.source);
+        for (const MountEntry& mount : OwnMounts()) {
+          Offer(mount.point, mount.source);
         }
         return;
       case OperandKind::kPath:

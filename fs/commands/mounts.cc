@@ -53,8 +53,8 @@ Json MountJson(const MountEntry& mount) {
 
 int PrintMountsJson() {
   Json mounts = Json::array();
-  for (const MountEntry& mount : MountTable()) {
-    if (mount.type == kMountType) mounts.push_back(MountJson(mount));
+  for (const MountEntry& mount : OwnMounts()) {
+    mounts.push_back(MountJson(mount));
   }
   std::fputs(PrintableJson(FormatJson(mounts)).c_str(), stdout);
   return 0;
@@ -65,10 +65,8 @@ int RunMounts(const Arguments& arguments) {
   const Terminal terminal = Terminal::Of(stdout);
   TextTable table({"source", "mount point", "pid", "cache", "limit"},
                   {2, 3, 4});
-  for (const MountEntry& mount : MountTable()) {
-    if (mount.type == kMountType) {
-      table.Add(Row(mount, terminal.is_terminal()));
-    }
+  for (const MountEntry& mount : OwnMounts()) {
+    table.Add(Row(mount, terminal.is_terminal()));
   }
   if (!terminal.is_terminal()) {
     std::fputs(table.Separated().c_str(), stdout);

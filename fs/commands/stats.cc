@@ -8,7 +8,7 @@
 
 #include "core/base/human_size.h"
 #include "core/base/json.h"
-#include "core/base/text.h"
+#include "core/base/printable.h"
 #include "fs/commands/arguments.h"
 #include "fs/commands/command.h"
 #include "fs/common/mount_stats.h"
@@ -36,13 +36,11 @@ constexpr Column kColumns[] = {
     {"from containers", "read_container_bytes_total", true},
     {"decoded", "decoded_bytes_total", true}};
 
-/// The mounts of ctxfs, or those of them that `points` names. Prints an error
-/// for a name that is none, and then sets `failed`.
+/// All mounts of ctxfs, or those at `points`. If none is at one of these,
+/// prints an error and sets `failed`.
 std::vector<MountEntry> Chosen(const std::vector<std::string>& points,
                                bool& failed) {
-  std::vector<MountEntry> mounts = MountTable();
-  std::erase_if(
-      mounts, [](const MountEntry& mount) { return mount.type != kMountType; });
+  const std::vector<MountEntry> mounts = OwnMounts();
   if (points.empty()) return mounts;
   std::vector<MountEntry> chosen;
   for (const std::string& point : points) {
@@ -95,7 +93,7 @@ void PrintJson(const std::vector<MountEntry>& mounts) {
     one["counters"] = MountStats::Of(mount.point).samples();
     all.push_back(std::move(one));
   }
-  std::printf("%s", FormatJson(all).c_str());
+  std::fputs(PrintableJson(FormatJson(all)).c_str(), stdout);
 }
 
 int RunStats(const Arguments& arguments) {

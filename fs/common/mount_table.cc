@@ -54,6 +54,13 @@ std::vector<MountEntry> MountTable() {
   return ParseMountTable(file);
 }
 
+std::vector<MountEntry> OwnMounts() {
+  std::vector<MountEntry> mounts = MountTable();
+  std::erase_if(
+      mounts, [](const MountEntry& mount) { return mount.type != kMountType; });
+  return mounts;
+}
+
 std::string AsMountPoint(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code failed;

@@ -24,6 +24,9 @@ std::vector<MountEntry> MountTable();
 /// left out.
 std::vector<MountEntry> ParseMountTable(std::istream& lines);
 
+/// The mounts of ctxfs that this process sees.
+std::vector<MountEntry> OwnMounts();
+
 /// `path` as that table has it. The mount point itself is not looked at,
 /// because its daemon may be dead.
 std::string AsMountPoint(const std::string& path);
