@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "core/base/text.h"
-#include "core/content/read_through.h"
 #include "core/registry/views.h"
 #include "core/vfs/source_tree.h"
 #include "fs/browse/browser.h"
@@ -102,12 +101,9 @@ Status Extract(SourceTree& tree, const SourceTree::File& file,
     return Error{Code::kUnsupported, "not a file: see 'ctxfs extract'"};
   }
   const OpenFile open = CTXFS_TRY(tree.Open(file));
-  CTXFS_TRY(open.content.Verify(tree.context()));
-  NewFile out =
-      CTXFS_TRY(NewFile::Create(CTXFS_TRY(into.Open(TargetTree::kTop))));
-  CTXFS_TRY(ReadThrough(open.content, tree.context(),
-                        [&out](Bytes piece) { return out.Write(piece); }));
-  return out.Commit(file.name(), /*replace=*/false);
+  return WriteFile(open.content, tree.context(),
+                   CTXFS_TRY(into.Open(TargetTree::kTop)), file.name(),
+                   /*replace=*/false);
 }
 
 /// The loop of keys.

@@ -22,7 +22,6 @@
 #include "core/base/parallel.h"
 #include "core/base/printable.h"
 #include "core/base/text.h"
-#include "core/content/read_through.h"
 #include "core/io/io_error.h"
 #include "core/registry/views.h"
 #include "core/vfs/source_tree.h"
@@ -239,18 +238,13 @@ class Extractor {
                                          AT_SYMLINK_NOFOLLOW) == 0) {
       return SystemError("cannot write", EEXIST);
     }
-    CTXFS_TRY(content.Verify(tree_.cache()));
-    NewFile out = CTXFS_TRY(NewFile::Create(std::move(directory)));
-    Status copied =
-        ReadThrough(content, tree_.cache(), [this, &out](Bytes piece) {
-          // Another thread has found that there is no room.
-          if (full_) return Status(SystemError("cannot write", ENOSPC));
-          progress_.Add(piece.size());
-          return out.Write(piece);
-        });
-    if (!copied) return copied;
-    CTXFS_TRY(out.Commit(name, arguments_.replace));
-    content.MarkConsumed(tree_.cache());
+    CTXFS_TRY(WriteFile(content, tree_.cache(), std::move(directory), name,
+                        arguments_.replace, [this](uint64_t bytes) -> Status {
+                          // Another thread has found that there is no room.
+                          if (full_) return SystemError("cannot write", ENOSPC);
+                          progress_.Add(bytes);
+                          return {};
+                        }));
     ++files_;
     bytes_ += content.size();
     return {};

@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "core/content/read_through.h"
 #include "core/io/io_error.h"
 
 namespace ctxfs {
@@ -127,6 +128,20 @@ bool LeadsTo(const Fd& directory, const std::string& name,
 }
 
 }  // namespace
+
+Status WriteFile(const Content& content, const ReadContext& context,
+                 DirectoryFd directory, const std::string& name, bool replace,
+                 const std::function<Status(uint64_t bytes)>& proceed) {
+  CTXFS_TRY(content.Verify(context));
+  NewFile out = CTXFS_TRY(NewFile::Create(std::move(directory)));
+  CTXFS_TRY(ReadThrough(content, context, [&](Bytes piece) -> Status {
+    if (proceed != nullptr) CTXFS_TRY(proceed(piece.size()));
+    return out.Write(piece);
+  }));
+  CTXFS_TRY(out.Commit(name, replace));
+  content.MarkConsumed(context);
+  return {};
+}
 
 Result<bool> MakeSymlink(const Fd& directory, const std::string& target,
                          const std::string& name, bool replace) {

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
 
 #include "core/base/bytes.h"
 #include "core/base/result.h"
+#include "core/content/content.h"
+#include "core/content/read_context.h"
 #include "fs/commands/target.h"
 
 namespace ctxfs {
@@ -40,6 +44,15 @@ class NewFile {
   std::string temporary_;  // empty: none, or it has its own name
   int fd_;                 // negative: closed
 };
+
+/// Writes `content`, all of it verified before its first byte, as the file
+/// `name` of `directory`; with `replace` as NewFile::Commit has it. `proceed`
+/// is called before each piece is written, and ends it by failing; null:
+/// nothing.
+Status WriteFile(
+    const Content& content, const ReadContext& context, DirectoryFd directory,
+    const std::string& name, bool replace,
+    const std::function<Status(uint64_t bytes)>& proceed = nullptr);
 
 /// Makes a symbolic link `name` in `directory`. With `replace` a file of that
 /// name is replaced, otherwise the call fails if there is one. Returns false if
