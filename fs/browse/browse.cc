@@ -125,7 +125,12 @@ class Session {
       const bool pending = reading_.pending();
       screen_.Draw(source_, browser_, reading_.details(), message_);
       action = screen_.Next(pending);
-      if (g_signalled.exchange(false)) return;
+      if (g_signalled && !pending) return;
+      if (g_signalled) {
+        reading_.Stop();
+        message_ = {"interrupted", Colour::kYellow};
+        continue;
+      }
       if (action != Action::kNone) Answer(action);
     }
   }
@@ -173,10 +178,9 @@ class Session {
       case Action::kLeave:
         return browser_.Leave();
       case Action::kSearch:
-        text_ = screen_.Ask("/");
-        return SearchAgain();
+        return Search(screen_.Ask("/"));
       case Action::kSearchAgain:
-        return SearchAgain();
+        return Search(text_);
       case Action::kExtract:
         return ExtractSelected();
       default:
@@ -184,8 +188,10 @@ class Session {
     }
   }
 
-  Status SearchAgain() {
-    return text_.empty() ? Status() : browser_.Search(text_);
+  Status Search(const std::string& text) {
+    if (text.empty()) return {};
+    text_ = text;
+    return browser_.Search(text_);
   }
 
   Status ExtractSelected() {

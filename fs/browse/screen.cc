@@ -4,7 +4,9 @@
 // Its macros have names such as `timeout` and `move`.
 #define NCURSES_NOMACROS
 #include <curses.h>
+#include <poll.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <clocale>
@@ -136,6 +138,15 @@ Action ActionOf(int key) {
     default:
       return Action::kNone;
   }
+}
+
+/// Whether there is no terminal any more, so that no key will ever come.
+bool HasHungUp() {
+  struct pollfd input {
+    STDIN_FILENO, POLLIN, 0
+  };
+  return ::poll(&input, 1, 0) == 1 &&
+         (input.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0;
 }
 
 }  // namespace
@@ -279,7 +290,9 @@ void Screen::Draw(const std::string& source, const Browser& browser,
 Action Screen::Next(bool moment) {
   constexpr int kMoment = 100;
   ::wtimeout(stdscr, moment ? kMoment : -1);
-  const Action action = ActionOf(::wgetch(stdscr));
+  const int key = ::wgetch(stdscr);
+  if (key == ERR && HasHungUp()) return Action::kQuit;
+  const Action action = ActionOf(key);
   if (action == Action::kRedraw) ::clearok(::curscr, TRUE);
   return action;
 }

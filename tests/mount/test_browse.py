@@ -9,7 +9,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from conftest import BIN, GOLDEN, run, wait_until
+from conftest import BIN, GOLDEN, alive, run, wait_until
+from test_interrupts import raw_shard
 
 CTXFS = BIN / "ctxfs"
 EPISODE = GOLDEN / "wshard" / "sealed_lz4.wshard"
@@ -172,9 +173,31 @@ def test_other_locales_and_narrow_windows(browse, locale):
 def test_keys_and_signals_end_it(browse):
     for key in ("q", "C-c"):
         window = browse(EPISODE)
-        window.shows("1/9")
+        window.shows("1/9", "Manip-v2")  # nothing is being read any more
         window.keys(key)
         window.shows("code=0")
+
+
+def test_ctrl_c_ends_what_takes_long_and_nothing_else(browse, tmp_path):
+    raw_shard(tmp_path / "a.shard", {"first": b"", "second": b""}, size=64 << 30)
+    window = browse(tmp_path / "a.shard")
+    window.shows("1/2", "reading")
+    window.keys("C-c")
+    window.shows("1/2", "interrupted")
+    assert "code=" not in window.text()
+    window.keys("Down")
+    window.shows("2/2", "reading")
+    window.keys("q")
+    window.shows("code=0")
+
+
+def test_it_ends_with_its_terminal(browse):
+    window = browse(EPISODE)
+    window.shows("1/9")
+    shell = int(window.tmux("display-message", "-p", "#{pane_pid}"))
+    (pid,) = run("pgrep", "-P", shell, "-f", "browse").stdout.split()
+    window.end()
+    assert wait_until(lambda: not alive(int(pid)))
 
 
 def test_it_is_confined(browse):
