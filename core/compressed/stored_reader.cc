@@ -34,6 +34,16 @@ Result<Bytes> StoredReader::Peek(size_t least) {
   return Bytes(buffer_.span()).subspan(start_, held_);
 }
 
+void StoredReader::GoBack(size_t bytes) {
+  if (bytes <= start_) {
+    start_ -= bytes;
+    held_ += bytes;
+    return;
+  }
+  end_ = at() - std::min<uint64_t>(at(), bytes);
+  start_ = held_ = 0;  // read again
+}
+
 Status StoredReader::ExpectPadding(const char* format,
                                    const Interrupt& interrupt) {
   const uint64_t first = at();

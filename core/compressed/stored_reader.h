@@ -31,11 +31,10 @@ class StoredReader {
     start_ += bytes;
     held_ -= bytes;
   }
-  /// Goes back by at most kBack bytes, which Skip has passed over.
-  void GoBack(size_t bytes) {
-    start_ -= bytes;
-    held_ += bytes;
-  }
+  /// Goes back by at most kBack bytes, also to before the place where this
+  /// reader started: a decoder that goes on from a saved state may have taken
+  /// them already. Not to before the start of the source.
+  void GoBack(size_t bytes);
   static constexpr size_t kBack = 8;
 
   /// Fails with kCorrupt unless all bytes that are left are zero, as tapes pad

@@ -208,6 +208,23 @@ TEST_P(Compressed, OpeningCanBeInterrupted) {
             Code::kInterrupted));
 }
 
+// Text that takes hardly any stored bytes ends right behind a place.
+TEST_P(Compressed, DecodingGoesOnFromEveryPlace) {
+  for (const size_t size : {8'400'000U, 8'650'752U, 8'388'609U}) {
+    const SourcePtr stored = Memory(Pack(std::string(size, '\0')));
+    const auto index = IndexCompressed(stored, GetParam().compression,
+                                       kMostDecoderMemory, NeverInterrupted());
+    ASSERT_TRUE(Ok(index));
+    for (const Place& place : (*index)->places) {
+      const auto decoder = (*index)->DecoderAt(stored, place);
+      Buffer rest(size - place.decoded + 1);
+      const auto made = decoder->Fill(rest.span(), NeverInterrupted());
+      ASSERT_TRUE(Ok(made)) << place.decoded;
+      EXPECT_EQ(*made, rest.size() - 1) << place.decoded;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Compressed, testing::ValuesIn(kPackers),
                          [](const auto& one) {
                            return std::string(one.param.name);
