@@ -143,6 +143,7 @@ class Bzip2Decoder final : public Decoder {
   uint32_t combined_ = 0;  // CRC of all blocks of the stream
   std::optional<OneBlock> block_;
   uint64_t block_bits_ = 0;
+  unsigned false_ends_ = 0;  // magic numbers within the block so far
   uint32_t block_crc_ = 0;
   bool block_made_ = false;  // some bytes of the block
 };
@@ -183,6 +184,7 @@ Status Bzip2Decoder::BeginBlock() {
   }
   block_crc_ = crc;
   block_made_ = false;
+  false_ends_ = 0;
   return TakeBlock(bit_ + kMagicBits + kCrcBits);
 }
 
@@ -230,7 +232,12 @@ Result<size_t> Bzip2Decoder::Decode(MutableBytes out) {
       block_->Decode(out.first(std::min(out.size(), kBytesPerCheck)));
   if (step.failed && !block_made_ && step.made == 0) {
     // What looked like a magic number was data: libbz2 decodes nothing of a
-    // block before it has all of it.
+    // block before it has all of it. One is as rare as 48 given bits, and each
+    // costs a copy of the block.
+    constexpr unsigned kMostFalseEnds = 16;
+    if (++false_ends_ > kMostFalseEnds) {
+      return Bad(Code::kCorrupt, "the data of a block is damaged");
+    }
     block_.reset();
     CTXFS_TRY(TakeBlock(bit_ + block_bits_ + 1));
     return size_t{0};

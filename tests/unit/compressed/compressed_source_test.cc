@@ -304,6 +304,16 @@ TEST(CompressedSource, AMagicNumberWithinABlockIsData) {
   EXPECT_TRUE(Window(**source, 2'000'000, 100) == text.substr(2'000'000, 100));
 }
 
+TEST(CompressedSource, ManyMagicNumbersWithinABlockAreDamage) {
+  std::string stored("BZh9\x31\x41\x59\x26\x53\x59\0\0\0\0", 14);
+  for (int i = 0; i < 100'000; ++i) stored += "\x17\x72\x45\x38\x50\x90";
+  const auto source =
+      OpenCompressed(Memory(stored), Compression::kBzip2, LoneContext());
+  ASSERT_FALSE(source);
+  EXPECT_EQ(source.error().code, Code::kCorrupt);
+  EXPECT_EQ(source.error().what, "bzip2: the data of a block is damaged");
+}
+
 TEST(Compression, NamesLoseTheSuffix) {
   const auto plain = [](std::string_view name) {
     const PlainName found = WithoutCompression(name);
