@@ -5,7 +5,6 @@
 #include <signal.h>
 
 #include <cerrno>
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <new>
@@ -15,36 +14,14 @@
 
 #include "core/base/error_number.h"
 #include "core/base/interrupt_scope.h"
-#include "core/base/limits.h"
 #include "core/content/read_context.h"
+#include "fs/brief_interrupt.h"
 #include "fs/exit_code.h"
 #include "fs/request_pool.h"
 #include "fs/server.h"
 #include "fs/signal_watch.h"
 
 namespace ctxfs {
-
-/// Gives up work that takes longer than handing it to another thread.
-class BriefInterrupt final : public Interrupt {
- public:
-  bool interrupted() const override {
-    if (!gave_up_ && Clock::now() - start_ > kMost) gave_up_ = true;
-    return gave_up_;
-  }
-  bool MayTake(uint64_t bytes) const override {
-    if (bytes > kSmallWork) gave_up_ = true;
-    return !interrupted();
-  }
-  bool gave_up() const { return gave_up_; }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  static constexpr uint64_t kSmallWork = 256 * limits::kKiB;
-  static constexpr std::chrono::milliseconds kMost{2};
-
-  const Clock::time_point start_ = Clock::now();
-  mutable bool gave_up_ = false;
-};
 
 /// Which signals of its caller end a request.
 enum class EndedBy : uint8_t {
@@ -181,7 +158,9 @@ void Serve(fuse_req_t req, Inode inode, Compute compute, Send send,
     Server& server = request.server();
     server.pool().Add(
         std::make_unique<FuseRequest<Compute, Send>>(std::move(request)),
-        {file, thread});
+        {file, thread},
+        brief.is_large() ? RequestPool::Work::kLarge
+                         : RequestPool::Work::kUnknown);
   } catch (const std::bad_alloc&) {
     // The request has been answered when it was destroyed.
   }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fs/request_pool.h"
 
+#include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -25,10 +27,14 @@ class RequestPool::Job final : public Interrupt,
                                public std::enable_shared_from_this<Job> {
  public:
   Job(RequestPool& pool, std::unique_ptr<PendingRequest> request,
-      const Reader& reader)
-      : pool_(pool), request_(std::move(request)), reader_(reader) {}
+      const Reader& reader, Work work)
+      : pool_(pool),
+        request_(std::move(request)),
+        reader_(reader),
+        work_(work) {}
 
   const Reader& reader() const { return reader_; }
+  bool is_large() const { return work_ == Work::kLarge; }
   PendingRequest& request() { return *request_; }
 
   bool interrupted() const override {
@@ -71,13 +77,14 @@ class RequestPool::Job final : public Interrupt,
   RequestPool& pool_;
   const std::unique_ptr<PendingRequest> request_;
   const Reader reader_;
+  const Work work_;
   std::atomic<int64_t> given_up_ns_ = 0;  // 0: not given up
   std::atomic<bool> over_ = false;
 };
 
 void RequestPool::Add(std::unique_ptr<PendingRequest> request,
-                      const Reader& reader) {
-  auto job = std::make_shared<Job>(*this, std::move(request), reader);
+                      const Reader& reader, Work work) {
+  auto job = std::make_shared<Job>(*this, std::move(request), reader, work);
   job->request().Watch(job.get());
   {
     const MutexLock lock(mutex_);
@@ -105,22 +112,36 @@ bool RequestPool::StartThreads() {
   return true;
 }
 
+RequestPool::JobPtr RequestPool::TakeNext() {
+  const bool large_may_run = large_ < most_ - most_ / 4;
+  const auto next = std::find_if(
+      queued_.begin(), queued_.end(),
+      [&](const JobPtr& job) { return large_may_run || !job->is_large(); });
+  if (next == queued_.end()) return nullptr;
+  running_.splice(running_.end(), queued_, next);
+  if (running_.back()->is_large()) ++large_;
+  return running_.back();
+}
+
+void RequestPool::EndJob(const JobPtr& job) {
+  running_.remove(job);
+  if (job->is_large()) --large_;
+}
+
 void RequestPool::RunJobs() {
   MutexLock lock(mutex_);
   while (!stop_) {
-    if (queued_.empty()) {
+    JobPtr job = TakeNext();
+    if (job == nullptr) {
       ++idle_;
       to_run_.Wait(mutex_);
       --idle_;
       continue;
     }
-    running_.splice(running_.end(), queued_, queued_.begin());
-    const auto place = std::prev(running_.end());
-    JobPtr job = *place;
     lock.Unlock();
     job->Run();
     lock.Lock();
-    running_.erase(place);
+    EndJob(job);
     lock.Unlock();
     job.reset();  // may close a container
     lock.Lock();

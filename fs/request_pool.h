@@ -71,13 +71,20 @@ class RequestPool {
     bool operator==(const Reader&) const = default;
   };
 
-  /// Works on `threads` requests at a time.
+  enum class Work : uint8_t {
+    kUnknown,  // took longer than the thread that got it may take
+    kLarge,    // is known to take long
+  };
+
+  /// Works on `threads` requests at a time, of which a quarter is kept from
+  /// large work: what is soon done does not queue behind it.
   explicit RequestPool(unsigned threads) : most_(threads) {}
   ~RequestPool() { Stop(); }
   RequestPool(const RequestPool&) = delete;
   RequestPool& operator=(const RequestPool&) = delete;
 
-  void Add(std::unique_ptr<PendingRequest> request, const Reader& reader);
+  void Add(std::unique_ptr<PendingRequest> request, const Reader& reader,
+           Work work = Work::kUnknown);
 
   /// `reader` closes the file, or its process has ended: refuses what it still
   /// wants of the file. Reads ahead get no other sign of that.
@@ -96,6 +103,9 @@ class RequestPool {
   void GiveUpLocked(const JobPtr& job) CTXFS_REQUIRES(mutex_);
   bool StartThreads() CTXFS_REQUIRES(mutex_);
   void RunJobs();
+  /// Moves the next job that may run to running_; null if there is none.
+  JobPtr TakeNext() CTXFS_REQUIRES(mutex_);
+  void EndJob(const JobPtr& job) CTXFS_REQUIRES(mutex_);
   void RefuseJobs();
   /// Gives up jobs whose callers are to be let go; drops those that are over.
   void AskSignalled() CTXFS_REQUIRES(mutex_);
@@ -110,6 +120,7 @@ class RequestPool {
   std::list<JobPtr> running_ CTXFS_GUARDED_BY(mutex_);
   std::list<JobPtr> signalled_ CTXFS_GUARDED_BY(mutex_);  // to be asked about
   std::list<JobPtr> given_up_ CTXFS_GUARDED_BY(mutex_);   // to be refused
+  unsigned large_ CTXFS_GUARDED_BY(mutex_) = 0;           // of running_
   unsigned idle_ CTXFS_GUARDED_BY(mutex_) = 0;
   uint64_t refused_ CTXFS_GUARDED_BY(mutex_) = 0;
   std::thread refuser_ CTXFS_GUARDED_BY(mutex_);

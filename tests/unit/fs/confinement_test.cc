@@ -326,6 +326,7 @@ const std::set<int> kHarmless = {
     SYS_getegid,
     SYS_uname,
     SYS_sysinfo,
+    SYS_getrusage,
     SYS_inotify_rm_watch,
 #ifdef SYS_poll
     SYS_poll,

@@ -194,6 +194,32 @@ TEST(RequestPool, WorksOnNoMoreThanItHasThreads) {
   for (Fate& fate : fates) Await([&] { return fate.answered == 1; });
 }
 
+TEST(RequestPool, KeepsThreadsFromLargeWork) {
+  Fate large;
+  Fate other;
+  RequestPool pool(4);
+  for (int i = 0; i < 6; ++i) {
+    pool.Add(std::make_unique<FakeRequest>(large), {},
+             RequestPool::Work::kLarge);
+  }
+  Await([&] { return large.worked == 3; });
+  other.finish = true;
+  pool.Add(std::make_unique<FakeRequest>(other), {});
+  Await([&] { return other.answered == 1; });
+  EXPECT_EQ(large.worked, 3);
+  EXPECT_EQ(pool.stats().queued, 3U);
+  large.finish = true;
+  Await([&] { return large.answered == 6; });
+}
+
+TEST(RequestPool, ASingleThreadTakesLargeWork) {
+  Fate fate;
+  fate.finish = true;
+  RequestPool pool(1);
+  pool.Add(std::make_unique<FakeRequest>(fate), {}, RequestPool::Work::kLarge);
+  Await([&] { return fate.answered == 1; });
+}
+
 TEST(RequestPool, StopsWithoutWaitingForWork) {
   std::vector<Fate> fates(10);
   {
