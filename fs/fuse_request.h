@@ -14,6 +14,7 @@
 
 #include "core/base/error_number.h"
 #include "core/base/interrupt_scope.h"
+#include "core/base/server_wait.h"
 #include "core/content/read_context.h"
 #include "fs/brief_interrupt.h"
 #include "fs/exit_code.h"
@@ -62,7 +63,8 @@ class FuseRequest final : public PendingRequest {
   // The one place where exceptions are caught: nothing here throws on purpose,
   // but memory can run out.
   void Work(const Interrupt& interrupt) override {
-    const InterruptScope waits(interrupt);
+    const InterruptScope interrupts(interrupt);
+    const ServerWait waits(began_);
     try {
       computed_.emplace(compute_(ReadContext(server_.cache(), interrupt)));
     } catch (const std::bad_alloc&) {
@@ -126,6 +128,7 @@ class FuseRequest final : public PendingRequest {
   };
   std::unique_ptr<std::remove_pointer_t<fuse_req_t>, FreedByLibfuse> req_;
   uint64_t thread_;  // the caller's; 0 if it cannot be seen from here
+  ServerWait::Clock::time_point began_ = ServerWait::Clock::now();
   EndedBy ended_by_;
   Server& server_;
   Inode inode_;

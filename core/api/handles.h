@@ -9,6 +9,7 @@
 #include "core/base/interrupt.h"
 #include "core/base/interrupt_scope.h"
 #include "core/base/result.h"
+#include "core/base/server_wait.h"
 #include "core/vfs/source_tree.h"
 
 // What the types of ctxfs.h are, and how its functions return. For the files of
@@ -82,11 +83,12 @@ int Call(ctxfs_error** out, const char* path, const Body& body) noexcept {
 }
 
 /// The same for a call that uses `tree`: a wait for a server ends when the
-/// caller gives up.
+/// caller gives up, and all waits of the call have one timeout.
 template <typename Body>
 int Call(ctxfs_error** out, const ctxfs_tree& tree, const char* path,
          const Body& body) noexcept {
-  const InterruptScope waits(tree.interrupt);
+  const InterruptScope interrupts(tree.interrupt);
+  const ServerWait waits;
   return Call(out, path, body);
 }
 

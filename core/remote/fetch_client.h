@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <list>
 #include <map>
@@ -16,6 +17,7 @@
 #include "core/base/result.h"
 #include "core/io/fd.h"
 #include "core/remote/channel.h"
+#include "core/remote/failed_ranges.h"
 #include "core/remote/fetch_stats.h"
 #include "core/remote/held_files.h"
 #include "core/remote/listing.h"
@@ -39,10 +41,17 @@ struct RemoteObject {
 /// with its checksums here. One of the waiting threads reads
 /// the replies for all. Makes no system calls that a confined thread may not
 /// make. Safe for any number of threads.
+///
+/// What waits gives up when the ServerWait of its thread ends, or else has a
+/// timeout to itself. A fetch that comes later is kept for the next read.
 class FetchClient {
  public:
-  /// `socket` is of the type SOCK_SEQPACKET.
-  FetchClient(Fd socket, SharedSlots slots);
+  /// Limit of requests on their way. Their replies fit into the socket, so the
+  /// fetcher never waits for this process while this process waits for it.
+  static constexpr size_t kMostPending = 72;
+
+  /// `socket` is of the type SOCK_SEQPACKET; `timeout` is that of a fetch.
+  FetchClient(Fd socket, SharedSlots slots, std::chrono::milliseconds timeout);
   FetchClient(const FetchClient&) = delete;
   FetchClient& operator=(const FetchClient&) = delete;
 
@@ -99,6 +108,7 @@ class FetchClient {
     PendingPtr pending;                   // null: the bytes are there
     bool ahead = false;                   // fetched in advance, and not read
     bool passing = false;                 // the cache has what is read once
+    bool counted = false;                 // to the ServerWait of a reader
     size_t read = 0;                      // of the granule, from its beginning
     unsigned pins = 0;                    // threads that copy from it
     std::list<uint16_t>::iterator place;  // in order_
@@ -145,8 +155,20 @@ class FetchClient {
   /// Whether a granule is there or on its way, files aside for kDamaged.
   bool IsThere(const RemoteObject& object, uint64_t granule,
                Purpose purpose) const CTXFS_REQUIRES(mutex_);
+  /// Whether to request a granule. What was waited for in vain is not fetched
+  /// in advance.
+  bool IsWanted(const RemoteObject& object, uint64_t granule,
+                Purpose purpose) const CTXFS_REQUIRES(mutex_);
   Status Await(const PendingPtr& pending, const Interrupt& interrupt)
       CTXFS_REQUIRES(mutex_);
+  /// The same for granules. Notes those that were waited for in vain.
+  Status AwaitGranules(const PendingPtr& pending, const Interrupt& interrupt)
+      CTXFS_REQUIRES(mutex_);
+  /// Fails if the granule was waited for in vain a moment ago. What is left of
+  /// the time for it is the most that the thread's request may wait.
+  Status CheckFailed(const Key& key) CTXFS_REQUIRES(mutex_);
+  /// Waits a moment for news, unless the thread may wait no longer.
+  Status WaitMore(const Interrupt& interrupt) CTXFS_REQUIRES(mutex_);
   /// Waits a moment for news: reads a reply, or lets the thread that does so.
   void AwaitNews() CTXFS_REQUIRES(mutex_);
   void Take(FetchReply reply, std::vector<BlockFile> files)
@@ -157,6 +179,7 @@ class FetchClient {
 
   const Fd socket_;
   const SharedSlots shared_;
+  const std::chrono::milliseconds timeout_;
   mutable Mutex mutex_;
   CondVar news_;
   bool reading_ CTXFS_GUARDED_BY(mutex_) = false;
@@ -168,6 +191,7 @@ class FetchClient {
   uint32_t epoch_ CTXFS_GUARDED_BY(mutex_) = 0;
   size_t ahead_ CTXFS_GUARDED_BY(mutex_) = 0;  // slots that are `ahead`
   HeldFiles files_ CTXFS_GUARDED_BY(mutex_);
+  FailedRanges failed_ CTXFS_GUARDED_BY(mutex_);
   /// False once a descriptor did not come: this process has no room for it.
   bool takes_files_ CTXFS_GUARDED_BY(mutex_) = true;
   FetchStats stats_ CTXFS_GUARDED_BY(mutex_);

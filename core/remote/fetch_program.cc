@@ -87,7 +87,7 @@ Error CannotStart(const std::string& path, int number) {
 
 }  // namespace
 
-Status AwaitFetcher(const Fd& socket) {
+Result<std::chrono::milliseconds> AwaitFetcher(const Fd& socket) {
   constexpr int kMoment = 50;  // milliseconds
   struct pollfd readable {
     socket.get(), POLLIN, 0
@@ -100,7 +100,7 @@ Status AwaitFetcher(const Fd& socket) {
     return Error{Code::kIo, "the process that fetches URLs did not start"};
   }
   if (ready->error) return *ready->error;
-  return {};
+  return std::chrono::milliseconds(ready->timeout_ms);
 }
 
 Result<std::shared_ptr<FetchClient>> StartFetchProgram(
@@ -125,8 +125,9 @@ Result<std::shared_ptr<FetchClient>> StartFetchProgram(
   while (::waitpid(process, nullptr, 0) < 0 && errno == EINTR) {
   }
   other = Fd(-1);
-  CTXFS_TRY(AwaitFetcher(own));
-  return std::make_shared<FetchClient>(std::move(own), std::move(slots));
+  const std::chrono::milliseconds timeout = CTXFS_TRY(AwaitFetcher(own));
+  return std::make_shared<FetchClient>(std::move(own), std::move(slots),
+                                       timeout);
 }
 
 }  // namespace ctxfs::remote

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -21,6 +22,7 @@ constexpr int kFetchMemory = 4;
 Result<std::shared_ptr<FetchClient>> StartFetchProgram(const std::string& path);
 
 /// Waits for the first message of a fetcher, which says whether it is ready.
-Status AwaitFetcher(const Fd& socket);
+/// Returns how long it tries to fetch something.
+Result<std::chrono::milliseconds> AwaitFetcher(const Fd& socket);
 
 }  // namespace ctxfs::remote

@@ -98,6 +98,7 @@ std::string Encode(const FetchReply& reply) {
   AppendLe(reply.received, text);
   AppendLe(reply.cached, text);
   AppendLe(static_cast<uint8_t>(reply.kept ? 1 : 0), text);
+  AppendLe(reply.timeout_ms, text);
   const auto times =
       static_cast<uint16_t>(std::min(reply.took_us.size(), kMostTimes));
   AppendLe(times, text);
@@ -131,6 +132,7 @@ std::optional<FetchReply> DecodeReply(std::string_view message) {
   reply.received = reader.U64();
   reply.cached = reader.U64();
   reply.kept = reader.U8() != 0;
+  reply.timeout_ms = reader.U32();
   const uint16_t times = reader.U16();
   if (times > kMostTimes) return std::nullopt;
   for (uint16_t i = 0; i < times; ++i) reply.took_us.push_back(reader.U32());

@@ -71,6 +71,7 @@ struct FetchReply {
   uint64_t received = 0;      // bytes of bodies
   uint64_t cached = 0;        // bytes in slots that the cache had
   bool kept = false;          // the cache has what is in the slots
+  uint32_t timeout_ms = 0;    // of the first message: Settings::timeout
   /// In the order of the descriptors, at most kMostPassed. Slots of granules
   /// that they have are left as they were.
   std::vector<PassedFile> files;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -68,9 +69,10 @@ Status StartFetcher(const std::vector<std::string>& sources,
   }
   other = Fd(-1);
   WipeSecrets();
-  CTXFS_TRY(remote::AwaitFetcher(own));
-  auto client =
-      std::make_shared<remote::FetchClient>(std::move(own), std::move(slots));
+  const std::chrono::milliseconds timeout =
+      CTXFS_TRY(remote::AwaitFetcher(own));
+  auto client = std::make_shared<remote::FetchClient>(
+      std::move(own), std::move(slots), timeout);
   Client() = client;
   static std::unique_ptr<remote::RemoteStore> store;
   store = std::make_unique<remote::RemoteStore>(

@@ -113,6 +113,7 @@ void RunKeeper(int socket, const remote::SharedSlots& slots,
             "",     nullptr, nullptr};
   const bool demanded = variables.contains("CTXFS_CACHE_DIR");
   remote::FetchReply ready;
+  ready.timeout_ms = static_cast<uint32_t>(kept.settings.timeout.count());
   const Status prepared = Prepare(variable, demanded, kept);
   if (!prepared) ready.error = prepared.error();
   const std::string message = remote::Encode(ready);

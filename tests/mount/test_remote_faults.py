@@ -11,6 +11,7 @@ import pytest
 from conftest import mount_command, run, wait_until
 from remote import (  # noqa: F401  fixtures
     CTXFS,
+    GRANULE,
     MIB,
     NEEDS_URLS,
     entries,
@@ -141,6 +142,22 @@ def test_30_6_a_stalled_connection_ends_with_the_timeout(faults, ctxfs):
     done = ctxfs("check", url, CTXFS_REMOTE_TIMEOUT=str(timeout))
     assert done.returncode == 2, done
     assert time.monotonic() - start < 10 * timeout, "for the machine may be busy"
+
+
+def test_30_6_a_failed_read_is_not_waited_for_twice(faults, mounted):
+    """The kernel repeats the part of a failed read-ahead that its reader wants."""
+    root = mounted(faults.url("stalled", "m.safetensors"), CTXFS_REMOTE_TIMEOUT="2")
+    asked = []
+    for name in ("t1", "t2", "t3"):
+        first = len(faults.seen)
+        with open(root / "tensors" / name, "rb", buffering=0) as file:
+            with pytest.raises(OSError, match="Input/output error"):
+                os.pread(file.fileno(), 4096, MIB // 2)
+        ranges = [fields["Range"].removeprefix("bytes=").split("-")
+                  for _, _, fields in faults.seen[first:]]
+        asked += [number for begin, end in ranges
+                  for number in range(int(begin) // GRANULE, int(end) // GRANULE + 1)]
+    assert len(asked) >= 3 and len(asked) == len(set(asked)), "none is asked for again"
 
 
 def test_30_6_ctrl_c_ends_the_wait(faults, tmp_path):

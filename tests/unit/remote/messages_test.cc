@@ -40,6 +40,7 @@ TEST(RemoteMessages, Item30_3_RepliesComeBack) {
   reply.last_modified = "date";
   reply.received = UINT64_MAX;
   reply.took_us = {1, UINT32_MAX};
+  reply.timeout_ms = 3'600'000;
   const auto decoded = DecodeReply(Encode(reply));
   ASSERT_TRUE(decoded);
   EXPECT_EQ(decoded->error->code, Code::kStale);
@@ -48,6 +49,7 @@ TEST(RemoteMessages, Item30_3_RepliesComeBack) {
   EXPECT_EQ(decoded->identity, reply.identity);
   EXPECT_EQ(decoded->received, UINT64_MAX);
   EXPECT_EQ(decoded->took_us, reply.took_us);
+  EXPECT_EQ(decoded->timeout_ms, reply.timeout_ms);
 }
 
 TEST(RemoteMessages, Item30_3_PagesOfListingsComeBack) {

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <iterator>
@@ -142,7 +143,8 @@ class PassedFiles : public testing::Test {
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
     SharedSlots slots = *SharedSlots::Make();
     std::byte* const memory = slots.At(0).data();
-    client_ = std::make_unique<FetchClient>(Fd(ends[0]), std::move(slots));
+    client_ = std::make_unique<FetchClient>(Fd(ends[0]), std::move(slots),
+                                            std::chrono::minutes(1));
     fetcher_ =
         std::make_unique<PassingFetcher>(Fd(ends[1]), memory, data_, *store_);
     object_ = client_->Known("http://host/o", {"\"e\"", "", data_.size()}, 0);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <functional>
 #include <new>
@@ -39,7 +40,8 @@ class FakeFetcher {
     EXPECT_TRUE(Ok(slots));
     memory_ = slots->At(0).data();
     store_ = std::make_shared<RemoteStore>(
-        std::make_shared<FetchClient>(Fd(ends[0]), *std::move(slots)),
+        std::make_shared<FetchClient>(Fd(ends[0]), *std::move(slots),
+                                      std::chrono::minutes(1)),
         std::chrono::hours(1));
     thread_ = std::thread([this] { Run(); });
   }

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+#include "core/base/limits.h"
+
+namespace ctxfs {
+
+/// The waits for servers of the request that this thread works on. However many
+/// fetches it needs one after another, they share one timeout, and have another
+/// one for each 4 MiB that came: a slow line may bring a large entry. Scopes
+/// nest, and the outermost counts. Lives on the stack.
+class ServerWait {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit ServerWait(Clock::time_point began = Clock::now()) : began_(began) {
+    if (Current() == nullptr) Current() = this;
+  }
+  ~ServerWait() {
+    if (Current() == this) Current() = nullptr;
+  }
+  ServerWait(const ServerWait&) = delete;
+  ServerWait& operator=(const ServerWait&) = delete;
+
+  /// The outermost scope of the thread, which must have one.
+  static ServerWait& OfThread() { return *Current(); }
+
+  /// Counts bytes that came for the request.
+  void NoteArrival(uint64_t bytes) { came_ += bytes; }
+
+  /// Ends the waits at `end` at the latest: the request repeats another one.
+  void EndBy(Clock::time_point end) { latest_ = std::min(latest_, end); }
+
+  /// When the request gives up, if `timeout` is that of a fetch.
+  Clock::time_point End(std::chrono::milliseconds timeout) const {
+    const auto further = static_cast<int64_t>(came_ / kBytesPerTimeout);
+    return std::min(latest_, began_ + (1 + further) * timeout);
+  }
+
+ private:
+  static constexpr uint64_t kBytesPerTimeout = 4 * limits::kMiB;
+
+  static ServerWait*& Current() {
+    thread_local ServerWait* current = nullptr;
+    return current;
+  }
+
+  const Clock::time_point began_;
+  Clock::time_point latest_ = Clock::time_point::max();
+  uint64_t came_ = 0;
+};
+
+}  // namespace ctxfs

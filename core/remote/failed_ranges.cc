@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/remote/failed_ranges.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace ctxfs::remote {
+
+void FailedRanges::Add(Range range, Clock::time_point now) {
+  std::erase_if(ranges_, [now](const Known& one) { return one.until < now; });
+  if (ranges_.size() >= kMost) ranges_.pop_front();
+  const Clock::time_point until = std::max(range.end, now) + kMoment;
+  ranges_.push_back({std::move(range), until});
+}
+
+const FailedRanges::Range* FailedRanges::Find(uint64_t object, uint64_t granule,
+                                              Clock::time_point now) const {
+  const auto found = std::ranges::find_if(ranges_, [&](const Known& one) {
+    return one.until >= now && one.range.object == object &&
+           granule >= one.range.first &&
+           granule - one.range.first < one.range.count;
+  });
+  return found == ranges_.end() ? nullptr : &found->range;
+}
+
+}  // namespace ctxfs::remote

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How long what a request needs of servers is waited for.
+#include "core/base/server_wait.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/interrupt.h"
+#include "core/remote/channel.h"
+#include "core/remote/failed_ranges.h"
+#include "core/remote/fetch_client.h"
+#include "tests/unit/testing/result.h"
+
+namespace ctxfs::remote {
+namespace {
+
+using std::chrono::minutes;
+using Clock = ServerWait::Clock;
+
+constexpr minutes kTimeout(10);
+
+TEST(ServerWait, Item30_6_TheOutermostScopeCounts) {
+  const auto began = Clock::now() - minutes(3);
+  const ServerWait request(began);
+  const ServerWait fetch;
+  EXPECT_EQ(ServerWait::OfThread().End(kTimeout), began + kTimeout);
+}
+
+TEST(ServerWait, Item30_6_WhatComesGivesMoreTime) {
+  const auto began = Clock::now();
+  ServerWait request(began);
+  request.NoteArrival((4 << 20) - 1);
+  EXPECT_EQ(request.End(kTimeout), began + kTimeout);
+  request.NoteArrival(1);
+  EXPECT_EQ(request.End(kTimeout), began + 2 * kTimeout);
+  request.EndBy(began + minutes(1));
+  request.EndBy(began + minutes(2));
+  EXPECT_EQ(request.End(kTimeout), began + minutes(1));
+}
+
+TEST(FailedRanges, Item30_6_AreKnownUntilAMomentAfterTheirEnd) {
+  const Clock::time_point now = Clock::now();
+  const auto end = now + minutes(1);
+  FailedRanges ranges;
+  ranges.Add({7, 10, 3, end, {Code::kIo, "no answer"}}, now);
+  for (const uint64_t granule : {10U, 12U}) {
+    const FailedRanges::Range* const failed = ranges.Find(7, granule, end);
+    ASSERT_NE(failed, nullptr);
+    EXPECT_EQ(failed->end, end);
+    EXPECT_EQ(failed->error.what, "no answer");
+  }
+  EXPECT_EQ(ranges.Find(7, 9, end), nullptr);
+  EXPECT_EQ(ranges.Find(7, 13, end), nullptr);
+  EXPECT_EQ(ranges.Find(8, 10, end), nullptr);
+  EXPECT_EQ(ranges.Find(7, 10, end + minutes(1)), nullptr);
+}
+
+TEST(FailedRanges, Item30_6_AreKnownForAMomentIfTheyFailLate) {
+  const Clock::time_point now = Clock::now();
+  FailedRanges ranges;
+  ranges.Add({7, 10, 3, now - minutes(1), {Code::kIo, "no answer"}}, now);
+  EXPECT_NE(ranges.Find(7, 10, now), nullptr);
+}
+
+/// Gives up at the second wait.
+class WaitsOnce final : public Interrupt {
+ public:
+  bool interrupted() const override { return false; }
+  bool MayTake(uint64_t /*bytes*/) const override {
+    return std::exchange(first_, false);
+  }
+
+ private:
+  mutable bool first_ = true;
+};
+
+/// A client of this thread, which is also the fetcher.
+class Waiting : public testing::Test {
+ protected:
+  static constexpr uint64_t kSize = 16 * kGranuleBytes;
+
+  void SetUp() override {
+    int ends[2];
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+    fetcher_ = Fd(ends[1]);
+    client_ = std::make_unique<FetchClient>(Fd(ends[0]), *SharedSlots::Make(),
+                                            kTimeout);
+    object_ = client_->Known("http://host/o", {"\"e\"", "", kSize}, 0);
+  }
+
+  /// Reads a granule, as a request that began so long ago.
+  Status Read(uint64_t granule, std::chrono::seconds ago,
+              const Interrupt& interrupt = NeverInterrupted()) {
+    const ServerWait request(Clock::now() - ago);
+    std::vector<std::byte> out(kGranuleBytes);
+    return client_->Read(object_, granule * kGranuleBytes, out, interrupt);
+  }
+  /// The requests that came to the fetcher since the last call.
+  std::vector<FetchRequest> Requests() {
+    std::vector<FetchRequest> all;
+    std::string message(kMostMessageBytes, '\0');
+    while (true) {
+      const ssize_t n =
+          ::recv(fetcher_.get(), message.data(), message.size(), MSG_DONTWAIT);
+      if (n <= 0) return all;
+      all.push_back(*DecodeRequest(
+          std::string_view(message).substr(0, static_cast<size_t>(n))));
+    }
+  }
+  void Answer(const FetchRequest& request, std::optional<Error> error = {}) {
+    FetchReply reply;
+    reply.id = request.id;
+    reply.error = std::move(error);
+    EXPECT_TRUE(SendMessage(fetcher_.get(), Encode(reply)));
+  }
+
+  Fd fetcher_{-1};
+  std::unique_ptr<FetchClient> client_;
+  RemoteObject object_;
+};
+
+TEST_F(Waiting, Item30_6_ARequestThatWaitedLongEnoughFails) {
+  const Status read = Read(3, kTimeout + minutes(1));
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, Code::kIo);
+  EXPECT_NE(read.error().what.find("within 600 s"), std::string::npos);
+}
+
+TEST_F(Waiting, Item30_6_ALateAnswerIsThereForTheNextRead) {
+  EXPECT_FALSE(Read(3, kTimeout + minutes(1)));
+  const std::vector<FetchRequest> requests = Requests();
+  ASSERT_EQ(requests.size(), 1U);
+  Answer(requests.front());
+  // Whoever waits for anything takes the answer.
+  EXPECT_FALSE(Read(9, minutes(0), WaitsOnce()));
+  EXPECT_EQ(Requests().size(), 1U);
+  EXPECT_TRUE(Ok(Read(3, kTimeout + minutes(1))));
+  EXPECT_TRUE(Requests().empty());
+}
+
+TEST_F(Waiting, Item30_6_AReadThatRepeatsAFailedOneDoesNotWaitAgain) {
+  EXPECT_FALSE(Read(3, kTimeout + minutes(1)));
+  EXPECT_EQ(Requests().size(), 1U);
+  const Status again = Read(3, minutes(0));
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().code, Code::kIo);
+  EXPECT_TRUE(Requests().empty());
+}
+
+}  // namespace
+}  // namespace ctxfs::remote
