@@ -53,9 +53,8 @@ Status MakePage(ctxfs_tree& tree, const char* path, const char* name,
   const auto container = CTXFS_TRY(tree.tree->ContainerAt(at));
   const std::string report =
       CTXFS_TRY(ReportOf(container, name, depth, bytes, tree.tree->context()));
-  const PageFrame& frame = TheFrame();
-  const std::string data = PageData(depth, {report}, 0);
-  const std::string whole = *frame.head + data + *frame.tail;
+  const std::string whole =
+      PageHead(name) + PageData(depth, name, {report}, 0) + *TheFrame().tail;
   auto* const text = static_cast<char*>(std::malloc(whole.size() + 1));
   if (text == nullptr) throw std::bad_alloc();
   std::memcpy(text, whole.c_str(), whole.size() + 1);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/limits.h"
 #include "core/report/container_summary.h"
 #include "core/report/entry_rows.h"
 #include "core/report/found_faults.h"
@@ -24,6 +25,9 @@ constexpr size_t kFacts = 100;
 constexpr size_t kWarnings = 200;
 constexpr size_t kCounted = 30;  // rows of counts by codec and the like
 constexpr size_t kLayers = 40;
+constexpr size_t kBriefFaults = 5;
+// Room for the details of a container; with less none are read.
+constexpr uint64_t kLeastDetails = 64 * limits::kKiB;
 constexpr uint32_t kEntriesACheck = 256;
 
 std::string ShownText(const Json& value) {
@@ -90,6 +94,27 @@ void AddFacts(const Json& info, bool texts_only, Json& report) {
   report["facts"] = std::move(facts);
 }
 
+/// The text of a fact on the page. A number that was measured has 4 digits.
+std::string PageText(const Fact& fact) {
+  if (!fact.value.is_number_float()) return FactText(fact);
+  const Json rounded = Rounded(fact.value.get<double>(), 4);
+  return fmt::format("{}{}{}", rounded.get<double>(),
+                     fact.unit.empty() ? "" : " ", fact.unit);
+}
+
+/// Adds "contents": [number, unit], what there is in the container, if it says
+/// so: "50 samples".
+void AddContents(const Facts& facts, Json& report) {
+  for (const char* const key : {"samples", "rows", "length", "parameters"}) {
+    for (const Fact& fact : facts.all()) {
+      if (fact.key != key || !fact.value.is_number_unsigned()) continue;
+      const bool tensors = fact.key == "parameters";
+      report["contents"] = {fact.value, tensors ? fact.key : fact.unit};
+      return;
+    }
+  }
+}
+
 /// Adds "identity": [[key, text]], what the container says of itself.
 Status AddIdentity(const Container& container, const ReadContext& context,
                    Json& report) {
@@ -97,8 +122,9 @@ Status AddIdentity(const Container& container, const ReadContext& context,
   if (identity.error && !identity.error->Permanent()) return *identity.error;
   if (!identity.facts.all().empty()) report["identity"] = Json::array();
   for (const Fact& fact : identity.facts.all()) {
-    report["identity"].push_back({fact.key, FactText(fact)});
+    report["identity"].push_back({fact.key, PageText(fact)});
   }
+  AddContents(identity.facts, report);
   for (const std::string& note : identity.Notes()) {
     report["left_out"].push_back(CutText(note, kTextBytes));
   }
@@ -237,6 +263,32 @@ void AddSizes(const Container& container, const Json& info, bool index_only,
   }
 }
 
+/// What the overview of several containers needs of a report.
+Json BriefReport(Json report) {
+  Json brief = {{"brief", true}};
+  for (const char* const key :
+       {"name", "format", "version", "contents", "container_size",
+        "stored_bytes", "decoded_bytes", "entry_count", "array_count",
+        "elements", "all_tensors", "unverified"}) {
+    if (report.contains(key)) brief[key] = std::move(report[key]);
+  }
+  // Whether all entries have a checksum decides on the verdict.
+  brief["checksums"] = Json::array();
+  for (Json& one : report["checksums"]) {
+    one[0] = one[0] == "none" ? "none" : "checksum";
+    brief["checksums"].push_back(std::move(one));
+  }
+  if (report.contains("faults")) {
+    brief["faults"] = std::move(report["faults"]);
+    brief["faults"]["rows"] = Json::array();
+    Json& listed = brief["faults"]["listed"];
+    if (listed.size() > kBriefFaults) {
+      listed.get_ref<Json::array_t&>().resize(kBriefFaults);
+    }
+  }
+  return brief;
+}
+
 }  // namespace
 
 Result<std::string> ContainerReport(
@@ -272,13 +324,19 @@ Result<std::string> ContainerReport(
         "{} of {} entries are not in the table", count - rows, count));
   }
   if (faults != nullptr) AddFaults(*faults, *entries, rows, context, report);
-  if (!index_only) {
+  const bool brief = room.page_bytes < kLeastDetails;
+  if (!index_only && !brief) {
     ValueReport(container, options, room, context).AddAll(report);
   }
   // What is incomplete because of an interrupt is not to be shown.
   CTXFS_TRY(context.Check());
   std::string text = "{\"entries\":" + described.rows.Text() + ",\n" +
                      ScriptJson(report).substr(1);
+  if (brief || text.size() > room.page_bytes) {
+    text = ScriptJson(BriefReport(std::move(report)));
+  } else {
+    room.page_bytes -= text.size();
+  }
   CTXFS_TRY(context.Charge(text.size()));
   return text;
 }

@@ -42,7 +42,10 @@ struct ReportOptions {
 /// The budget of a report: what it may still contain and read. It keeps a page
 /// of any number of containers below 64 MiB. The page says what it leaves out.
 struct ReportRoom {
-  uint64_t containers = 200;
+  uint64_t containers = 1000;
+  /// Of reports with details. Those of further containers have what the
+  /// overview shows, at most about 8 KiB.
+  uint64_t page_bytes = 48 * limits::kMiB;
   uint64_t rows = 100'000;                      // of tables of entries
   uint64_t row_bytes = 16 * limits::kMiB;       // their text
   uint64_t arrays = 4096;                       // with statistics
@@ -68,9 +71,10 @@ struct FoundFaults;
 /// Returns the part of a page (page.h) about a container called `name`, as
 /// ScriptJson; docs/views.md, section 10, lists its contents. Values are
 /// verified as in all reads; those that cannot be read are errors on the page.
-/// Subtracts what it uses from `room`. kIndex returns the same text at each
-/// call, so it leaves out the parts of info.json that may change. Fails with
-/// kIo, kInterrupted, and with kLimit if the request may not cause so much
+/// Subtracts what it uses from `room`; if its text exceeds `page_bytes`, it is
+/// {"brief": true} and what an overview shows. kIndex returns the same text at
+/// each call, so it leaves out the parts of info.json that may change. Fails
+/// with kIo, kInterrupted, and with kLimit if the request may not cause so much
 /// work. `faults`, if not null, is the result of FindFaults.
 Result<std::string> ContainerReport(
     const std::shared_ptr<const Container>& container, const std::string& name,

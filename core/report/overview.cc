@@ -27,7 +27,7 @@ Result<std::string> DataOf(const std::shared_ptr<const Container>& container,
   // Without a name: the bytes of the page depend on the container alone.
   std::string report =
       CTXFS_TRY(ContainerReport(container, "", options, room, context));
-  return PageData(options.depth, {std::move(report)}, 0);
+  return PageData(options.depth, "Overview", {std::move(report)}, 0);
 }
 
 void Make(const Viewed& viewed, const ReadContext& /*context*/,

@@ -11,6 +11,7 @@
 #include "core/base/text.h"
 #include "core/codec/digest.h"
 #include "core/report/page_parts.h"
+#include "core/report/script_json.h"
 
 namespace ctxfs {
 namespace {
@@ -33,6 +34,8 @@ void Put(std::string_view mark, std::string_view text, std::string& page) {
   const size_t at = page.find(mark);
   if (at != std::string::npos) page.replace(at, mark.size(), text);
 }
+
+constexpr const char* kTitle = "ctxfs report";
 
 PageFrame MakeFrame() {
   const std::string style = Joined(kPageStyle);
@@ -62,13 +65,21 @@ const PageFrame& TheFrame() {
   return frame;
 }
 
-std::string PageData(ReportDepth depth,
+std::string PageHead(std::string_view title) {
+  const std::string old = fmt::format("<title>{}</title>", kTitle);
+  std::string head = *TheFrame().head;
+  Put(old, fmt::format("<title>{}</title>", HtmlText(title)), head);
+  return head;
+}
+
+std::string PageData(ReportDepth depth, const std::string& title,
                      const std::vector<std::string>& containers,
                      uint64_t left_out) {
   constexpr const char* kNames[] = {"index", "sampled", "exact"};
-  std::string data =
-      fmt::format("{{\"depth\":\"{}\",\"left_out\":{},\"containers\":[",
-                  kNames[static_cast<size_t>(depth)], left_out);
+  std::string data = fmt::format(
+      "{{\"depth\":\"{}\",\"title\":{},\"left_out\":{},"
+      "\"containers\":[",
+      kNames[static_cast<size_t>(depth)], ScriptJson(title), left_out);
   for (size_t i = 0; i < containers.size(); ++i) {
     data += (i == 0 ? "" : ",\n") + containers[i];
   }

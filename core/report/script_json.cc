@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/report/script_json.h"
 
+#include <fmt/core.h>
+
 #include <array>
 #include <charconv>
 #include <cmath>
+
+#include "core/base/printable.h"
 
 namespace ctxfs {
 
@@ -34,6 +38,30 @@ std::string ScriptJson(const Json& value) {
   return text;
 }
 
+std::string HtmlText(std::string_view text) {
+  std::string html;
+  uint32_t point = 0;
+  unsigned tail = 0;  // bytes of the character that are still to come
+  for (const char c : Printable(text)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x80) {
+      constexpr std::string_view kMarkup = "<>&\"'";
+      html += kMarkup.find(c) == std::string_view::npos
+                  ? std::string(1, c)
+                  : fmt::format("&#{};", byte);
+      continue;
+    }
+    if (tail == 0) {  // Printable is well-formed UTF-8
+      tail = byte >= 0xF0 ? 3 : byte >= 0xE0 ? 2 : 1;
+      point = byte & (0x3FU >> tail);
+      continue;
+    }
+    point = point << 6 | (byte & 0x3FU);
+    if (--tail == 0) html += fmt::format("&#{};", point);
+  }
+  return html;
+}
+
 std::string CutText(std::string_view text, size_t most) {
   if (text.size() <= most) return std::string(text);
   const auto continues = [text](size_t at) {
@@ -45,12 +73,11 @@ std::string CutText(std::string_view text, size_t most) {
   return std::string(text.substr(0, end)) + "\xE2\x80\xA6";
 }
 
-Json Rounded(double value) {
+Json Rounded(double value, int digits) {
   if (!std::isfinite(value)) return nullptr;
-  constexpr int kDigits = 6;
   std::array<char, 32> text{};
   char* const end = std::to_chars(text.data(), text.data() + text.size(), value,
-                                  std::chars_format::general, kDigits)
+                                  std::chars_format::general, digits)
                         .ptr;
   double rounded = value;
   (void)std::from_chars(text.data(), end, rounded);

@@ -18,11 +18,16 @@ constexpr size_t kArrayNameBytes = 200;  // of columns, too
 /// element. Bytes that are not UTF-8 become U+FFFD.
 std::string ScriptJson(const Json& value);
 
+/// Returns `text` as one line for an HTML page: markup, and what cannot be seen
+/// or changes the order of letters, is escaped. ASCII only.
+std::string HtmlText(std::string_view text);
+
 /// Returns `text` if it has at most `most` bytes; otherwise the whole UTF-8
 /// characters in its first `most` bytes, and an ellipsis.
 std::string CutText(std::string_view text, size_t most);
 
-/// Returns `value` with 6 significant digits; null for NaN and infinities.
-Json Rounded(double value);
+/// Returns `value` with so many significant digits; null for NaN and
+/// infinities.
+Json Rounded(double value, int digits = 6);
 
 }  // namespace ctxfs

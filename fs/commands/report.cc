@@ -21,6 +21,7 @@
 #include "core/content/work.h"
 #include "core/io/fd.h"
 #include "core/io/io_error.h"
+#include "core/io/url.h"
 #include "core/report/found_faults.h"
 #include "core/report/page.h"
 #include "core/vfs/open_container.h"
@@ -79,10 +80,11 @@ class Reporter {
     progress_.Clear();
     if (searched_) PrintTotals();
     if (opened_ != 0) {
-      const PageFrame& frame = TheFrame();
-      const std::string data = PageData(options_.depth, containers_, left_out_);
-      for (const std::string* part :
-           {frame.head.get(), &data, frame.tail.get()}) {
+      const std::string title = Title();
+      const std::string head = PageHead(title);
+      const std::string data =
+          PageData(options_.depth, title, containers_, left_out_);
+      for (const std::string* part : {&head, &data, TheFrame().tail.get()}) {
         if (!WriteAll(to, AsBytes(*part), "pipe")) return kUnchecked;
       }
     }
@@ -90,6 +92,14 @@ class Reporter {
   }
 
  private:
+  /// What the page is called: the name of its only container or SOURCE.
+  std::string Title() const {
+    if (containers_.size() == 1 && left_out_ == 0) return last_name_;
+    return arguments_.operands.size() == 1
+               ? NameOfPath(WithoutQuery(arguments_.operands.front()))
+               : fmt::format("{} containers", containers_.size() + left_out_);
+  }
+
   /// What the page calls a container: its name, or its path in the SOURCE that
   /// it was found in, because a page may go to others. With --paths, its path.
   std::string NameOf(const FoundContainer& found) const {
@@ -103,7 +113,7 @@ class Reporter {
   }
 
   void AddContainer(const FoundContainer& found) {
-    const std::string path = NameOf(found);
+    last_name_ = NameOf(found);
     if (found.error) {
       ++failed_;
       unchecked_ = true;
@@ -122,7 +132,7 @@ class Reporter {
                                           ReadContext(cache_).With(verifying));
     Work showing = limit.On(stored);
     Result<std::string> report =
-        ContainerReport(*container, path, options_, room_,
+        ContainerReport(*container, last_name_, options_, room_,
                         ReadContext(cache_).With(showing), &faults);
     if (!report) return AddFailure(found, report.error());
     ++opened_;
@@ -163,6 +173,7 @@ class Reporter {
   BlockCache cache_{kReportCacheBytes};
   ReportRoom room_;
   std::vector<std::string> containers_;
+  std::string last_name_;  // of a container
   uint64_t opened_ = 0;
   uint64_t left_out_ = 0;
   uint64_t failed_ = 0;

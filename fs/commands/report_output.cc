@@ -21,16 +21,6 @@ namespace {
 
 constexpr const char* kStandardOutput = "-";
 
-/// "model.mcf.html" of "../model.mcf".
-std::string DefaultPath(const std::string& source) {
-  std::error_code failed;
-  std::filesystem::path path = std::filesystem::absolute(source, failed);
-  path = path.lexically_normal();
-  if (!path.has_filename()) path = path.parent_path();
-  const std::string name = path.filename().string();
-  return (name.empty() || name == "/" ? "report" : name) + ".html";
-}
-
 /// Whether the file begins as the pages of ctxfs do.
 bool IsPage(int fd) {
   std::array<char, kPageMark.size()> begin{};
@@ -64,9 +54,19 @@ Status MayTake(int directory, const std::string& name, bool replace) {
 
 }  // namespace
 
+std::string NameOfPath(const std::string& path) {
+  std::error_code failed;
+  std::filesystem::path whole = std::filesystem::absolute(path, failed);
+  whole = whole.lexically_normal();
+  if (!whole.has_filename()) whole = whole.parent_path();
+  const std::string name = whole.filename().string();
+  return name.empty() || name == "/" ? "report" : name;
+}
+
 std::string ReportPath(const Arguments& arguments) {
-  return arguments.output.empty() ? DefaultPath(arguments.operands.front())
-                                  : arguments.output;
+  return arguments.output.empty()
+             ? NameOfPath(arguments.operands.front()) + ".html"
+             : arguments.output;
 }
 
 Result<ReportOutput> ReportOutput::Open(const Arguments& arguments) {

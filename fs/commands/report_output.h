@@ -42,6 +42,9 @@ class ReportOutput {
   std::optional<NewFile> file_;  // none: standard output
 };
 
+/// "models" of "../models/"; "report" if the path has no name.
+std::string NameOfPath(const std::string& path);
+
 /// The path that `-o FILE` or, without it, the first SOURCE gives.
 std::string ReportPath(const Arguments& arguments);
 

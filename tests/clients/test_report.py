@@ -3,101 +3,36 @@
 
 import io
 import json
+import json
 import os
 import shutil
-import struct
 
 import pytest
 from PIL import Image
 
-from browser import Page
 from mounting import BIN, GOLDEN, run
+from report_page import (
+    HOSTILE, choose_container, click, contrast, drawn_charts, hostile_container, names, table,
+    texts, type_into)
 from shard import build, entry
 
 EPISODE = GOLDEN / "wshard" / "rgb_zstd.wshard"
 MODEL = GOLDEN / "mcf" / "hf_sharded.mcf"
 TABLE = GOLDEN / "shard-profiles" / "all_encodings.cshard"
-HOSTILE = [
-    "</script><script>document.title='owned'</script>",
-    "<img src=x onerror=\"document.title='owned'\">",
-    "\"'><svg onload=document.title='owned'>",
-    "{{data}}${alert(1)}`<!--",
-    "\u202egnp.exe", "tab\there\nand line", "\u2028\u2029", "javascript:alert(1)",
-]
-
-
-@pytest.fixture(scope="module")
-def page(tmp_path_factory):
-    with Page(tmp_path_factory.mktemp("chromium")) as opened:
-        yield opened
-
-
-@pytest.fixture
-def report(page, tmp_path):
-    """A function that opens the report of containers, and gives the page."""
-
-    def opened(*sources, flags=(), code=0):
-        file = tmp_path / "report.html"
-        done = run(BIN / "ctxfs", "report", "--replace", "-o", file, *flags, *sources)
-        assert done.returncode == code, done.stderr.decode()
-        page.problems.clear()
-        page.requests.clear()
-        page.open(file)
-        return page
-
-    yield opened
-    assert page.problems == []
-    assert all(url.startswith("file://") for url in page.requests) and len(page.requests) == 1
-
-
-def texts(page, selector: str) -> list[str]:
-    return page.run(f"[...document.querySelectorAll({json.dumps(selector)})]"
-                    ".map((one) => one.textContent)")
-
-
-def table(label: str) -> str:
-    return f"[role=table][aria-label={label}]"
-
-
-def names(page, label: str) -> list[str]:
-    return texts(page, f"{table(label)} .row .cell:first-child")
-
-
-def click(page, selector: str, number=0) -> None:
-    page.run(f"document.querySelectorAll({json.dumps(selector)})[{number}].click()")
-
-
-def type_into(page, selector: str, text: str) -> None:
-    page.run(f"""{{ const box = document.querySelector({json.dumps(selector)});
-        box.value = {json.dumps(text)}; box.dispatchEvent(new Event("input")); }}""")
-
-
-def drawn_charts(page) -> list[dict]:
-    """Of each chart: how large it is, and whether something is drawn in it."""
-    page.run("new Promise((r) => setTimeout(r, 200))")
-    return page.run("""[...document.querySelectorAll(".chart canvas")].map((canvas) => {
-        // A copy: Chromium logs advice about canvases that are read often.
-        const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d");
-        copy.drawImage(canvas, 0, 0);
-        const pixels = copy.getImageData(0, 0, canvas.width, canvas.height);
-        const colours = new Set(new Uint32Array(pixels.data.buffer));
-        return {width: canvas.width, height: canvas.height, colours: colours.size,
-                chart: Boolean(Chart.getChart(canvas))};
-    })""")
 
 
 def test_an_episode(report):
     page = report(EPISODE)
-    assert page.run("document.title").endswith("rgb_zstd.wshard - ctxfs report")
+    assert page.run("document.title") == "rgb_zstd.wshard"
     headings = texts(page, "h2")
-    assert headings == ["What it says of itself", "What it is", "Decoded sizes",
-                        "Signals over steps", "Pictures", "Entries", "Values of arrays"]
+    assert headings == ["Identity", "Decoded sizes", "Signals over steps", "Pictures",
+                        "Entries", "Values of arrays", "Format details"]
     assert names(page, "Entries") == [
         "action/ctrl", "done", "meta/channels", "meta/episode", "meta/wshard", "reward",
         "signal/depth", "signal/joint_pos", "signal/rgb", "time/ticks"]
     charts = drawn_charts(page)
-    # Bars by dtype and by group, five lanes, and the histogram of the first array.
-    assert len(charts) == 8
+    # Five lanes, and the histogram of the first array.
+    assert len(charts) == 6
     for chart in charts:
         assert chart["chart"] and chart["width"] > 200 and chart["height"] > 60
         assert chart["colours"] > 10
@@ -205,19 +140,6 @@ def test_a_hundred_thousand_rows(report, tmp_path):
     assert len(texts(page, rows)) <= 60
 
 
-def hostile_container(path):
-    """Every text of it is an attack on the page: names, metadata, documents."""
-    lanes = [{"id": name, "dtype": "f32", "shape": []} for name in HOSTILE]
-    meta = {"wshard": {"</script>": "<b>"}, "episode": {"episode_id": HOSTILE[0], "length_T": 3},
-            "channels": {"channels": lanes}}
-    entries = [entry(f"meta/{key}", json.dumps(value).encode()) for key, value in meta.items()]
-    values = struct.pack("<3f", 1, 2, float("nan"))
-    entries += [entry(f"signal/{name}".encode(), values) for name in HOSTILE]
-    entries += [entry(b"signal/\xff\xfe</script>", values), entry(b"\x00\x01\x7f", b"")]
-    path.write_bytes(build(entries, role=5))
-    return path
-
-
 def test_nothing_of_a_container_becomes_markup(report, tmp_path):
     page = report(hostile_container(tmp_path / "<b>hostile&.wshard"))
     drawn_charts(page)
@@ -254,10 +176,10 @@ def test_the_policy_runs_nothing_else(page, tmp_path):
 
 def test_several_containers(report):
     page = report(EPISODE, MODEL)
-    options = texts(page, "#containers option")
-    assert len(options) == 2
-    page.run("""{ const select = document.getElementById("containers");
-        select.value = "1"; select.dispatchEvent(new Event("change")); }""")
+    assert page.run("document.title") == "2 containers"
+    assert names(page, "Containers") == [EPISODE.name, MODEL.name]
+    choose_container(page, MODEL.name)
+    assert page.run("document.title") == MODEL.name
     assert "mcf" in texts(page, "header p")[0]
     assert "Tokenizer" in texts(page, "h2")
     for chart in drawn_charts(page):
@@ -283,6 +205,9 @@ def test_28_8_damage_is_red(report, tmp_path):
     damaged.write_bytes(build([entry(f"e{i:02}", b"x", **({"checksum": 7} if i % 4 == 1 else {}))
                                for i in range(12)], role=0))
     page = report(damaged, EPISODE, code=1)
+    assert names(page, "Containers") == [damaged.name, EPISODE.name]
+    assert texts(page, f"{table('Containers')} .faulty .cell:first-child") == [damaged.name]
+    choose_container(page, damaged.name)
     red = "rgb(179, 38, 30)"  # --error of report.css
     assert texts(page, ".card.fault") == ["3faults"]
     assert [line.split(":")[0] for line in texts(page, ".notes.fault li")] == ["e01", "e05", "e09"]
@@ -297,9 +222,7 @@ def test_28_8_damage_is_red(report, tmp_path):
         select.value = "0"; select.dispatchEvent(new Event("change")); }""")
     assert names(page, "Entries") == ["e01", "e05", "e09"]
     # A sound container has nothing of this.
-    assert texts(page, "#containers option") == [f"{damaged.name} (faulty)", EPISODE.name]
-    page.run("""{ const select = document.getElementById("containers");
-        select.value = "1"; select.dispatchEvent(new Event("change")); }""")
+    choose_container(page, EPISODE.name)
     assert texts(page, ".fault") == texts(page, ".faulty") == []
 
 
@@ -315,8 +238,8 @@ def test_an_overview_of_a_mount(page, mount):
     page.requests.clear()
     page.open(file)
     assert page.problems == []
-    assert texts(page, "h2") == ["What it is", "Decoded sizes", "Entries"]
-    assert len(drawn_charts(page)) == 2
+    assert texts(page, "h2") == ["Decoded sizes", "Entries", "Format details"]
+    assert len(texts(page, ".bars .barred")) == 5 + 6
     assert texts(page, "h1") == ["Overview"]
 
 
@@ -375,10 +298,8 @@ def test_32_6_layers_are_in_the_order_of_their_numbers(report, tmp_path):
     path = tmp_path / "layers.shard"
     path.write_bytes(build([entry(f"layers/{i}/weight", b"x") for i in (10, 2, 1, 11)]))
     page = report(path)
-    drawn_charts(page)
-    charts = page.run("""[...document.querySelectorAll(".chart canvas")]
-        .map((canvas) => Chart.getChart(canvas).data.labels)""")
-    assert ["layers/1", "layers/2", "layers/10", "layers/11"] in charts
+    assert texts(page, ".bars[aria-label='by group'] .name") == [
+        "layers/1", "layers/2", "layers/10", "layers/11"]
 
 
 def test_32_6_a_page_names_no_directory_of_this_machine(report, tmp_path):
@@ -387,27 +308,12 @@ def test_32_6_a_page_names_no_directory_of_this_machine(report, tmp_path):
     for name in ("a.wshard", "deep/b.wshard"):
         (folder / name).write_bytes(EPISODE.read_bytes())
     page = report(folder)
-    assert texts(page, "#containers option") == ["a.wshard", "deep/b.wshard"]
+    assert names(page, "Containers") == ["a.wshard", "deep/b.wshard"]
+    assert page.run("document.title") == folder.name
     assert str(tmp_path) not in page.run("document.documentElement.outerHTML")
     page = report(folder, flags=["--paths"])
-    assert texts(page, "#containers option") == [
+    assert names(page, "Containers") == [
         str(folder / "a.wshard"), str(folder / "deep" / "b.wshard")]
-
-
-def contrast(page, selector: str) -> float:
-    """Of the text of an element and what is behind it (WCAG 2.1)."""
-    return page.run(f"""(() => {{
-        const numbers = (colour) => colour.match(/[\\d.]+/g).map(Number);
-        const light = (rgb) => rgb.slice(0, 3).map((c) => c / 255).map((c) =>
-            c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
-            .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
-        const one = document.querySelector({json.dumps(selector)});
-        let behind = one;
-        while (numbers(getComputedStyle(behind).backgroundColor)[3] === 0) behind = behind.parentElement;
-        const pair = [getComputedStyle(one).color, getComputedStyle(behind).backgroundColor]
-            .map((colour) => light(numbers(colour))).sort((a, b) => a - b);
-        return (pair[1] + 0.05) / (pair[0] + 0.05);
-    }})()""")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

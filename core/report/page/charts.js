@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bars, histograms and lines, drawn by Chart.js. Charts write texts on a canvas,
-// where they cannot be markup.
+// Bars, which are elements, and histograms and lines, drawn by Chart.js. Charts
+// write texts on a canvas, where they cannot be markup.
 "use strict";
 
 const ACCENT = "#2f6fb7";
@@ -31,38 +31,25 @@ function chartIn(box, config, height) {
   return box;
 }
 
-/** About five steps up to `most` bytes, of a power of two each. */
-function sizeStep(most) {
-  return 2 ** Math.max(0, Math.ceil(Math.log2(Math.max(1, most) / 5)));
+/** Bytes of named things as bars with their whole names: rows of [name, bytes, ...]. */
+function sizeBars(title, rows, detail) {
+  const most = Math.max(1, ...rows.map((row) => row[1]));
+  const list = element("div", { className: "bars", role: "list", "aria-label": title });
+  for (const row of rows) {
+    const bar = element("div", { className: "bar" });
+    bar.style.width = `${(row[1] / most) * 100}%`;
+    list.append(element("div", { className: "barred", role: "listitem", title: detail(row) },
+      element("span", { className: "name" }, visible(row[0] || "(no name)")),
+      element("span", { className: "track" }, bar),
+      element("span", { className: "number" }, humanSize(row[1]))));
+  }
+  return element("div", {}, element("h3", {}, title), list);
 }
 
-/** Bytes of named things as horizontal bars: rows of [name, bytes, ...]. */
-function sizeBars(title, rows, detail) {
-  const config = {
-    label: title,
-    type: "bar",
-    data: {
-      labels: rows.map((row) => shortened(row[0] || "(no name)", 32)),
-      datasets: [{ data: rows.map((row) => row[1]), backgroundColor: ACCENT, maxBarThickness: 18 }],
-    },
-    options: {
-      indexAxis: "y",
-      plugins: {
-        legend: { display: false },
-        tooltip: { callbacks: {
-          title: (items) => shortened(rows[items[0].dataIndex][0], 80),
-          label: (item) => `${humanSize(item.raw)}, ${detail(rows[item.dataIndex])}`,
-        } },
-      },
-      scales: {
-        x: { beginAtZero: true, ticks: { callback: (value) => humanSize(value),
-          stepSize: sizeStep(Math.max(0, ...rows.map((row) => row[1]))) } },
-        y: { ticks: { autoSkip: false }, grid: { display: false } },
-      },
-    },
-  };
-  return element("div", {}, element("h3", {}, title),
-    chartIn(element("div", {}), config, 44 + 20 * Math.max(2, rows.length)));
+/** Every which label of an axis is shown, so that there is room for each. */
+function labelStep(width, labels) {
+  const longest = Math.max(...labels.map((label) => label.length));
+  return Math.max(1, Math.ceil((labels.length * (7 * longest + 12)) / Math.max(1, width - 60)));
 }
 
 function histogramConfig(row) {
@@ -71,7 +58,8 @@ function histogramConfig(row) {
   const edge = (i) => row.low + i * step;
   const whole = Number.isInteger(row.low - 0.5) && step === 1;
   const labels = bins.map((_, i) => (whole ? grouped(edge(i) + 0.5) : shortNumber(edge(i))));
-  const range = (i) => (whole ? labels[i] : `${shortNumber(edge(i))} to ${shortNumber(edge(i + 1))}`);
+  const range = (i) => (whole ? labels[i]
+    : `${shortNumber(edge(i))} to ${shortNumber(edge(i + 1))}`);
   return {
     label: "Histogram",
     type: "bar",
@@ -86,7 +74,8 @@ function histogramConfig(row) {
         } },
       },
       scales: {
-        x: { grid: { display: false }, ticks: { maxTicksLimit: 12, maxRotation: 0 } },
+        x: { grid: { display: false }, ticks: { autoSkip: false, maxRotation: 0,
+          callback(_, i) { return i % labelStep(this.chart.width, labels) ? null : labels[i]; } } },
         y: { beginAtZero: true, ticks: { maxTicksLimit: 5, precision: 0 } },
       },
     },

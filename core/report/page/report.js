@@ -9,7 +9,7 @@ function panel(title, ...children) {
 }
 
 function titleOf(container) {
-  return container.name === "" ? "Overview" : shortened(container.name, 120);
+  return container.name === "" ? "Overview" : visible(container.name);
 }
 
 function card(value, what) {
@@ -55,25 +55,6 @@ function notes(title, texts) {
   return section;
 }
 
-/** [class, words] of what was verified; null for a page made of an index alone. */
-function verdictOf(container) {
-  if (container.error !== undefined) return ["damaged", "cannot be opened"];
-  if (container.faults) {
-    return ["damaged", container.faults.damaged ? "damaged" : "not all could be read"];
-  }
-  if (DATA.depth === "index" || container.checksums.length === 0) return null;
-  const without = container.checksums.filter(([name]) => name === "none");
-  if (without.length === container.checksums.length) return ["unverified", "no checksums"];
-  if (without.length || container.unverified) return ["unverified", "verified in part"];
-  return ["verified", "verified"];
-}
-
-function badgeOf(container) {
-  const verdict = verdictOf(container);
-  if (verdict === null) return "";
-  return element("span", { className: `badge ${verdict[0]}` }, verdict[1]);
-}
-
 /** What is wrong, in red: each entry that has a fault, and why. */
 function faultsOf(container) {
   if (!container.faults) return null;
@@ -92,29 +73,46 @@ function countsText(counts) {
   return counts.map(([name, count]) => `${visible(name)} (${grouped(count)})`).join(", ");
 }
 
-function factsOf(container) {
-  const shown = ([key, text]) => [key.replaceAll("_", " "),
+/** Keys and texts in columns; texts keep their lines. */
+function factList(facts) {
+  return element("dl", {}, ...facts.map(([key, text]) => element("div", { className: "fact" },
+    element("dt", {}, visible(key.replaceAll("_", " "))),
+    element("dd", { className: "lines" }, visibleLines(text)))));
+}
+
+function folded(title, open, ...children) {
+  return element("details", { open }, element("summary", {}, title), ...children);
+}
+
+/** What the container says of itself. JSON of it is among the details. */
+function identityOf(container) {
+  const facts = [];
+  const metadata = [];
+  for (const [key, text] of container.identity || []) {
+    const kind = kindOfText(text);
+    if (kind === "json") continue;
+    const shown = kind === "list" ? JSON.parse(text).join(", ") : factText(text);
+    if (key.startsWith("metadata.")) metadata.push([key.slice("metadata.".length), shown]);
+    else facts.push([key, shown]);
+  }
+  if (facts.length + metadata.length === 0) return null;
+  const FEW = 8;
+  return panel("Identity", factList(facts), ...(metadata.length ? [
+    folded(`Metadata (${metadata.length})`, metadata.length <= FEW || facts.length === 0,
+      factList(metadata))] : []));
+}
+
+/** All that info.json says, and what of the identity is JSON. */
+function detailsOf(container) {
+  const shown = ([key, text]) => [key,
     /^\d{4,15}$/.test(text) ? grouped(Number(text)) : text];
   const facts = (container.facts || []).map(shown);
   if (container.codecs.length) facts.push(["codecs", countsText(container.codecs)]);
   if (container.checksums.length) facts.push(["checksums", countsText(container.checksums)]);
+  facts.push(...(container.identity || []).filter(([, text]) => kindOfText(text) === "json"));
   if (facts.length === 0) return null;
-  const list = element("dl", {});
-  for (const [key, text] of facts) {
-    list.append(element("dt", {}, visible(key)), element("dd", {}, visible(text)));
-  }
-  return panel("What it is", list);
-}
-
-/** What the container says of itself; texts keep their lines. */
-function identityOf(container) {
-  if (container.identity === undefined) return null;
-  const list = element("dl", {});
-  for (const [key, text] of container.identity) {
-    list.append(element("dt", {}, visible(key)),
-      element("dd", { className: "lines" }, visibleLines(text)));
-  }
-  return panel("What it says of itself", list);
+  return element("section", {}, folded(element("h2", {}, "Format details"), false,
+    factList(facts)));
 }
 
 /** Layers by their names, numbers as numbers; the rest of them stays last. */
@@ -197,7 +195,6 @@ function sectionsOf(container) {
     faultsOf(container),
     notes("Warnings", container.warnings),
     notes("Left out of this page", container.left_out),
-    factsOf(container),
     sizesOf(container),
     container.lanes && panel("Signals over steps", element("div", { className: "plots" },
       ...container.lanes.map(lanePlot))),
@@ -209,22 +206,31 @@ function sectionsOf(container) {
       counted(container.table.rows, "row", "rows")), previewTable(container.table)),
     container.tokenizer && tokenizerOf(container.tokenizer),
     container.documents && panel("Documents", ...container.documents.map(documentOf)),
+    detailsOf(container),
   ].filter(Boolean);
 }
 
-function show(container) {
+function sectionsToShow(container) {
+  if (container.error !== undefined) {
+    return [panel("It cannot be opened",
+      element("p", { className: "error" }, visible(container.error)))];
+  }
+  if (!container.brief) return sectionsOf(container);
+  return [cardsOf(container), faultsOf(container), notes("Left out of this page",
+    ["everything else about this container, because there are many; make a page of it alone"])]
+    .filter(Boolean);
+}
+
+/** Shows a title and sections in the place of those before. */
+function show(title, top, sections) {
   const main = document.getElementById("main");
   for (const canvas of main.querySelectorAll("canvas")) {
     const chart = Chart.getChart(canvas);
     if (chart) chart.destroy();
   }
-  document.title = `${titleOf(container)} - ctxfs report`;
-  if (container.error !== undefined) {
-    main.replaceChildren(panel("It cannot be opened",
-      element("p", { className: "error" }, visible(container.error))));
-    return;
-  }
-  main.replaceChildren(...sectionsOf(container), footer());
+  document.title = title;
+  document.getElementById("top").replaceChildren(element("h1", {}, title), ...top);
+  main.replaceChildren(...sections, footer());
 }
 
 function footer() {
@@ -245,31 +251,28 @@ function formatText(container) {
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
 
-function start() {
-  const title = element("h1", {});
-  const format = element("p", { className: "quiet" });
-  const top = document.getElementById("top");
-  top.append(title, format);
-  const choose = (container) => {
-    title.textContent = titleOf(container);
-    format.replaceChildren(badgeOf(container), formatText(container));
-    show(container);
-  };
-  if (DATA.containers.length > 1) {
-    const select = element("select", { id: "containers", "aria-label": "Container" });
-    for (const [i, container] of DATA.containers.entries()) {
-      const bad = container.faults !== undefined || container.error !== undefined;
-      select.append(element("option", { value: String(i) },
-        titleOf(container) + (bad ? " (faulty)" : "")));
-    }
-    select.addEventListener("change", () => choose(DATA.containers[Number(select.value)]));
-    top.append(select);
-  }
-  if (DATA.left_out) {
-    top.append(element("p", { className: "error" },
-      `${counted(DATA.left_out, "further container is", "further containers are")} left out.`));
-  }
-  if (DATA.containers.length) choose(DATA.containers[0]);
+function showContainer(index) {
+  const container = DATA.containers[index];
+  const top = [element("p", { className: "quiet" }, badgeOf(container), formatText(container))];
+  if (DATA.containers.length > 1) top.unshift(navigation(index));
+  show(titleOf(container), top, sectionsToShow(container));
 }
 
-start();
+function showOverview() {
+  const left = DATA.left_out ? [element("p", { className: "error" },
+    `${counted(DATA.left_out, "further container is", "further containers are")} left out.`)] : [];
+  show(visible(DATA.title), left, overviewSections());
+}
+
+/** Shows what the part of the address behind "#" names: a number, or all. */
+function route() {
+  const number = Number(location.hash.slice(1));
+  const one = Number.isInteger(number) && number >= 1 && number <= DATA.containers.length;
+  if (one) showContainer(number - 1);
+  else if (DATA.containers.length === 1) showContainer(0);
+  else showOverview();
+  window.scrollTo(0, 0);
+}
+
+window.addEventListener("hashchange", route);
+route();

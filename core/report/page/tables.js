@@ -51,25 +51,25 @@ function entriesOf(container) {
 function entriesTable(container) {
   const rows = entriesOf(container);
   const any = (key) => rows.some((row) => row[key] !== "" && row[key] !== null);
+  const textColumn = (title, key, least) => ({ title, value: (row) => row[key],
+    text: (row) => row[key], width: fitting(rows.map((row) => row[key]), least) });
+  const offset = (row) => (row.offset === null ? "" : grouped(row.offset));
   const columns = [
-    { title: "Name", width: "minmax(220px, 1fr)", className: "name",
+    { title: "Name", width: rows.map((row) => row.name), className: "name",
       value: (row) => row.name,
       text: (row) => (row.unnamed ? "(no name)" : row.name) },
     rows.some((row) => row.faulty) && { title: "Fault", width: "70px",
       value: (row) => (row.faulty ? "fault" : ""), text: (row) => (row.faulty ? "fault" : "") },
-    any("dtype") && { title: "Dtype", width: "90px", value: (row) => row.dtype,
-      text: (row) => row.dtype },
-    any("shape") && { title: "Shape", width: "110px", value: (row) => row.elements,
-      text: (row) => row.shape },
+    any("dtype") && textColumn("Dtype", "dtype", 70),
+    any("shape") && { ...textColumn("Shape", "shape", 90), value: (row) => row.elements },
     { title: "Size", width: "90px", number: true, value: (row) => row.size,
       text: (row) => humanSize(row.size) },
     { title: "Stored", width: "90px", number: true, value: (row) => row.stored,
       text: (row) => humanSize(row.stored) },
-    { title: "Codec", width: "80px", value: (row) => row.codec, text: (row) => row.codec },
-    any("checksum") && { title: "Checksum", width: "140px", className: "mono",
-      value: (row) => row.checksum, text: (row) => row.checksum },
-    { title: "Offset", width: "100px", number: true, value: (row) => row.offset,
-      text: (row) => (row.offset === null ? "" : grouped(row.offset)) },
+    textColumn("Codec", "codec", 80),
+    any("checksum") && { ...textColumn("Checksum", "checksum", 140), className: "mono" },
+    { title: "Offset", width: fitting(rows.map(offset), 80), number: true,
+      value: (row) => row.offset, text: offset },
     any("note") && { title: "Note", width: "160px", value: (row) => row.note,
       text: (row) => row.note },
   ].filter(Boolean);
@@ -106,21 +106,24 @@ function sparkline(row) {
 }
 
 function arraysTable(container) {
-  const statistic = (title, key, width = "94px") => ({
-    title, width, number: true, value: (row) => row[key], text: (row) => shortNumber(row[key]),
-  });
+  const statistic = (title, key) => {
+    const text = (row) => shortNumber(row[key]);
+    return { title, width: fitting(container.arrays.map(text), 24 + 9 * title.length),
+      number: true, value: (row) => row[key], text };
+  };
   const columns = [
-    { title: "Name", width: "minmax(200px, 1fr)", className: "name",
+    { title: "Name", width: container.arrays.map((row) => row.name), className: "name",
       value: (row) => row.name, text: (row) => row.name },
     { title: "Dtype", width: "70px", value: (row) => row.dtype, text: (row) => row.dtype },
-    { title: "Elements", width: "96px", number: true, value: (row) => row.elements,
-      text: (row) => grouped(row.elements) },
+    { title: "Elements", number: true,
+      width: fitting(container.arrays.map((row) => grouped(row.elements)), 96),
+      value: (row) => row.elements, text: (row) => grouped(row.elements) },
     { title: "Histogram", width: "136px", value: () => 0,
       text: () => "", cell: (row) => (row.error ? element("span",
         { className: "error", title: visible(row.error) }, "unreadable") : sparkline(row)) },
     statistic("Min", "min"), statistic("Max", "max"), statistic("Mean", "mean"),
-    statistic("Deviation", "deviation"), statistic("Zeros", "zeros", "80px"),
-    statistic("NaN", "nans", "60px"), statistic("Inf", "infinities", "60px"),
+    statistic("Deviation", "deviation"), statistic("Zeros", "zeros"),
+    statistic("NaN", "nans"), statistic("Inf", "infinities"),
   ];
   const panel = element("div", {});
   const histogram = histogramPanel(panel);

@@ -54,12 +54,13 @@ function counted(number, one, many) {
 function humanSize(bytes) {
   const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
   let unit = 0;
-  for (; bytes >= 1023.95 && unit < units.length - 1; ++unit) bytes /= 1024;
-  return `${unit === 0 ? bytes : bytes.toFixed(1)} ${units[unit]}`;
+  for (; bytes >= 1023.5 && unit < units.length - 1; ++unit) bytes /= 1024;
+  return `${unit === 0 ? bytes : bytes.toFixed(bytes < 999.95 ? 1 : 0)} ${units[unit]}`;
 }
 
 /** "1.2 billion". */
 function humanCount(number) {
+  if (number >= 1e15) return number.toExponential(3);
   for (const [size, name] of [[1e12, "trillion"], [1e9, "billion"], [1e6, "million"]]) {
     if (number >= size) return `${(number / size).toFixed(1)} ${name}`;
   }
@@ -71,7 +72,25 @@ function shortNumber(number) {
   if (number === null || number === undefined) return "\u2013";
   const size = Math.abs(number);
   if (Number.isInteger(number) && size < 1e9) return grouped(number);
-  return size < 1e-3 || size >= 1e9 ? number.toExponential(3) : String(Number(number.toPrecision(4)));
+  if (size < 1e-3 || size >= 1e9) return number.toExponential(3);
+  return String(Number(number.toPrecision(4)));
+}
+
+/** A fact of a container on the page: the range of a signal has 4 digits. */
+function factText(text) {
+  return text.replace(/, (-?[\d.]+(?:e[-+]?\d+)?) to (-?[\d.]+(?:e[-+]?\d+)?)$/,
+    (_, low, high) => `, ${shortNumber(Number(low))} to ${shortNumber(Number(high))}`);
+}
+
+/** What a text is as JSON: "list" of scalars, "json", also if cut, or "text". */
+function kindOfText(text) {
+  if (!/^\s*[[{]/.test(text)) return "text";
+  try {
+    const value = JSON.parse(text);
+    return Array.isArray(value) && value.every((one) => typeof one !== "object") ? "list" : "json";
+  } catch {
+    return /^\s*(\{\s*"|\[\s*[[{"\d-])/.test(text) ? "json" : "text";
+  }
 }
 
 function shapeText(shape) {

@@ -6,6 +6,28 @@
 const ROW_HEIGHT = 26; // --row of report.css
 const ROWS_BEYOND = 8; // above and below those in sight
 
+function longestOf(texts) {
+  return texts.reduce((most, text) => Math.max(most, text.length), 0);
+}
+
+/** The width of a column, none of whose texts is cut unless it is very long. */
+function fitting(texts, least) {
+  return `${Math.min(400, Math.max(least, Math.ceil(9.2 * longestOf(texts)) + 18))}px`;
+}
+
+/** Widths as a grid has them. A column of names, whose width is the texts, has
+ * room for whole names if the page has, and else takes a part of it. */
+function templateOf(columns) {
+  const pixels = (width) => Number(/\d+/.exec(width)[0]);
+  const others = columns.filter((one) => !Array.isArray(one.width))
+    .reduce((sum, one) => sum + pixels(one.width), 0);
+  const page = Math.min(1240, window.innerWidth) - 76;
+  const room = Math.max(page - others, Math.min(300, Math.round(page * 0.55)));
+  return columns.map(({ width }) => (Array.isArray(width)
+    ? `minmax(${Math.max(120, Math.min(room, Math.ceil(7.7 * longestOf(width)) + 18))}px, 1fr)`
+    : width));
+}
+
 /** Numbers in a name compare as numbers: "layers.2" is before "layers.10". */
 function nameKey(name) {
   return name.toLowerCase().replace(/\d+/g, (digits) => digits.padStart(12, "0"));
@@ -13,10 +35,12 @@ function nameKey(name) {
 
 class VirtualTable {
   /**
-   * columns: [{title, width, value(row), text(row), number?, cell?(row)}]: `value`
+   * columns: [{title, width, value(row), text(row), number?, cell?(row)}]: `width`
+   * in pixels, or the names that the column is to show (templateOf); `value`
    * is what rows are sorted by, null last; `cell` gives a node instead of text.
    * options: search(row), the text that is searched; choose(row), called for a
-   * row that is clicked; marked(row), whether it is shown in red; label.
+   * row that is clicked; marked(row), whether it is shown in red; label; totals, the
+   * texts of a last row that stays in sight.
    */
   constructor(columns, rows, options) {
     this.columns = columns;
@@ -33,11 +57,12 @@ class VirtualTable {
   }
 
   build() {
-    const template = this.columns.map((column) => column.width).join(" ");
+    const widths = templateOf(this.columns);
+    const template = widths.join(" ");
     this.head = element("div", { className: "head", role: "row" });
     // Every row is a grid of its own: their columns are as wide only if no text
     // takes part in the widths.
-    const least = this.columns.reduce((sum, column) => sum + Number(/\d+/.exec(column.width)[0]), 0);
+    const least = widths.reduce((sum, width) => sum + Number(/\d+/.exec(width)[0]), 0);
     this.head.style.gridTemplateColumns = template;
     this.head.style.minWidth = `${least}px`;
     for (const column of this.columns) {
@@ -52,17 +77,31 @@ class VirtualTable {
     this.space.style.minWidth = `${least}px`;
     this.scroller = element("div", { className: "scroller", role: "table", tabIndex: 0,
       "aria-label": this.options.label }, this.head, this.space);
+    if (this.options.totals) this.scroller.append(this.totalsRow(template, least));
     if (this.options.choose) this.scroller.classList.add("pick");
     this.status = element("span", { className: "quiet", role: "status" });
     let waiting = false;
-    this.scroller.addEventListener("scroll", () => {
+    const later = () => {
       if (waiting) return;
       waiting = true;
       requestAnimationFrame(() => {
         waiting = false;
         this.render();
       });
-    });
+    };
+    this.scroller.addEventListener("scroll", later);
+    new ResizeObserver(later).observe(this.scroller);
+  }
+
+  totalsRow(template, least) {
+    const row = element("div", { className: "totals", role: "row" });
+    row.style.gridTemplateColumns = template;
+    row.style.minWidth = `${least}px`;
+    for (const [i, text] of this.options.totals.entries()) {
+      row.append(element("div", { role: "cell", title: text,
+        className: `cell ${this.columns[i].number ? "number" : ""}` }, text));
+    }
+    return row;
   }
 
   /** Shows the rows whose text has `needle`, in any case. */

@@ -57,9 +57,17 @@ TEST(ScriptJsonTest, TextIsCutBetweenCharacters) {
 
 TEST(ScriptJsonTest, NumbersAreShort) {
   EXPECT_EQ(Rounded(1.0 / 3).dump(), "0.333333");
+  EXPECT_EQ(Rounded(1.0 / 3, 4).dump(), "0.3333");
   EXPECT_EQ(Rounded(-123456789.0).dump(), "-123457000.0");
   EXPECT_TRUE(Rounded(NAN).is_null());
   EXPECT_EQ(ScriptJson(INFINITY), "null");
+}
+
+TEST(ScriptJsonTest, Item32_6_ATextOfAPageIsAsciiWithoutMarkup) {
+  EXPECT_EQ(HtmlText("a.gguf"), "a.gguf");
+  EXPECT_EQ(HtmlText("<b>&\"'"), "&#60;b&#62;&#38;&#34;&#39;");
+  EXPECT_EQ(HtmlText("\u00e9\u2603\U0001f600"), "&#233;&#9731;&#128512;");
+  EXPECT_EQ(HtmlText("a\nb\u202e\xff"), "a\\x0ab\\xe2\\x80\\xae\\xff");
 }
 
 EntryInfo Entry(const std::string& name, uint64_t size) {

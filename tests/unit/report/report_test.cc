@@ -286,6 +286,30 @@ TEST(ReportTest, RoomIsKept) {
   EXPECT_EQ(report["left_out"].size(), 4U) << report["left_out"];
 }
 
+TEST(ReportTest, Item32_6_WithoutRoomAReportIsAsTheOverviewNeedsIt) {
+  BlockCache cache(limits::kMiB);
+  ReportRoom room;
+  room.page_bytes = limits::kMiB;
+  const Json whole = ReportOf(Episode(), ReportDepth::kSampled, room);
+  EXPECT_FALSE(whole.contains("brief"));
+  for (const uint64_t left : {uint64_t{0}, uint64_t{70'000}}) {
+    room.page_bytes = left;
+    auto many = Episode();
+    if (left != 0) {
+      many->exports.documents.assign(
+          20, {DocumentRole::kConfig, TextFile("c", std::string(20'000, 'x'))});
+    }
+    const Json brief = ReportOf(many, ReportDepth::kSampled, room);
+    EXPECT_EQ(brief["brief"], true) << left;
+    EXPECT_FALSE(brief.contains("arrays") || brief.contains("entries"));
+    for (const char* const key :
+         {"name", "format", "entry_count", "decoded_bytes", "container_size"}) {
+      EXPECT_EQ(brief[key], whole[key]) << key;
+    }
+    EXPECT_LT(brief.dump().size(), 8 * limits::kKiB);
+  }
+}
+
 TEST(ReportTest, MillionsOfEntriesAreASmallPage) {
   if (CTXFS_SANITIZED != 0) GTEST_SKIP() << "takes half a minute there";
   const uint32_t count = 1'200'000;
@@ -330,7 +354,7 @@ TEST(PageTest, NothingOfAContainerIsMarkup) {
       hostile, kHostile, {.depth = ReportDepth::kSampled}, room, cache);
   ASSERT_TRUE(Ok(report));
   const std::string data =
-      PageData(ReportDepth::kSampled,
+      PageData(ReportDepth::kSampled, kHostile,
                {*report, FailedReport(kHostile, {Code::kIo, kHostile})}, 3);
   EXPECT_NE(data.find("alert(1)"), std::string::npos) << "it is there";
   EXPECT_EQ(data.find_first_of("<>&"), std::string::npos);
@@ -339,6 +363,7 @@ TEST(PageTest, NothingOfAContainerIsMarkup) {
   }));
   const Json parsed = Json::parse(data);
   EXPECT_EQ(parsed["depth"], "sampled");
+  EXPECT_TRUE(parsed["title"].get<std::string>().starts_with("</script>"));
   EXPECT_EQ(parsed["left_out"], 3);
   EXPECT_EQ(parsed["containers"].size(), 2U);
   EXPECT_EQ(frame.head->find("{{"), std::string::npos);

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the pages of ctxfs report are laid out, and pages of many containers."""
+
+import json
+import re
+import shutil
+
+import pytest
+
+from mounting import BIN, GOLDEN, run
+from report_page import (
+    choose_container, click, described, hostile_container, layout_problems, names, table, texts,
+    type_into)
+from shard import build, entry
+
+WIDTHS = (500, 900, 1400)
+
+
+def facts_of(path) -> list[dict]:
+    done = run(BIN / "ctxfs", "info", "--json", path)
+    return json.loads(done.stdout)[0]["facts"]
+
+
+def check_layouts(page, least_texts: int) -> None:
+    """Of the open page, in all widths, light and dark."""
+    try:
+        for scheme in ("light", "dark"):
+            page.call("Emulation.setEmulatedMedia",
+                      features=[{"name": "prefers-color-scheme", "value": scheme}])
+            for width in WIDTHS:
+                page.size(width, 900)
+                page.run("new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r)))")
+                assert layout_problems(page, least_texts) == [], (scheme, width)
+    finally:
+        page.call("Emulation.setEmulatedMedia", features=[])
+        page.size(1280, 900)
+
+
+@pytest.mark.parametrize("name", [
+    "wshard/rgb_zstd.wshard", "mcf/hf_sharded.mcf", "cvc/v2_columns.cvc", "tar/wds.tar",
+    "shard-profiles/all_encodings.cshard", "gguf/tokenizer.gguf", "cvc/bad_crc_columnar_chunk0.cvc"])
+def test_32_6_nothing_overlaps_and_nothing_is_cut(report, name):
+    path = GOLDEN / name
+    page = report(path, code=1 if "bad" in name else 0)
+    assert page.run("document.title") == path.name
+    check_layouts(page, 30)
+    # Folded parts, too.
+    page.run("for (const one of document.querySelectorAll('details')) one.open = true")
+    check_layouts(page, 30)
+
+
+def test_32_6_a_hostile_container_is_laid_out_as_well(report, tmp_path):
+    page = report(hostile_container(tmp_path / ("<b>" + "\u202e" + "x" * 200 + ".wshard")))
+    page.run("for (const one of document.querySelectorAll('details')) one.open = true")
+    check_layouts(page, 30)
+    # Also its title, which stands in the document itself.
+    text = (tmp_path / "report.html").read_text(encoding="ascii")
+    title = re.search("<title>(.*?)</title>", text)[1]
+    assert title.startswith("&#60;b&#62;\\xe2\\x80\\xaexxx")
+
+
+def test_32_6_a_page_of_300_containers(report, tmp_path):
+    folder = tmp_path / "three hundred"
+    folder.mkdir()
+    for i in range(300):
+        bad = {"checksum": 7} if i in (20, 270) else {}
+        entries = [entry(f"e{k}", bytes(1000 * i), **(bad if k == 0 else {})) for k in range(1 + i % 3)]
+        (folder / f"part-{i}.shard").write_bytes(build(entries))
+    (folder / "cut.shard").write_bytes(build([entry("a", b"a")])[:60])
+    page = report(folder, code=1)
+    assert (tmp_path / "report.html").stat().st_size < 64 << 20
+    assert page.run("document.title") == texts(page, "h1")[0] == "three hundred"
+    assert names(page, "Containers")[:5] == [
+        "cut.shard", "part-20.shard", "part-270.shard", "part-0.shard", "part-1.shard"]
+    assert texts(page, f"{table('Containers')} .faulty .cell:first-child") == [
+        "cut.shard", "part-20.shard", "part-270.shard"]
+    assert texts(page, f"{table('Containers')} .faulty .badge") == [
+        "cannot be opened", "damaged", "damaged"]
+    totals = texts(page, ".totals .cell")
+    sizes = sum((folder / f"part-{i}.shard").stat().st_size for i in range(300))
+    assert totals[:4] == ["301 containers", "3 faulty", "1 format", "600"]
+    assert totals[5] == f"{sizes / 2**20:.1f} MiB"
+    check_layouts(page, 60)
+    # Sorted by size, largest first, and searched.
+    head = f"{table('Containers')} .head button"
+    click(page, head, texts(page, head).index("Stored"))
+    assert names(page, "Containers")[:2] == ["part-299.shard", "part-296.shard"]
+    bars = page.run(f"""[...document.querySelectorAll("{table('Containers')} .row .bar")]
+        .map((one) => one.getBoundingClientRect().width)""")
+    assert bars[0] > 50 and bars == sorted(bars, reverse=True)
+    type_into(page, "input[type=search]", "part-29")
+    assert set(names(page, "Containers")) == {f"part-{i}.shard" for i in (29, *range(290, 300))}
+    # Each is reached by a click, and left again.
+    choose_container(page, "part-7.shard")
+    assert texts(page, "h1") == ["part-7.shard"] == [page.run("document.title")]
+    assert names(page, "Entries") == ["e0", "e1"]
+    assert texts(page, "nav a") == [
+        "All 301 containers", "Previous: part-69.shard", "Next: part-70.shard"]
+    click(page, "nav a")
+    page.run("new Promise((r) => setTimeout(r, 50))")
+    assert len(texts(page, f"{table('Containers')} .row")) > 20
+    click(page, f"{table('Containers')} .row", 0)
+    page.run("new Promise((r) => setTimeout(r, 50))")
+    assert texts(page, "h2") == ["It cannot be opened"]
+
+
+def rounded(text: str) -> str:
+    """A range of a signal as the page shows it."""
+    return re.sub(r"-?[\d.]+(?:e[-+]?\d+)?", lambda number: f"{float(number[0]):.4g}", text)
+
+
+@pytest.mark.parametrize("name", [
+    "wshard/rgb_zstd.wshard", "mcf/hf_sharded.mcf", "gguf/tokenizer.gguf", "cvc/v2_columns.cvc",
+    "safetensors/metadata.safetensors", "onnx/constants.onnx", "tar/wds.tar",
+    "shard-profiles/train-000.smpl", "shard-profiles/all_encodings.cshard"])
+def test_32_6_every_fact_of_info_is_on_the_page(report, name):
+    page = report(GOLDEN / name)
+    found = described(page)
+    facts = facts_of(GOLDEN / name)
+    assert len(facts) >= 2
+    for fact in facts:
+        key, value = fact["key"].replace("_", " "), fact["value"]
+        shown = [text for term, text in found if term in (key, key.removeprefix("metadata."))]
+        assert shown, fact
+        if isinstance(value, int) and not isinstance(value, bool) and fact["unit"]:
+            expected = f"{value:,}"
+        elif isinstance(value, float):
+            expected = f"{float(f'{value:.4g}'):g}"
+        elif isinstance(value, str):
+            expected = re.sub("[\x00-\x08\x0b-\x1f\x7f-\x9f]",
+                              lambda one: f"\\u{ord(one[0]):04x}", value)
+        else:
+            expected = json.dumps(value)
+        if re.search(r", -?[\d.]\S* to \S+$", expected):
+            head, tail = expected.rsplit(", ", 1)
+            expected = head
+            assert any(rounded(text.rsplit(", ", 1)[-1].replace(",", "")) == rounded(tail)
+                       for text in shown), fact
+        same = re.sub(r'[\s"\[\]]', "", expected)
+        assert any(same in re.sub(r'[\s"\[\]]', "", text) for text in shown), (fact, shown)
+
+
+def test_32_6_json_is_among_the_details_alone(report):
+    page = report(GOLDEN / "shard-profiles" / "train-000.smpl")
+    assert page.run("""[...document.querySelectorAll("dd")].filter((one) =>
+        /^[[{]/.test(one.textContent)).map((one) => one.closest("section").querySelector("h2")
+        .textContent)""") == ["Format details"]
+    assert page.run("document.querySelector('section:last-of-type details').open") is False
+
+
+def test_32_6_names_are_whole_where_there_is_room(report):
+    page = report(GOLDEN / "mcf" / "hf_sharded.mcf")
+    page.size(1400, 900)
+    try:
+        page.open(page.run("decodeURI(location.pathname)"))
+        page.requests.pop()
+        cut = page.run("""[...document.querySelectorAll("[aria-label=Entries] .cell.name, .bars .name")]
+            .filter((one) => one.scrollWidth > one.clientWidth && one.clientWidth)
+            .map((one) => one.textContent)""")
+        assert cut == [] and len(texts(page, ".cell.name")) > 20
+    finally:
+        page.size(1280, 900)
+
+
+def test_32_6_more_than_five_warnings_are_folded(report):
+    path = GOLDEN / "shard-profiles" / "bad_tensors.mosh"
+    warnings = json.loads(run(BIN / "ctxfs", "info", "--json", path).stdout)[0]["warnings"]
+    assert len(warnings) == 10
+    page = report(path)
+    assert len(texts(page, ".notes > ul > li")) == 5
+    assert len(texts(page, ".notes details li")) == len(warnings) - 5
+
+
+@pytest.mark.parametrize("folder", ["safetensors", "tar", "cvc", "mcf"])
+def test_32_6_a_page_names_no_path_even_of_what_fails(tmp_path, folder):
+    copied = tmp_path / "private" / folder
+    shutil.copytree(GOLDEN / folder, copied, symlinks=True)
+    page = tmp_path / "page.html"
+    done = run(BIN / "ctxfs", "report", copied, "-o", page)
+    assert page.exists() and str(tmp_path).encode() in done.stderr
+    assert str(tmp_path) not in page.read_text(encoding="ascii")
