@@ -94,14 +94,6 @@ void AddFacts(const Json& info, bool texts_only, Json& report) {
   report["facts"] = std::move(facts);
 }
 
-/// The text of a fact on the page. A number that was measured has 4 digits.
-std::string PageText(const Fact& fact) {
-  if (!fact.value.is_number_float()) return FactText(fact);
-  const Json rounded = Rounded(fact.value.get<double>(), 4);
-  return fmt::format("{}{}{}", rounded.get<double>(),
-                     fact.unit.empty() ? "" : " ", fact.unit);
-}
-
 /// Adds "contents": [number, unit], what there is in the container, if it says
 /// so: "50 samples".
 void AddContents(const Facts& facts, Json& report) {
@@ -120,10 +112,7 @@ Status AddIdentity(const Container& container, const ReadContext& context,
                    Json& report) {
   const Identity identity = Identity::Of(container, context);
   if (identity.error && !identity.error->Permanent()) return *identity.error;
-  if (!identity.facts.all().empty()) report["identity"] = Json::array();
-  for (const Fact& fact : identity.facts.all()) {
-    report["identity"].push_back({fact.key, PageText(fact)});
-  }
+  if (!identity.facts.all().empty()) report["identity"] = identity.PageFacts();
   AddContents(identity.facts, report);
   for (const std::string& note : identity.Notes()) {
     report["left_out"].push_back(CutText(note, kTextBytes));

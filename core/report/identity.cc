@@ -4,6 +4,9 @@
 #include <fmt/core.h>
 
 #include <array>
+#include <utility>
+
+#include "core/report/script_json.h"
 
 namespace ctxfs {
 
@@ -26,6 +29,20 @@ Json Identity::FactsJson() const {
                    {"length", fact.length == 0 ? Json() : Json(fact.length)}});
   }
   return all;
+}
+
+Json Identity::PageFacts() const {
+  Json shown = Json::array();
+  for (const Fact& fact : facts.all()) {
+    std::string text = FactText(fact);
+    if (fact.value.is_number_float()) {
+      const Json rounded = Rounded(fact.value.get<double>(), 4);
+      text = fmt::format("{}{}{}", rounded.get<double>(),
+                         fact.unit.empty() ? "" : " ", fact.unit);
+    }
+    shown.push_back({fact.key, std::move(text)});
+  }
+  return shown;
 }
 
 std::vector<std::string> Identity::Notes() const {

@@ -22,6 +22,9 @@ struct Identity {
   /// unless the value is cut.
   Json FactsJson() const;
 
+  /// [[key, text]]; a number that was measured has 4 digits.
+  Json PageFacts() const;
+
   /// "200 more facts were left out" and the error, as they apply.
   std::vector<std::string> Notes() const;
 };

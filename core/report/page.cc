@@ -86,4 +86,12 @@ std::string PageData(ReportDepth depth, const std::string& title,
   return data + "]}";
 }
 
+std::string ComparisonData(const std::string& title,
+                           const std::string& comparison) {
+  return fmt::format(
+      "{{\"depth\":\"comparison\",\"title\":{},"
+      "\"containers\":[],\"comparison\":{}}}",
+      ScriptJson(title), comparison);
+}
+
 }  // namespace ctxfs

@@ -36,7 +36,7 @@ constexpr std::pair<char, bool Arguments::*> kFlagFields[] = {
     {'T', &Arguments::stat},    {'F', &Arguments::replace},
     {'E', &Arguments::exact},   {'H', &Arguments::human},
     {'0', &Arguments::zero},    {'I', &Arguments::insecure_key_file},
-    {'N', &Arguments::offline}};
+    {'N', &Arguments::offline}, {'B', &Arguments::diff}};
 
 /// Stores an option. Fails if `value` is invalid for it.
 bool Take(char letter, const std::string& value, Arguments& arguments) {
@@ -229,6 +229,22 @@ class Parser {
   std::map<char, CLI::Option*> options_;
 };
 
+/// Returns why the options do not go together; empty if they do.
+std::string ConflictIn(const Arguments& arguments, const Command& command) {
+  if (!arguments.signed_by.empty() && arguments.published.empty()) {
+    return "option '--signed-by' needs '--sha256'";
+  }
+  const bool may_compare = command.options.find('B') != std::string_view::npos;
+  if (may_compare && arguments.values && !arguments.diff) {
+    return "option '--values' needs '--diff'";
+  }
+  if (!arguments.diff) return "";
+  if (arguments.exact)
+    return "options '--diff' and '--exact' exclude each other";
+  return arguments.operands.size() == 2 ? ""
+                                        : "option '--diff' needs two SOURCEs";
+}
+
 /// Returns what is probably wrong with an operand that is a source; empty if
 /// nothing is.
 std::string MistakeIn(std::vector<std::string> operands,
@@ -263,10 +279,7 @@ int RunCommand(int argc, char** argv, const Command& command) {
   if (reason.empty() && !command.actions.empty()) {
     reason = UnknownAction(arguments.operands.front(), command);
   }
-  if (reason.empty() && !arguments.signed_by.empty() &&
-      arguments.published.empty()) {
-    reason = "option '--signed-by' needs '--sha256'";
-  }
+  if (reason.empty()) reason = ConflictIn(arguments, command);
   if (!reason.empty()) return UsageError(command, reason);
   if (arguments.jobs == 0) {
     arguments.jobs = std::max(std::thread::hardware_concurrency(), 1U);

@@ -25,6 +25,7 @@ struct Arguments {
   bool raw = false;
   bool paths = false;     // --paths
   bool values = false;    // --values
+  bool diff = false;      // --diff
   bool stat = false;      // --stat
   bool sha256 = false;    // --checksums=sha256
   std::string published;  // --sha256; empty unless given, as the next two

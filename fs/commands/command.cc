@@ -20,6 +20,8 @@ constexpr OptionInfo kOptions[] = {
     {'W', 0, "raw", "",
      "print lines of NAME, KEY and VALUE with tabs between them and sizes in "
      "bytes"},
+    {'B', 0, "diff", "",
+     "compare two SOURCEs, as ctxfs diff does, and show what differs"},
     {'U', 0, "values", "",
      "also compare the values of changed arrays: greatest differences, cosine "
      "and a histogram"},

@@ -3,27 +3,22 @@
 // ctxfs diff: what differs between two containers, directories or files.
 #include <fmt/core.h>
 
-#include <array>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/base/human_size.h"
 #include "core/io/url.h"
-#include "core/report/container_summary.h"
 #include "fs/commands/arguments.h"
-#include "fs/commands/confine.h"
-#include "fs/commands/diff_entries.h"
-#include "fs/commands/diff_side.h"
+#include "fs/commands/diff_result.h"
 #include "fs/common/shown_text.h"
 #include "fs/common/terminal.h"
 
 namespace ctxfs {
 namespace {
 
-constexpr int kSameCode = 0;
-constexpr int kDifferentCode = 1;
-constexpr int kFailedCode = 2;
+constexpr int kFailedCode = DiffTally::kFailedCode;
 
 /// "f32 [2,3]"; empty unless it is an array.
 std::string TypeText(const DiffEntry& entry) {
@@ -36,47 +31,8 @@ std::string NameOf(const DiffEntry& entry) {
   return entry.path.empty() ? "(the file)" : entry.path;
 }
 
-/// How many entries became what, and their bytes.
-struct DiffTally {
-  std::array<uint64_t, kDiffKinds> entries{};
-  std::array<uint64_t, kDiffKinds> bytes{};
-
-  void Add(const EntryDifference& one) {
-    const auto kind = static_cast<size_t>(one.kind);
-    ++entries[kind];
-    bytes[kind] = AddUpTo(bytes[kind], one.any().size);
-  }
-  uint64_t Of(DiffKind kind) const {
-    return entries[static_cast<size_t>(kind)];
-  }
-  int ExitCode() const {
-    if (Of(DiffKind::kFailed) > 0) return kFailedCode;
-    uint64_t all = 0;
-    for (const uint64_t count : entries) all += count;
-    return all == Of(DiffKind::kSame) ? kSameCode : kDifferentCode;
-  }
-  /// "2 changed, 1 added, 20 same", without counts of zero.
-  std::string Text() const {
-    std::string text;
-    for (const DiffKind kind :
-         {DiffKind::kChanged, DiffKind::kRenamed, DiffKind::kRemoved,
-          DiffKind::kAdded, DiffKind::kFailed, DiffKind::kSame}) {
-      if (Of(kind) == 0) continue;
-      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", Of(kind),
-                          DiffKindName(kind));
-    }
-    return text.empty() ? "nothing to compare" : text;
-  }
-};
-
 /// "1e-10", "0.05": at most four digits.
 std::string Digits(double value) { return fmt::format("{:.4g}", value); }
-
-/// The end of a bin of the histogram; nullopt for the last.
-std::optional<double> BinEnd(size_t bin) {
-  if (bin == ValueDifference::kBinEnds.size()) return std::nullopt;
-  return ValueDifference::kBinEnds[bin];
-}
 
 /// Prints what differs for people.
 class DiffPrinter {
@@ -167,54 +123,6 @@ class DiffPrinter {
   const Terminal terminal_ = Terminal::Of(stdout);
 };
 
-Json SideJson(const DiffEntry* entry) {
-  if (entry == nullptr) return nullptr;
-  Json json = {{"path", entry->path}, {"size", entry->size}};
-  if (entry->is_array()) {
-    json["dtype"] = entry->dtype;
-    json["shape"] = entry->shape;
-  }
-  return json;
-}
-
-Json ValuesJson(const ValueDifference& values) {
-  Json bins = Json::array();
-  for (size_t i = 0; i < values.bins.size(); ++i) {
-    const std::optional<double> end = BinEnd(i);
-    bins.push_back(
-        {{"below", end ? Json(*end) : Json()}, {"count", values.bins[i]}});
-  }
-  return {{"elements", values.elements},
-          {"different", values.different},
-          {"unlike", values.unlike},
-          {"max_absolute", values.max_absolute},
-          {"max_relative", values.max_relative},
-          {"mean_absolute", values.mean_absolute},
-          {"cosine", values.cosine},
-          {"histogram", std::move(bins)}};
-}
-
-Json DifferenceJson(const EntryDifference& one) {
-  Json json = {{"kind", DiffKindName(one.kind)},
-               {"first", SideJson(one.first)},
-               {"second", SideJson(one.second)}};
-  if (one.offset) json["offset"] = *one.offset;
-  if (!one.keys.empty()) json["keys"] = one.keys;
-  if (one.values) json["values"] = ValuesJson(*one.values);
-  if (one.no_values) json["no_values"] = *one.no_values;
-  if (one.error) json["error"] = one.error->Text();
-  return json;
-}
-
-Json TallyJson(const DiffTally& tally) {
-  Json json = Json::object();
-  for (size_t i = 0; i < kDiffKinds; ++i) {
-    json[DiffKindName(static_cast<DiffKind>(i))] = {
-        {"entries", tally.entries[i]}, {"bytes", tally.bytes[i]}};
-  }
-  return json;
-}
-
 void PrintTally(const DiffTally& tally) {
   for (size_t i = 0; i < kDiffKinds; ++i) {
     if (tally.entries[i] == 0) continue;
@@ -263,27 +171,12 @@ void PrintDiffText(const Arguments& arguments, const DiffSide& first,
 int RunDiff(const Arguments& arguments) {
   DiffSide first(arguments);
   DiffSide second(arguments);
-  std::vector<std::string> operands;
-  for (const std::string& operand : arguments.operands) {
-    operands.push_back(WithoutMount(operand));
-  }
-  ConfineToReading(SourcesOf(operands), LeavingLinks::kFollowed);
-  for (size_t i = 0; i < operands.size(); ++i) {
-    const Status opened = (i == 0 ? first : second).Open(operands[i]);
-    if (opened) continue;
-    PrintError(arguments.operands[i], opened.error());
-    return kFailedCode;
-  }
-  Progress progress;
-  const std::vector<EntryDifference> found = DiffEntries(
-      first, second, {.values = arguments.values, .jobs = arguments.jobs},
-      progress);
-  progress.Clear();
-  DiffTally tally;
-  for (const EntryDifference& one : found) tally.Add(one);
-  (arguments.json ? &PrintDiffJson : &PrintDiffText)(arguments, first, second,
-                                                     found, tally);
-  return tally.ExitCode();
+  const std::optional<DiffResult> result =
+      DiffResult::Of(arguments, first, second);
+  if (!result) return kFailedCode;
+  (arguments.json ? &PrintDiffJson : &PrintDiffText)(
+      arguments, first, second, result->found, result->tally);
+  return result->tally.ExitCode();
 }
 
 }  // namespace

@@ -117,7 +117,10 @@ Status DiffSide::Open(const std::string& operand) {
   const SourceTree::File top = CTXFS_TRY(tree_->Find(target.path));
   top_ = target.path;
   Scope* const around = CTXFS_TRY(ScopeAround(target.path));
-  if (around != nullptr) format_ = around->format;
+  if (around != nullptr) {
+    format_ = around->format;
+    container_ = around->container;
+  }
   return top.directory ? Walk(top, around) : AddFile(top, around);
 }
 

@@ -59,6 +59,8 @@ class DiffSide {
   const Entries& entries() const { return entries_; }
   /// What the operand is, if it is a container: "gguf".
   const std::string& format() const { return format_; }
+  /// The container that the operand is, or is in; null if there is none.
+  std::shared_ptr<const Container> container() const { return container_; }
   ReadContext context() const { return tree_->context(); }
   /// The target of an entry that is a link.
   Result<std::string> ReadLink(const DiffEntry& entry) const {
@@ -99,6 +101,7 @@ class DiffSide {
   std::unique_ptr<SourceTree> tree_;
   std::string top_;  // the path of the operand in the tree
   std::string format_;
+  std::shared_ptr<const Container> container_;
   std::vector<std::unique_ptr<Scope>> scopes_;
   Entries entries_;
   uint64_t entry_bytes_ = 0;  // of memory

@@ -31,6 +31,7 @@
 #include "fs/commands/container_search.h"
 #include "fs/commands/new_file.h"
 #include "fs/commands/progress.h"
+#include "fs/commands/report_diff.h"
 #include "fs/commands/report_output.h"
 #include "fs/common/shown_text.h"
 
@@ -183,6 +184,15 @@ class Reporter {
   bool unchecked_ = false;
 };
 
+int WriteReport(const Arguments& arguments, int to) {
+  ConfineToReading(arguments.operands, LeavingLinks::kRefused);
+  Reporter reporter(arguments);
+  for (const std::string& source : arguments.operands) {
+    reporter.AddSource(source);
+  }
+  return reporter.Write(to);
+}
+
 /// Appends all bytes of the pipe `from` to `output`, and returns their number.
 Result<uint64_t> Copy(int from, ReportOutput& output) {
   Buffer buffer(static_cast<size_t>(limits::kMiB));
@@ -220,12 +230,8 @@ Result<int> MakePage(const Arguments& arguments, ReportOutput& output) {
   if (child < 0) return IoError("cannot start a process");
   if (child == 0) {
     from = Fd(-1);
-    ConfineToReading(arguments.operands, LeavingLinks::kRefused);
-    Reporter reporter(arguments);
-    for (const std::string& source : arguments.operands) {
-      reporter.AddSource(source);
-    }
-    const int code = reporter.Write(to.get());
+    const int code = arguments.diff ? WriteComparison(arguments, to.get())
+                                    : WriteReport(arguments, to.get());
     (void)std::fflush(nullptr);
     // Without destructors: the parent owns the new file.
     ::_exit(code);
@@ -260,15 +266,18 @@ const Command kReportCommand{
     .operands = "SOURCE...",
     .summary = "Makes an HTML page about containers",
     .run = &RunReport,
-    .options = "LjoEFSKIN",
+    .options = "LjoBUEFSKIN",
     .examples =
         "  ctxfs report model.mosh -o model.html\n"
-        "  ctxfs report --exact -o all.html ~/models\n",
+        "  ctxfs report --exact -o all.html ~/models\n"
+        "  ctxfs report --diff --values -o diff.html base.gguf tuned.gguf\n",
     .kind = OperandKind::kSource,
     .min_operands = 1,
     .usage_error = kUnchecked,
     .key_error = kUnchecked,
     .exit_codes =
-        "  0 no fault, 1 damaged, 2 something could not be read, or usage\n"};
+        "  0 no fault, 1 damaged, 2 something could not be read, or usage;\n"
+        "  with --diff, 0 the same, 1 different, 2 something could not be\n"
+        "  compared\n"};
 
 }  // namespace ctxfs

@@ -5,12 +5,13 @@ import json
 import re
 import shutil
 
+import numpy
 import pytest
 
 from mounting import BIN, GOLDEN, run
 from report_page import (
-    choose_container, click, described, hostile_container, layout_problems, names, table, texts,
-    type_into)
+    HOSTILE, choose_container, click, described, hostile_container, layout_problems, names, table,
+    texts, type_into)
 from shard import build, entry
 
 WIDTHS = (500, 900, 1400)
@@ -179,3 +180,47 @@ def test_32_6_a_page_names_no_path_even_of_what_fails(tmp_path, folder):
     done = run(BIN / "ctxfs", "report", copied, "-o", page)
     assert page.exists() and str(tmp_path).encode() in done.stderr
     assert str(tmp_path) not in page.read_text(encoding="ascii")
+
+
+def write_models(folder):
+    """A model and its fine-tune, with hostile names and metadata."""
+    from safetensors.numpy import save_file
+
+    random = numpy.random.default_rng(1)
+    first = {f"layers.{i}.weight": random.normal(0, 1, (8, 16)).astype("f4") for i in range(12)}
+    first["gone"] = numpy.zeros(3, "f4")
+    second = dict(first, **{HOSTILE[0]: numpy.ones(2, "f4")})
+    for i in (3, 10):
+        second[f"layers.{i}.weight"] = first[f"layers.{i}.weight"] + numpy.float32(0.02)
+    second["layers.5.weight"] = first["layers.5.weight"].astype("f2")
+    del second["gone"]
+    save_file(first, folder / "base.safetensors", {"step": "1", "by": "x"})
+    save_file(second, folder / "tuned.safetensors", {"step": HOSTILE[1], "by": "x"})
+    return folder / "base.safetensors", folder / "tuned.safetensors"
+
+
+def test_32_2_the_page_of_a_comparison(report, tmp_path):
+    page = report(*write_models(tmp_path), flags=["--diff", "--values"], code=1)
+    assert page.run("document.title") == "base.safetensors \u2192 tuned.safetensors"
+    assert texts(page, "header .badge") == ["different"]
+    assert texts(page, ".card") == ["4changed, 1.5 KiB", "1removed, 12 B", "1added, 8 B",
+                                    "9same, 4.5 KiB"]
+    rows = f"{table('Differences')} .row"
+    assert names(page, "Differences") == [
+        "metadata.json", "tensors/layers.3.weight", "tensors/layers.5.weight",
+        "tensors/layers.10.weight", "tensors/gone",
+        page.run("DATA.comparison.entries.find((one) => one.kind === 'added').second.path")]
+    assert "f32 [8, 16] \u2192 f16 [8, 16]" in texts(page, f"{rows} .cell:nth-child(3)")
+    # What differs in the metadata comes first, and nothing of it is markup.
+    assert "metadata.step" in texts(page, ".sides .differs th")
+    assert HOSTILE[1] in texts(page, ".sides .differs td")
+    assert texts(page, ".sides tr:not(.differs) td")[-2:] == ["x", "x"]
+    assert page.run("document.querySelectorAll('main img, main script').length") == 0
+    bars = texts(page, "[aria-label='of 3 arrays'] .barred")
+    assert "below 1e-1256" in bars  # the bin and its count: both layers of 128 values
+    click(page, rows, 1)
+    shown = dict(described(page))
+    assert shown["values that differ"] == "128 of 128"
+    assert float(shown["greatest difference"]) == pytest.approx(0.02, rel=1e-3)
+    assert texts(page, ".below [aria-label='differences by size'] .name")
+    check_layouts(page, 60)

@@ -324,3 +324,64 @@ def test_an_overview_is_measured_without_a_listing(mount):
     assert "arrays" not in data["containers"][0]
     assert (mounted / "views" / "overview.html").read_bytes() == file.read_bytes()
     assert "overview.html" not in os.listdir(mount(EPISODE, "views=npy") / "views")
+
+
+def test_32_2_the_page_of_a_comparison_has_what_diff_says(tmp_path):
+    first = tmp_path / "first.shard"
+    second = tmp_path / "second.shard"
+    first.write_bytes(build([entry("a", b"one"), entry("b", b"same"), entry("c", b"moved"),
+                             entry("gone", b"x")]))
+    second.write_bytes(build([entry("a", b"two"), entry("b", b"same"), entry("d", b"moved"),
+                              entry("new", b"y")]))
+    page = tmp_path / "page.html"
+    done = report("--diff", "-o", page, first, second)
+    assert done.returncode == 1 and done.stderr == b""
+    data = data_of(page)
+    assert data["title"] == "first.shard \u2192 second.shard" and data["depth"] == "comparison"
+    found = data["comparison"]
+    said = json.loads(run(CTXFS, "diff", "--json", first, second).stdout)
+    assert found["entries"] == said["entries"] and len(said["entries"]) == 4
+    assert found["totals"] == said["totals"]
+    assert [found["first"]["format"], found["second"]["format"]] == said["formats"]
+    assert found["left_out"] == [] and found["values"] is False
+    assert str(tmp_path) not in page.read_text()
+    assert "<title>first.shard &#8594; second.shard</title>" in page.read_text()
+    assert report("--diff", "--paths", "--replace", "-o", page, first, second).returncode == 1
+    assert data_of(page)["comparison"]["first"]["name"] == str(first)
+
+
+def test_32_2_exit_codes_of_a_comparison(tmp_path):
+    page = tmp_path / "page.html"
+    assert report("--diff", "-o", page, EPISODE, EPISODE).returncode == 0
+    assert data_of(page)["comparison"]["entries"] == []
+    page.unlink()
+    damaged = tmp_path / "damaged.shard"
+    damaged.write_bytes(build([entry("a", b"a", checksum=7)]))
+    sound = tmp_path / "sound.shard"
+    sound.write_bytes(build([entry("a", b"ab")]))
+    assert report("--diff", "-o", page, damaged, sound).returncode == 2
+    [row] = data_of(page)["comparison"]["entries"]
+    assert row["kind"] == "failed" and "checksum" in row["error"]
+    page.unlink()
+    done = report("--diff", "-o", page, EPISODE, tmp_path / "missing")
+    assert done.returncode == 2 and b"missing" in done.stderr and not page.exists()
+    for words, reason in (
+            (("--diff", EPISODE), b"'--diff' needs two SOURCEs"),
+            (("--diff", EPISODE, EPISODE, EPISODE), b"'--diff' needs two SOURCEs"),
+            (("--values", EPISODE, EPISODE), b"'--values' needs '--diff'"),
+            (("--diff", "--exact", EPISODE, EPISODE), b"exclude each other")):
+        done = report("-o", page, *words)
+        assert done.returncode == 2 and reason in done.stderr and not page.exists()
+
+
+def test_32_6_the_title_is_the_name(tmp_path):
+    page = tmp_path / "page.html"
+    folder = tmp_path / "models"
+    folder.mkdir()
+    for name in ("a.wshard", "b.wshard"):
+        shutil.copy(EPISODE, folder / name)
+    for words, title in (((EPISODE,), EPISODE.name), ((folder,), "models"),
+                         ((folder, EPISODE), "3 containers"),
+                         (("--paths", EPISODE), str(EPISODE))):
+        assert report("--replace", "-o", page, *words).returncode == 0
+        assert f"<title>{title}</title>" in page.read_text() and data_of(page)["title"] == title

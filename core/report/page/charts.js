@@ -31,8 +31,8 @@ function chartIn(box, config, height) {
   return box;
 }
 
-/** Bytes of named things as bars with their whole names: rows of [name, bytes, ...]. */
-function sizeBars(title, rows, detail) {
+/** Named numbers as bars with their whole names: rows of [name, number, ...]. */
+function bars(title, rows, text, detail) {
   const most = Math.max(1, ...rows.map((row) => row[1]));
   const list = element("div", { className: "bars", role: "list", "aria-label": title });
   for (const row of rows) {
@@ -41,7 +41,7 @@ function sizeBars(title, rows, detail) {
     list.append(element("div", { className: "barred", role: "listitem", title: detail(row) },
       element("span", { className: "name" }, visible(row[0] || "(no name)")),
       element("span", { className: "track" }, bar),
-      element("span", { className: "number" }, humanSize(row[1]))));
+      element("span", { className: "number" }, text(row))));
   }
   return element("div", {}, element("h3", {}, title), list);
 }
@@ -50,6 +50,10 @@ function sizeBars(title, rows, detail) {
 function labelStep(width, labels) {
   const longest = Math.max(...labels.map((label) => label.length));
   return Math.max(1, Math.ceil((labels.length * (7 * longest + 12)) / Math.max(1, width - 60)));
+}
+
+function sizeBars(title, rows, detail) {
+  return bars(title, rows, (row) => humanSize(row[1]), detail);
 }
 
 function histogramConfig(row) {

@@ -238,6 +238,7 @@ function footer() {
     index: "Made by ctxfs from the index alone; 'ctxfs report' shows values, too.",
     sampled: "Made by ctxfs report. Statistics of large arrays are those of a sample; " +
       "--exact reads all elements.",
+    comparison: "Made by ctxfs report --diff.",
     exact: "Made by ctxfs report --exact: statistics are those of all elements.",
   };
   return element("footer", {}, depths[DATA.depth]);
@@ -266,12 +267,12 @@ function showOverview() {
 
 /** Shows what the part of the address behind "#" names: a number, or all. */
 function route() {
+  if (DATA.comparison) return showComparison();
   const number = Number(location.hash.slice(1));
   const one = Number.isInteger(number) && number >= 1 && number <= DATA.containers.length;
-  if (one) showContainer(number - 1);
-  else if (DATA.containers.length === 1) showContainer(0);
-  else showOverview();
   window.scrollTo(0, 0);
+  if (one) return showContainer(number - 1);
+  return DATA.containers.length === 1 ? showContainer(0) : showOverview();
 }
 
 window.addEventListener("hashchange", route);
