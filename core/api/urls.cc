@@ -9,6 +9,7 @@
 #include <memory>
 #include <utility>
 
+#include "core/container/format.h"
 #include "core/io/url_store.h"
 #include "core/remote/fetch_program.h"
 #include "core/remote/remote_store.h"
@@ -58,7 +59,9 @@ Result<Fetching*> Serving(const char* program) {
   auto client = CTXFS_TRY(remote::StartFetchProgram(
       program == nullptr ? InstalledProgram() : program));
   std::unique_ptr<Fetching> made(new Fetching{
-      ::getpid(), client, {client, remote::RemoteStore::ListingLasts()}});
+      ::getpid(),
+      client,
+      {client, remote::RemoteStore::ListingLasts(), &NamesIndexAtEnd}});
   while (!g_fetching.compare_exchange_weak(current, made.get())) {
     if (Serves(current)) return current;
   }

@@ -56,6 +56,9 @@ struct Traits {
   /// Containers that zstd has compressed are a form of the format itself, which
   /// `resembles` tells and `open` reads.
   bool zstd_is_own = false;
+  /// Opening a container reads its last bytes: those of a file with one of the
+  /// format's extensions are fetched from a server together with its first.
+  bool index_at_end = false;
 };
 
 /// A container format. To add one, write a folder core/formats/NAME with a file
@@ -166,6 +169,10 @@ bool HasContainerExtension(std::string_view name);
 /// Whether the name of a file is one that containers have which a mirror shows
 /// in place of the file (IsContainerInPlaceOfFile).
 bool MayReplaceFile(std::string_view name);
+
+/// Whether the name of a file has an extension of a format with
+/// Traits::index_at_end.
+bool NamesIndexAtEnd(std::string_view name);
 
 /// What the name of a file says of its contents.
 enum class NameClaim : uint8_t {

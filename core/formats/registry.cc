@@ -193,6 +193,13 @@ bool MayReplaceFile(std::string_view name) {
   });
 }
 
+bool NamesIndexAtEnd(std::string_view name) {
+  const std::string extension = ExtensionOf(name);
+  return AnyFormat([&](const Format& format) {
+    return format.traits.index_at_end && Lists(format.extensions, extension);
+  });
+}
+
 NameClaim ClaimOf(std::string_view name) {
   if (IsContainerName(name)) return NameClaim::kContainer;
   const std::string extension = ExtensionOf(name);

@@ -121,6 +121,11 @@ void FetchClient::Take(FetchReply reply, std::vector<BlockFile> files) {
   pending_.erase(found);
   stats_.Add(reply);
   pending->done = true;
+  if (pending->request.tail) {
+    pending->reply = std::move(reply);
+    if (pending->expected || pending->abandoned) KeepTail(pending);
+    return;
+  }
   pending->error = reply.error;
   // Fewer came than were sent, or one was damaged in between.
   if (files.size() < reply.files.size()) takes_files_ = false;
@@ -244,8 +249,59 @@ Result<PageText> FetchClient::ListPage(const std::string& directory,
   return page;
 }
 
+FetchClient::PendingPtr FetchClient::RequestTail(const std::string& url) {
+  auto tail = std::make_shared<Pending>();
+  tail->request.url = url;
+  tail->request.tail = true;
+  std::vector<uint16_t>& slots = tail->request.slots;
+  while (slots.size() < kTailGranules && pending_.size() < kMostPending) {
+    const std::optional<uint16_t> slot = TakeSlot();
+    if (!slot) break;
+    slots_[*slot].pending = tail;
+    slots.push_back(*slot);
+  }
+  if (slots.size() == kTailGranules) {
+    Send(tail);
+    return tail;
+  }
+  for (const uint16_t slot : slots) Forget(slot);
+  return nullptr;
+}
+
+void FetchClient::ExpectTail(const PendingPtr& tail,
+                             const RemoteObject& object) {
+  const bool failed = tail->error.has_value();  // and its slots are free
+  if (failed) return;
+  FetchRequest& request = tail->request;
+  tail->object = object.number;
+  tail->expected = object.identity;
+  request.first = FirstOfTail(object.identity.size);
+  uint64_t granule = request.first;
+  const uint64_t end = Granules(object.identity.size);
+  for (auto slot = request.slots.begin();
+       slot != request.slots.end() && granule < end; ++slot, ++granule) {
+    const Key key{object.number, granule};
+    if (granules_.emplace(key, *slot).second) slots_[*slot].key = key;
+  }
+  if (tail->done) KeepTail(tail);
+}
+
+void FetchClient::KeepTail(const PendingPtr& tail) {
+  const FetchReply& reply = tail->reply;
+  const bool right =
+      !tail->abandoned && !reply.error && reply.identity == tail->expected;
+  for (const uint16_t slot : tail->request.slots) {
+    if (right && slots_[slot].key) {
+      slots_[slot].pending.reset();
+    } else {
+      Forget(slot);
+    }
+  }
+}
+
 Result<RemoteObject> FetchClient::Open(const std::string& url,
-                                       const Interrupt& interrupt) {
+                                       const Interrupt& interrupt,
+                                       bool with_tail) {
   const ServerWait wait;
   const MutexLock lock(mutex_);
   auto pending = std::make_shared<Pending>();
@@ -253,8 +309,11 @@ Result<RemoteObject> FetchClient::Open(const std::string& url,
   CTXFS_TRY(TakeSlots(pending, 1, interrupt));
   const uint16_t slot = pending->request.slots.front();
   Send(pending);
+  const PendingPtr tail = with_tail ? RequestTail(url) : nullptr;
   if (Status opened = Await(pending, interrupt); !opened) {
     pending->abandoned = true;
+    if (tail != nullptr) tail->abandoned = true;
+    if (tail != nullptr && tail->done) KeepTail(tail);
     return opened.error();
   }
   RemoteObject object;
@@ -264,11 +323,12 @@ Result<RemoteObject> FetchClient::Open(const std::string& url,
   object.modified_ns = DateOf(pending->reply.last_modified);
   if (object.identity.size == 0) {
     Forget(slot);
-    return object;
+  } else {
+    slots_[slot].pending.reset();
+    slots_[slot].key = Key{object.number, 0};
+    granules_[*slots_[slot].key] = slot;
   }
-  slots_[slot].pending.reset();
-  slots_[slot].key = Key{object.number, 0};
-  granules_[*slots_[slot].key] = slot;
+  if (tail != nullptr) ExpectTail(tail, object);
   return object;
 }
 

@@ -56,8 +56,10 @@ class FetchClient {
   FetchClient& operator=(const FetchClient&) = delete;
 
   /// Opens the object at `url`. Fails as CheckHead (response.h) does, with
-  /// kNotFound for what is no URL, or with kInterrupted.
-  Result<RemoteObject> Open(const std::string& url, const Interrupt& interrupt);
+  /// kNotFound for what is no URL, or with kInterrupted. With `with_tail`, the
+  /// object's last granules are fetched at the same time as its first.
+  Result<RemoteObject> Open(const std::string& url, const Interrupt& interrupt,
+                            bool with_tail = false);
 
   /// Returns the object at `url` as a listing told of it, without a request.
   /// Equal ones share their granules.
@@ -96,7 +98,8 @@ class FetchClient {
     uint64_t object = 0;  // 0: it is being opened
     bool done = false;
     bool abandoned = false;  // nobody waits for the object to be opened
-    unsigned restarts = 0;   // of the fetcher, since it was first sent
+    std::optional<Identity> expected;  // of a tail: that of the object
+    unsigned restarts = 0;  // of the fetcher, since it was first sent
     std::optional<Error> error;
     FetchReply reply;
   };
@@ -133,6 +136,14 @@ class FetchClient {
   Status TakeSlots(const PendingPtr& pending, size_t count,
                    const Interrupt& interrupt) CTXFS_REQUIRES(mutex_);
   void Forget(uint16_t slot) CTXFS_REQUIRES(mutex_);
+  /// Requests the last granules of an object that is being opened; null if
+  /// there is no room.
+  PendingPtr RequestTail(const std::string& url) CTXFS_REQUIRES(mutex_);
+  /// Says which object a tail is to be of.
+  void ExpectTail(const PendingPtr& tail, const RemoteObject& object)
+      CTXFS_REQUIRES(mutex_);
+  /// Keeps a tail that came, if it is of the object that was opened.
+  void KeepTail(const PendingPtr& tail) CTXFS_REQUIRES(mutex_);
   void MarkRead(Slot& slot) CTXFS_REQUIRES(mutex_);
   void Send(const PendingPtr& pending) CTXFS_REQUIRES(mutex_);
   void Transmit(const FetchRequest& request) CTXFS_REQUIRES(mutex_);

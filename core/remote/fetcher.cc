@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/remote/fetcher.h"
 
-#include <fmt/core.h>
 #include <malloc.h>
 #include <sys/socket.h>
 
@@ -18,12 +17,12 @@
 
 #include "core/base/seed.h"
 #include "core/base/text.h"
-#include "core/io/url.h"
 #include "core/remote/answers.h"
 #include "core/remote/aws_metadata.h"
 #include "core/remote/cache_writer.h"
 #include "core/remote/channel.h"
 #include "core/remote/curl.h"
+#include "core/remote/fetch_job.h"
 #include "core/remote/messages.h"
 #include "core/remote/transfer.h"
 
@@ -39,55 +38,6 @@ constexpr milliseconds kFirstDelay(100);
 constexpr milliseconds kLongestDelay(8000);
 // Few, so that opening fails soon if the host does not exist.
 constexpr unsigned kMostOpenAttempts = 3;
-
-/// Names the bytes of an object or page for the cache. `url` names the server.
-std::string CacheKey(const std::string& url, const Identity& identity) {
-  std::string key = url;
-  for (const std::string& part :
-       {identity.etag, identity.last_modified, std::to_string(identity.size)}) {
-    key += '\0';
-    key += part;
-  }
-  return key;
-}
-
-/// A request on its way: from the cache, or by one transfer after another.
-struct Job {
-  FetchRequest request;
-  Location location;
-  Asked asked;
-  std::vector<MutableBytes> out;  // for the bytes of `asked`
-  FetchReply reply;
-  std::vector<BlockFile> files;  // to be passed with the reply
-  Clock::time_point deadline;
-  Clock::time_point next;  // time of the next attempt
-  unsigned attempts = 0;
-  std::unique_ptr<Transfer> transfer;  // null: none is under way
-  Clock::time_point started;           // of the transfer
-};
-
-uint32_t MicrosecondsSince(Clock::time_point start) {
-  const auto took = std::chrono::duration_cast<std::chrono::microseconds>(
-      Clock::now() - start);
-  return static_cast<uint32_t>(std::min<int64_t>(took.count(), UINT32_MAX));
-}
-
-/// The error of a request that the cache cannot answer, when nothing is
-/// fetched.
-Error NotCached(const Job& job) {
-  const FetchRequest& request = job.request;
-  std::string what = Quote(WithoutQuery(request.url)) + " is not in the cache";
-  if (request.page) {
-    what = "the listing of " + what;
-  } else if (job.asked.length > 0) {
-    what =
-        fmt::format("bytes {} to {} of {} are not in the cache",
-                    job.asked.offset, job.asked.offset + job.asked.length - 1,
-                    Quote(WithoutQuery(request.url)));
-  }
-  what += ", and nothing is fetched (-o offline, --offline or CTXFS_OFFLINE)";
-  return {Code::kIo, std::move(what), kNoOffset, ENETDOWN};
-}
 
 class Fetcher {
  public:
@@ -110,7 +60,7 @@ class Fetcher {
   }
   // A transfer leaves the multi handle before that is freed.
   ~Fetcher() {
-    for (Job& job : jobs_) Stop(job);
+    for (FetchJob& job : jobs_) Stop(job);
   }
   Fetcher(const Fetcher&) = delete;
   Fetcher& operator=(const Fetcher&) = delete;
@@ -138,7 +88,7 @@ class Fetcher {
 
  private:
   enum class Outcome { kNothingMore, kEnd, kFailed };
-  using Jobs = std::list<Job>;
+  using Jobs = std::list<FetchJob>;
   struct FreeMulti {
     void operator()(CURLM* multi) const { Curl::Get().multi_cleanup(multi); }
   };
@@ -160,7 +110,7 @@ class Fetcher {
   }
 
   void Accept(FetchRequest request) {
-    Job job;
+    FetchJob job;
     job.request = std::move(request);
     job.reply.id = job.request.id;
     job.reply.epoch = epoch_;
@@ -180,9 +130,10 @@ class Fetcher {
         return Reply(job, known.error());
       }
     }
+    if (!settings_.offline && asked.tail && ReplyWithLastTail(job)) return;
     Plan(job);
     if (ReplyFromCache(job)) return;
-    if (settings_.offline) return Reply(job, NotCached(job));
+    if (settings_.offline) return Reply(job, job.NotCached());
     if (metadata_ && job.location.service == Service::kS3) {
       if (Status renewed = metadata_->Renew(settings_.aws); !renewed) {
         return Reply(job, renewed.error());
@@ -192,12 +143,12 @@ class Fetcher {
   }
 
   /// Completes a request that has no identity by the last answer to it.
-  Status TakeLastAnswer(Job& job) {
+  Status TakeLastAnswer(FetchJob& job) {
     FetchRequest& request = job.request;
     if (request.identity) return {};
     const auto last = cache_ == nullptr ? std::nullopt
                                         : LastAnswer(*cache_, job.location.url);
-    if (!last) return NotCached(job);
+    if (!last) return job.NotCached();
     if (last->error) return *last->error;
     job.reply.identity = last->identity;
     job.reply.last_modified = last->last_modified;
@@ -207,9 +158,26 @@ class Fetcher {
     // As many as the page or object has; at least one, as in any request.
     const uint64_t granules =
         (std::max<uint64_t>(last->identity.size, 1) - 1) / kGranuleBytes + 1;
-    request.first = 0;
-    request.slots.resize(std::min<size_t>(request.slots.size(), granules));
+    request.first = request.tail ? FirstOfTail(last->identity.size) : 0;
+    request.slots.resize(
+        std::min<size_t>(request.slots.size(), granules - request.first));
     return {};
+  }
+
+  /// Replies with the tail that the object had when it was opened last, if the
+  /// cache has it. Whether it still is that object is told by its opening.
+  bool ReplyWithLastTail(FetchJob& job) {
+    const FetchRequest request = job.request;
+    if (cache_ != nullptr && TakeLastAnswer(job)) {
+      Plan(job);
+      if (ReplyFromCache(job)) return true;
+    }
+    job.request = request;
+    job.reply = {};
+    job.reply.id = request.id;
+    job.reply.epoch = epoch_;
+    job.out.clear();
+    return false;
   }
 
   /// Bytes of granule `number` of the request, counted from 0.
@@ -219,7 +187,7 @@ class Fetcher {
   }
 
   /// Takes what the cache has, and asks for the rest in one range.
-  void Plan(Job& job) {
+  void Plan(FetchJob& job) {
     const FetchRequest& request = job.request;
     std::vector<MutableBytes> slots;
     for (size_t i = 0; i < request.slots.size(); ++i) {
@@ -238,7 +206,7 @@ class Fetcher {
       i += std::max<size_t>(cached, 1);
     }
     job.asked = {(request.first + from) * kGranuleBytes, 0, request.identity,
-                 request.page.has_value()};
+                 request.page.has_value(), request.tail && !request.identity};
     for (size_t i = from; i < to; ++i) {
       job.asked.length += slots[i].size();
       job.out.push_back(slots[i]);
@@ -247,7 +215,7 @@ class Fetcher {
 
   /// Replies if the cache has all that was asked for. If not, or if files
   /// cannot be passed, what files have is copied into the slots.
-  bool ReplyFromCache(Job& job) {
+  bool ReplyFromCache(FetchJob& job) {
     const bool complete = job.asked.length == 0;
     if (complete && (job.files.empty() || PassFiles(job))) {
       job.reply.kept = true;
@@ -265,7 +233,7 @@ class Fetcher {
 
   /// Replies with files; false if they cannot be passed, such as when too many
   /// are on their way.
-  bool PassFiles(Job& job) {
+  bool PassFiles(FetchJob& job) {
     std::vector<int> descriptors;
     for (const BlockFile& file : job.files) {
       descriptors.push_back(file.descriptor());
@@ -280,15 +248,15 @@ class Fetcher {
   /// Opens a file to be passed that has granule `i` of the request, and returns
   /// how many of the request's granules it has from there on. 0: there is none,
   /// or it is so short that copying is as good.
-  size_t PassFile(Job& job, size_t i) {
+  size_t PassFile(FetchJob& job, size_t i) {
     constexpr uint32_t kLeastBlocks = 8;
     const FetchRequest& request = job.request;
     if (!request.takes_files || cache_ == nullptr || !request.identity ||
         job.files.size() >= kMostPassed) {
       return 0;
     }
-    std::optional<BlockFile> file = cache_->OpenFile(
-        CacheKey(job.location.url, *request.identity), request.first + i);
+    std::optional<BlockFile> file =
+        cache_->OpenFile(job.CacheKey(*request.identity), request.first + i);
     if (!file || file->count() < kLeastBlocks) return 0;
     const uint64_t covered = file->end() - request.first - i;
     job.files.push_back(std::move(*file));
@@ -297,14 +265,13 @@ class Fetcher {
   }
 
   /// Fills slots from number `i` on from the cache; returns how many.
-  size_t TakeCached(Job& job, const std::vector<MutableBytes>& slots,
+  size_t TakeCached(FetchJob& job, const std::vector<MutableBytes>& slots,
                     size_t i) {
     const FetchRequest& request = job.request;
     if (cache_ == nullptr || !request.identity) return 0;
     const auto wanted = std::span<const MutableBytes>(slots).subspan(i);
-    const size_t cached =
-        cache_->Read(CacheKey(job.location.url, *request.identity),
-                     request.first + i, wanted);
+    const size_t cached = cache_->Read(job.CacheKey(*request.identity),
+                                       request.first + i, wanted);
     for (const MutableBytes slot : wanted.first(cached)) {
       job.reply.cached += slot.size();
     }
@@ -316,7 +283,7 @@ class Fetcher {
     constexpr milliseconds kLongest(10'000);
     milliseconds wait = kLongest;
     const Clock::time_point now = Clock::now();
-    for (const Job& job : jobs_) {
+    for (const FetchJob& job : jobs_) {
       if (job.transfer != nullptr) continue;
       if (active_ >= kMostActive) break;
       const auto left = std::chrono::ceil<milliseconds>(job.next - now);
@@ -327,13 +294,13 @@ class Fetcher {
 
   void StartDue() {
     const Clock::time_point now = Clock::now();
-    for (Job& job : jobs_) {
+    for (FetchJob& job : jobs_) {
       if (active_ >= kMostActive) return;
       if (job.transfer == nullptr && job.next <= now) Start(job);
     }
   }
 
-  void Start(Job& job) {
+  void Start(FetchJob& job) {
     const auto left = std::max(
         milliseconds(1),
         std::chrono::duration_cast<milliseconds>(job.deadline - Clock::now()));
@@ -346,7 +313,7 @@ class Fetcher {
     (void)Curl::Get().multi_add_handle(multi_.get(), job.transfer->handle());
   }
 
-  void Stop(Job& job) {
+  void Stop(FetchJob& job) {
     if (job.transfer == nullptr) return;
     (void)Curl::Get().multi_remove_handle(multi_.get(), job.transfer->handle());
     job.transfer.reset();
@@ -360,7 +327,7 @@ class Fetcher {
       if (message->msg != CURLMSG_DONE) continue;
       CURL* const easy = message->easy_handle;
       const CURLcode result = message->data.result;
-      const auto job = std::ranges::find_if(jobs_, [easy](const Job& one) {
+      const auto job = std::ranges::find_if(jobs_, [easy](const FetchJob& one) {
         return one.transfer != nullptr && one.transfer->handle() == easy;
       });
       if (job != jobs_.end()) Finish(job, result);
@@ -370,7 +337,7 @@ class Fetcher {
   void Finish(Jobs::iterator job, CURLcode result) {
     const Result<Promise> promise = job->transfer->Finish(result);
     const std::optional<uint64_t> retry_after = job->transfer->retry_after();
-    job->reply.took_us.push_back(MicrosecondsSince(job->started));
+    job->reply.took_us.push_back(job->Took());
     job->reply.received += job->transfer->received();
     job->reply.last_modified = job->transfer->last_modified();
     job->reply.link = job->transfer->link();
@@ -382,7 +349,13 @@ class Fetcher {
     if (promise) {
       job->reply.identity = promise->identity;
       if (job->request.page) job->reply.page_bytes = promise->length;
-      Keep(*job, promise->length);
+      uint64_t length = promise->length;
+      if (job->asked.tail) {
+        const uint64_t size = promise->identity.size;
+        job->asked.offset = FirstOfTail(size) * kGranuleBytes;
+        length = size - job->asked.offset;
+      }
+      Keep(*job, length);
     } else {
       Fail(*job, promise.error());
     }
@@ -391,7 +364,8 @@ class Fetcher {
 
   /// Sets the time of the next attempt; false if there is none before the
   /// deadline.
-  bool Delay(Job& job, std::optional<uint64_t> retry_after) {
+  bool Delay(FetchJob& job, std::optional<uint64_t> retry_after) {
+    if (job.asked.tail) return false;
     if (!job.request.identity && !retry_after &&
         job.attempts >= kMostOpenAttempts) {
       return false;
@@ -413,7 +387,7 @@ class Fetcher {
   }
 
   /// Replies, and keeps the `length` bytes that were fetched.
-  void Keep(Job& job, uint64_t length) {
+  void Keep(FetchJob& job, uint64_t length) {
     if (!writer_) return Reply(job);
     CacheWriter::Task task;
     for (const MutableBytes granule : job.out) {
@@ -423,23 +397,24 @@ class Fetcher {
       length -= bytes;
     }
     if (job.request.page) job.reply.identity = IdentityOfPage(task.blocks);
-    task.key = CacheKey(job.location.url, job.reply.identity);
+    task.key = job.CacheKey(job.reply.identity);
     task.first = job.asked.offset / kGranuleBytes;
     AddTask(job, std::move(task));
   }
 
   /// Replies with an error, and keeps it if it says that there is no such
   /// object.
-  void Fail(Job& job, const Error& error) {
-    if (!writer_ || job.request.identity || error.sys_errno != ENOENT) {
+  void Fail(FetchJob& job, const Error& error) {
+    if (!writer_ || job.request.identity || job.asked.tail ||
+        error.sys_errno != ENOENT) {
       return Reply(job, error);
     }
     job.reply.error = error;
     AddTask(job, {});
   }
 
-  void AddTask(const Job& job, CacheWriter::Task task) {
-    if (!job.request.identity) {
+  void AddTask(const FetchJob& job, CacheWriter::Task task) {
+    if (!job.request.identity && !job.asked.tail) {
       task.record_key = AnswerKey(job.location.url);
       task.record = AnswerRecord(job.reply);
     }
@@ -447,7 +422,7 @@ class Fetcher {
     writer_->Add(std::move(task));
   }
 
-  void Reply(Job& job, std::optional<Error> error = std::nullopt) {
+  void Reply(FetchJob& job, std::optional<Error> error = std::nullopt) {
     job.reply.error = std::move(error);
     broken_ = !SendMessage(socket_, Encode(job.reply)) || broken_;
   }

@@ -49,6 +49,7 @@ std::string Encode(const FetchRequest& request) {
   if (request.identity) AppendIdentity(*request.identity, text);
   AppendLe(static_cast<uint8_t>(request.page.has_value() ? 1 : 0), text);
   if (request.page) AppendText(*request.page, text);
+  AppendLe(static_cast<uint8_t>(request.tail ? 1 : 0), text);
   AppendLe(request.first, text);
   AppendLe(static_cast<uint8_t>(request.slots.size()), text);
   for (const uint16_t slot : request.slots) AppendLe(slot, text);
@@ -64,11 +65,16 @@ std::optional<FetchRequest> DecodeRequest(std::string_view message) {
   request.url = TakeText(reader);
   if (reader.U8() != 0) request.identity = TakeIdentity(reader);
   if (reader.U8() != 0) request.page = TakeText(reader);
+  request.tail = reader.U8() != 0;
   request.first = reader.U64();
   const uint8_t slots = reader.U8();
   const size_t most = request.page ? kPageGranules : kMostGranules;
   if (slots == 0 || slots > most) return std::nullopt;
   if (request.page && request.identity) return std::nullopt;
+  if (request.tail &&
+      (request.page || request.identity || slots != kTailGranules)) {
+    return std::nullopt;
+  }
   for (uint8_t i = 0; i < slots; ++i) request.slots.push_back(reader.U16());
   request.takes_files = reader.U8() != 0;
   if (!IsComplete(reader)) return std::nullopt;

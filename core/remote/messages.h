@@ -25,6 +25,20 @@ inline size_t GranuleSize(uint64_t size, uint64_t granule) {
 
 /// Granules that one request may ask for.
 constexpr size_t kMostGranules = 64;
+/// Granules that the end of an object is fetched in: the last one, and a whole
+/// one before it.
+constexpr size_t kTailGranules = 2;
+/// The number of the first one of these, of an object of `size` bytes: the
+/// first that the last kTailGranules * kGranuleBytes bytes have whole.
+inline uint64_t FirstOfTail(uint64_t size) {
+  const uint64_t whole = kTailGranules * kGranuleBytes;
+  return size <= whole ? 0 : (size - whole + kGranuleBytes - 1) / kGranuleBytes;
+}
+/// The granules of an object of `size` bytes.
+inline uint64_t Granules(uint64_t size) {
+  return size / kGranuleBytes + (size % kGranuleBytes == 0 ? 0 : 1);
+}
+
 /// Granules for a page of a listing, whose length is not known before.
 constexpr size_t kPageGranules = kMostPageBytes / kGranuleBytes;
 /// HTTP requests whose times a reply tells.
@@ -34,7 +48,8 @@ constexpr size_t kMostMessageBytes = 16 * 1024;
 
 /// What the fetcher is asked for: granules of an object, each into a slot of
 /// the shared memory. Without an identity the object is opened: its first
-/// granule is fetched, whatever it is now. Or else a page of a listing, as the
+/// granule is fetched, whatever it is now; or its tail, which is worth one try,
+/// as a server need not support that. Or else a page of a listing, as the
 /// server writes it, into the slots one after another.
 struct FetchRequest {
   uint64_t id = 0;
@@ -45,6 +60,7 @@ struct FetchRequest {
   /// For a page of the directory `url`: the token of LocatePage.
   std::optional<std::string> page;
   std::optional<Identity> identity;
+  bool tail = false;   // the last granules, from FirstOfTail on
   uint64_t first = 0;  // number of the first granule
   std::vector<uint16_t> slots;
   /// Whether files of the cache may come in place of their bytes.
@@ -63,7 +79,7 @@ struct FetchReply {
   uint64_t id = 0;
   uint32_t epoch = 0;
   std::optional<Error> error;
-  Identity identity;          // of an opened object
+  Identity identity;          // of an opened object, or that of a tail
   std::string last_modified;  // of an opened object
   uint64_t page_bytes = 0;    // of a page of a listing
   std::string link;           // the field Link of its head

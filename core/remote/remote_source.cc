@@ -36,9 +36,9 @@ constexpr unsigned kInARow = 3;
 }  // namespace
 
 Result<SourcePtr> RemoteSource::Open(std::shared_ptr<FetchClient> client,
-                                     const std::string& url) {
+                                     const std::string& url, bool with_tail) {
   const RemoteObject object =
-      CTXFS_TRY(client->Open(url, InterruptScope::OfThread()));
+      CTXFS_TRY(client->Open(url, InterruptScope::OfThread(), with_tail));
   return SourcePtr(
       std::make_shared<const RemoteSource>(std::move(client), object));
 }

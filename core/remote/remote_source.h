@@ -21,8 +21,9 @@ namespace ctxfs::remote {
 /// until the thread's InterruptScope is interrupted.
 class RemoteSource final : public Source {
  public:
+  /// `with_tail` as for FetchClient::Open.
   static Result<SourcePtr> Open(std::shared_ptr<FetchClient> client,
-                                const std::string& url);
+                                const std::string& url, bool with_tail = false);
 
   /// What a listing told of the object, and who is told when it is another one.
   struct Listed {

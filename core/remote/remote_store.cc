@@ -51,8 +51,11 @@ bool ConcernsAll(const Error& error) {
 }  // namespace
 
 RemoteStore::RemoteStore(std::shared_ptr<FetchClient> client,
-                         std::chrono::seconds lasting)
-    : client_(std::move(client)), lasting_(lasting) {}
+                         std::chrono::seconds lasting,
+                         bool (*names_index_at_end)(std::string_view name))
+    : client_(std::move(client)),
+      lasting_(lasting),
+      names_index_at_end_(names_index_at_end) {}
 
 std::chrono::seconds RemoteStore::ListingLasts() {
   constexpr int kUsual = 60;
@@ -208,7 +211,8 @@ Result<SourcePtr> RemoteStore::Open(const std::string& url) {
     return OpenDirectory(url.ends_with('/') ? url : url + "/");
   }
   if (SourcePtr opened = OpenedJustNow(url)) return opened;
-  Result<SourcePtr> found = RemoteSource::Open(client_, url);
+  Result<SourcePtr> found =
+      RemoteSource::Open(client_, url, names_index_at_end_(NameOf(url)));
   const bool listable = url.starts_with("s3://") || url.starts_with("hf://");
   if (!found && IsMissing(found.error()) && listable) {
     Error error = found.error();

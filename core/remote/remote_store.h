@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/base/interrupt.h"
 #include "core/base/mutex.h"
@@ -21,9 +22,10 @@ namespace ctxfs::remote {
 /// kept for a while, 512 MiB of them at most.
 class RemoteStore final : public UrlStore {
  public:
-  /// `lasting`: how long a listing is believed.
-  RemoteStore(std::shared_ptr<FetchClient> client,
-              std::chrono::seconds lasting);
+  /// `lasting`: how long a listing is believed. `names_index_at_end`: whether
+  /// what has this name is a file whose last bytes are read when it is opened.
+  RemoteStore(std::shared_ptr<FetchClient> client, std::chrono::seconds lasting,
+              bool (*names_index_at_end)(std::string_view name));
 
   /// `lasting` of this process: CTXFS_LISTING_SECONDS, or a minute.
   static std::chrono::seconds ListingLasts();
@@ -87,6 +89,7 @@ class RemoteStore final : public UrlStore {
 
   const std::shared_ptr<FetchClient> client_;
   const std::chrono::seconds lasting_;
+  bool (*const names_index_at_end_)(std::string_view name);
   Mutex mutex_;
   CondVar news_;
   std::map<std::string, Kept> kept_ CTXFS_GUARDED_BY(mutex_);

@@ -178,13 +178,15 @@ Result<Promise> CheckHead(const ResponseHead& head, const Asked& asked) {
   Promise promise{IdentityOf(head, range->size),
                   range->last - range->first + 1};
   if (asked.identity && promise.identity != *asked.identity) return Changed();
-  const uint64_t left =
-      range->size > asked.offset ? range->size - asked.offset : 0;
-  if (range->first != asked.offset ||
+  const uint64_t offset =
+      asked.tail ? range->size - std::min(asked.length, range->size)
+                 : asked.offset;
+  const uint64_t left = range->size > offset ? range->size - offset : 0;
+  if (range->first != offset ||
       promise.length != std::min(asked.length, left)) {
     return Lies(fmt::format("sends bytes {} to {} in place of {} to {}",
-                            range->first, range->last, asked.offset,
-                            asked.offset + asked.length - 1));
+                            range->first, range->last, offset,
+                            offset + asked.length - 1));
   }
   if (!head.content_length.empty() &&
       WholeNumber<uint64_t>(head.content_length) != promise.length) {

@@ -43,12 +43,14 @@ struct ResponseHead {
 };
 
 /// Bytes [offset, offset + length) of an object, as a request asks for them; or
-/// a page of a listing, which has at most `length` bytes.
+/// its last `length` bytes, or all if it has fewer; or a page of a listing,
+/// which has at most `length` bytes.
 struct Asked {
   uint64_t offset = 0;
   uint64_t length = 0;               // at least 1
   std::optional<Identity> identity;  // nullopt: the object is opened now
   bool page = false;
+  bool tail = false;
 };
 
 /// What the head of a response promises.

@@ -10,6 +10,8 @@
 #include <new>
 #include <utility>
 
+#include "core/remote/messages.h"
+
 namespace ctxfs::remote {
 namespace {
 
@@ -29,6 +31,12 @@ void Set(CURL* easy, CURLoption option, T value) {
   if (Curl::Get().easy_setopt(easy, option, value) == CURLE_OUT_OF_MEMORY) {
     throw std::bad_alloc();
   }
+}
+
+/// The bytes before the first granule of a tail, which is the last `length`
+/// bytes of an object of `size` bytes.
+uint64_t BeforeTail(uint64_t size, uint64_t length) {
+  return FirstOfTail(size) * kGranuleBytes - (size - length);
 }
 
 /// Whether the same request may succeed later.
@@ -115,7 +123,9 @@ void Transfer::SetRange() {
   headers_.Add("Accept-Encoding: identity");
   if (asked_.page) return;
   const std::string range =
-      fmt::format("{}-{}", asked_.offset, asked_.offset + asked_.length - 1);
+      asked_.tail ? fmt::format("-{}", asked_.length)
+                  : fmt::format("{}-{}", asked_.offset,
+                                asked_.offset + asked_.length - 1);
   // libcurl copies it.
   Set(handle(), CURLOPT_RANGE, range.c_str());
   if (!asked_.identity) return;
@@ -178,10 +188,20 @@ bool Transfer::TakeBody(Bytes bytes) {
   if (!promise_) promise_ = CheckHead(head_, asked_);
   // Bytes that were not promised are not waited for.
   if (!*promise_ || bytes.size() > (*promise_)->length - stored_) return false;
+  // Bytes of a granule that a tail has not whole.
+  const uint64_t skipped =
+      asked_.tail ? BeforeTail((*promise_)->identity.size, (*promise_)->length)
+                  : 0;
+  if (stored_ < skipped) {
+    const size_t n = std::min<uint64_t>(bytes.size(), skipped - stored_);
+    stored_ += n;
+    bytes = bytes.subspan(n);
+  }
   while (!bytes.empty()) {
+    const uint64_t place = stored_ - skipped;
     const MutableBytes granule =
-        out_[static_cast<size_t>(stored_ / out_.front().size())];
-    const auto at = static_cast<size_t>(stored_ % out_.front().size());
+        out_[static_cast<size_t>(place / out_.front().size())];
+    const auto at = static_cast<size_t>(place % out_.front().size());
     const size_t n = std::min(bytes.size(), granule.size() - at);
     std::memcpy(granule.data() + at, bytes.data(), n);
     stored_ += n;

@@ -11,6 +11,7 @@
 #include <memory>
 #include <utility>
 
+#include "core/container/format.h"
 #include "core/io/fd.h"
 #include "core/io/io_error.h"
 #include "core/io/url.h"
@@ -76,7 +77,7 @@ Status StartFetcher(const std::vector<std::string>& sources,
   Client() = client;
   static std::unique_ptr<remote::RemoteStore> store;
   store = std::make_unique<remote::RemoteStore>(
-      client, remote::RemoteStore::ListingLasts());
+      client, remote::RemoteStore::ListingLasts(), &NamesIndexAtEnd);
   SetUrlStore(store.get());
   return {};
 }

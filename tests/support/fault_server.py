@@ -54,6 +54,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def asked(self, body) -> tuple[int, int]:
         """First and last byte of the range, as far as the object has them."""
         first, last = self.headers["Range"].removeprefix("bytes=").split("-")
+        if not first:
+            return max(len(body) - int(last), 0), len(body) - 1
         return int(first), min(int(last), len(body) - 1)
 
     def answer(self, status, body=b"", **fields):
@@ -93,6 +95,18 @@ class Handler(http.server.BaseHTTPRequestHandler):
         with self.server.counting:
             self.server.answered = max(self.server.answered, number)
         self.serve_plain(body)
+
+    def serve_prefixes(self, body):
+        """Ignores a range that is counted from the end."""
+        if self.headers["Range"].startswith("bytes=-"):
+            return self.answer(200, body, ETag='"one"')
+        return self.serve_plain(body)
+
+    def serve_moving(self, body):
+        """Another version of the object for a range that is counted from the end."""
+        if self.headers["Range"].startswith("bytes=-"):
+            return self.range_of(bytes(255 - byte for byte in body), ETag='"two"')
+        return self.serve_plain(body)
 
     def serve_weak(self, body):
         self.range_of(body, ETag='W/"one"')

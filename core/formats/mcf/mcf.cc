@@ -399,6 +399,7 @@ extern const Format kMcf{.name = "mcf",
                          .golden = "mcf",
                          .docs = "mcf",
                          .probe = &mcf::Probe,
-                         .open = &OpenAs<mcf::McfContainer>};
+                         .open = &OpenAs<mcf::McfContainer>,
+                         .traits = {.index_at_end = true}};
 
 }  // namespace ctxfs

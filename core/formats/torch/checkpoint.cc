@@ -422,14 +422,15 @@ Result<std::string> Checkpoint::DocumentText(Which which,
 
 namespace ctxfs {
 
-extern const Format kTorch{.name = "torch",
-                           .contents = "PyTorch checkpoints and TorchScript",
-                           .extensions = "pt pth ckpt",
-                           .text_extensions = "pt pth ckpt",
-                           .golden = "torch",
-                           .docs = "torch",
-                           .probe = &torch::Probe,
-                           .open = &torch::Open,
-                           .traits = {.stays_file = true}};
+extern const Format kTorch{
+    .name = "torch",
+    .contents = "PyTorch checkpoints and TorchScript",
+    .extensions = "pt pth ckpt",
+    .text_extensions = "pt pth ckpt",
+    .golden = "torch",
+    .docs = "torch",
+    .probe = &torch::Probe,
+    .open = &torch::Open,
+    .traits = {.stays_file = true, .index_at_end = true}};
 
 }  // namespace ctxfs

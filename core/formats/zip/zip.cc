@@ -416,6 +416,6 @@ extern const Format kZip{.name = "zip",
                          .probe = &zip::Probe,
                          .open = &zip::Open,
                          .resembles_source = &zip::HasEndRecord,
-                         .traits = {.stays_file = true}};
+                         .traits = {.stays_file = true, .index_at_end = true}};
 
 }  // namespace ctxfs

@@ -5,6 +5,8 @@
 
 #include <cerrno>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace ctxfs::remote {
 namespace {
@@ -29,6 +31,37 @@ TEST(RemoteMessages, Item30_3_RequestsComeBack) {
   EXPECT_EQ(decoded->identity, SomeRequest().identity);
   EXPECT_EQ(decoded->first, 3U);
   EXPECT_EQ(decoded->slots, SomeRequest().slots);
+}
+
+TEST(RemoteMessages, Item30_4_RequestsForTailsComeBack) {
+  FetchRequest request;
+  request.url = "https://host/a.zip";
+  request.tail = true;
+  request.slots = {4, 5};
+  const auto decoded = DecodeRequest(Encode(request));
+  ASSERT_TRUE(decoded);
+  EXPECT_TRUE(decoded->tail);
+  EXPECT_EQ(decoded->slots, request.slots);
+  request.slots = {4};
+  EXPECT_FALSE(DecodeRequest(Encode(request)));
+  request.slots = {4, 5};
+  request.identity = Identity{"\"e\"", "", 5};
+  EXPECT_FALSE(DecodeRequest(Encode(request)));
+}
+
+TEST(RemoteMessages, Item30_4_ATailHasWholeGranules) {
+  constexpr uint64_t kOne = kGranuleBytes;
+  const std::vector<std::pair<uint64_t, uint64_t>> firsts = {{0, 0},
+                                                             {1, 0},
+                                                             {2 * kOne, 0},
+                                                             {2 * kOne + 1, 1},
+                                                             {3 * kOne - 1, 1},
+                                                             {3 * kOne, 1},
+                                                             {3 * kOne + 1, 2}};
+  for (const auto& [size, first] : firsts) {
+    EXPECT_EQ(FirstOfTail(size), first) << size;
+    EXPECT_LE(Granules(size) - first, kTailGranules) << size;
+  }
 }
 
 TEST(RemoteMessages, Item30_3_RepliesComeBack) {

@@ -42,7 +42,7 @@ class FakeFetcher {
     store_ = std::make_shared<RemoteStore>(
         std::make_shared<FetchClient>(Fd(ends[0]), *std::move(slots),
                                       std::chrono::minutes(1)),
-        std::chrono::hours(1));
+        std::chrono::hours(1), [](std::string_view) { return false; });
     thread_ = std::thread([this] { Run(); });
   }
   ~FakeFetcher() {

@@ -38,6 +38,21 @@ TEST(RemoteResponse, Item30_2_ARangeIsWhatWasAskedFor) {
   EXPECT_EQ(CheckHead(Partial("bytes 0-9/10"), kOpening)->length, 10U);
 }
 
+TEST(RemoteResponse, Item30_4_ATailIsTheLastBytes) {
+  Asked asked{0, 100, std::nullopt};
+  asked.tail = true;
+  const Result<Promise> last = CheckHead(Partial("bytes 150-249/250"), asked);
+  ASSERT_TRUE(last);
+  EXPECT_EQ(last->length, 100U);
+  EXPECT_EQ(last->identity.size, 250U);
+  EXPECT_EQ(CheckHead(Partial("bytes 0-9/10"), asked)->length, 10U);
+  for (const char* const other :
+       {"bytes 0-99/250", "bytes 151-249/250", "bytes 150-248/250"}) {
+    EXPECT_TRUE(Fails(CheckHead(Partial(other), asked), Code::kUnsupported))
+        << other;
+  }
+}
+
 TEST(RemoteResponse, Item30_1_APageIsAWholeBody) {
   Asked asked{0, 4096, std::nullopt, true};
   const ResponseHead head =
