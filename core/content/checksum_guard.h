@@ -27,6 +27,8 @@ class ChecksumGuard {
                 std::shared_ptr<AtomicVerdict> verdict)
       : key_(key), guarded_(std::move(guarded)), verdict_(std::move(verdict)) {}
 
+  const Guarded& guarded() const { return guarded_; }
+
   /// Reads [offset, offset + out.size()), which lies within the guarded bytes,
   /// after verifying them. Fails with kChecksum if they do not match.
   Status Read(uint64_t offset, MutableBytes out,
