@@ -79,6 +79,17 @@ bool IsCheckpoint(const zip::Directory& directory) {
          });
 }
 
+/// The archive of a checkpoint.
+Result<std::shared_ptr<const zip::Archive>> MakeArchive(
+    SourcePtr source, zip::Directory directory, const OpenOptions& options) {
+  CTXFS_TRY(
+      HeapAllowance::Admit(directory.members.size() * sizeof(AtomicVerdict)));
+  return std::make_shared<const zip::Archive>(
+      std::move(source), std::move(directory),
+      zip::Archive::Options{.verify = options.verify,
+                            .zero_is_no_checksum = true});
+}
+
 /// A checkpoint; any other archive is one of the ZIP format.
 Result<std::shared_ptr<const Container>> Open(
     std::shared_ptr<const Source> source, const OpenOptions& options,
@@ -94,17 +105,31 @@ Result<std::shared_ptr<const Container>> Open(
     return zip::MakeZipContainer(std::move(source), std::move(directory),
                                  options, context);
   }
-  CTXFS_TRY(
-      HeapAllowance::Admit(directory.members.size() * sizeof(AtomicVerdict)));
-  auto archive = std::make_shared<const zip::Archive>(
-      source, std::move(directory),
-      zip::Archive::Options{.verify = options.verify,
-                            .zero_is_no_checksum = true});
+  auto archive = CTXFS_TRY(MakeArchive(source, std::move(directory), options));
   return LoadContainer<Checkpoint>(context, std::move(source),
                                    std::move(archive), options);
 }
 
 }  // namespace
+
+Result<std::shared_ptr<const Checkpoint>> Checkpoint::OpenArchive(
+    std::shared_ptr<const Source> source, const OpenOptions& options,
+    const ReadContext& context) {
+  OpenOptions alone = options;
+  alone.alone = true;
+  alone.salvage = false;
+  const Buffer head = CTXFS_TRY(ReadHead(*source));
+  const Error none{Code::kNotContainer, "it is no archive of torch.save"};
+  if (!zip::StartsWithMember(head.span())) return none;
+  zip::Directory directory =
+      CTXFS_TRY(zip::OpenDirectory(*source, alone, context));
+  if (!IsCheckpoint(directory)) return none;
+  auto archive = CTXFS_TRY(MakeArchive(source, std::move(directory), alone));
+  auto checkpoint = std::make_shared<Checkpoint>(std::move(source),
+                                                 std::move(archive), alone);
+  CTXFS_TRY(checkpoint->Load(context));
+  return std::shared_ptr<const Checkpoint>(std::move(checkpoint));
+}
 
 Status Checkpoint::Load(const ReadContext& context) {
   CTXFS_TRY(archive_ == nullptr ? LoadLegacy(context) : LoadArchive(context));
@@ -384,6 +409,15 @@ Result<std::string> Checkpoint::TextWithNames(
   const Pickle pickle =
       CTXFS_TRY(ReadPickle(*file.content, file.offset, context, end));
   return ValueText(pickle, name, context);
+}
+
+Result<std::string> Checkpoint::ValueOf(const ReadContext& context) const {
+  const PickleFile& file = pickles_[kValue];
+  if (file.text != nullptr) return *file.text;
+  if (!file.shown) {
+    return Error{Code::kCorrupt, "there is no value that can be read"};
+  }
+  return TextWithNames(file, context);
 }
 
 Result<std::vector<std::string>> Checkpoint::ShownAt(

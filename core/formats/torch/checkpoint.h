@@ -68,6 +68,12 @@ class Checkpoint final : public TensorContainer, public SaysFacts {
         archive_(std::move(archive)),
         options_(options) {}
 
+  /// Opens an archive of torch.save that stands alone. Fails with kNotContainer
+  /// for one of another program, and as Load does.
+  static Result<std::shared_ptr<const Checkpoint>> OpenArchive(
+      std::shared_ptr<const Source> source, const OpenOptions& options,
+      const ReadContext& context);
+
   /// Reads the checkpoint: sections 2 and 3. To be called once, before anything
   /// else. Fails with kCorrupt or kVersion, the message starting with a key of
   /// section 10, and with kLimit.
@@ -93,6 +99,17 @@ class Checkpoint final : public TensorContainer, public SaysFacts {
   Result<Content> OpenTensor(uint32_t number) const override;
   EntryInfo DescribeTensor(uint32_t number) const override;
   std::optional<ArrayInfo> ArrayOf(uint32_t number) const override;
+
+  /// What OpenTensor does in two steps: the record that a tensor without a
+  /// fault is in, and the tensor in those bytes.
+  Result<Content> OpenStorageOf(uint32_t number) const {
+    return OpenStorage(storages_[tensors_[number].layout->storage]);
+  }
+  Content Arranged(uint32_t number, const Content& stored) const;
+
+  /// The object as JSON, with each tensor at its name.
+  Result<std::string> ValueOf(const ReadContext& context) const;
+  const GlobalNames& globals() const { return globals_; }
 
  private:
   enum Which : uint8_t { kValue, kConstants };
@@ -182,8 +199,6 @@ class Checkpoint final : public TensorContainer, public SaysFacts {
   Status ListLegacyGlobals(const ReadContext& context);
   /// Warns if names are missing from the list.
   void WarnOfGlobals();
-  /// Adds the list to what Info returns.
-  void DescribeGlobals(Json& info) const;
 
   Result<Content> OpenStorage(const Storage& storage) const;
   /// Whether a tensor's file has just the bytes of its storage.

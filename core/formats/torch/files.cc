@@ -44,8 +44,11 @@ Result<Content> Checkpoint::OpenTensor(uint32_t number) const {
   if (std::optional<Error> fault = TensorFault(number)) {
     return *std::move(fault);
   }
+  return Arranged(number, CTXFS_TRY(OpenStorageOf(number)));
+}
+
+Content Checkpoint::Arranged(uint32_t number, const Content& stored) const {
   const Layout& tensor = *tensors_[number].layout;
-  const Content stored = CTXFS_TRY(OpenStorage(storages_[tensor.storage]));
   const DType dtype = tensor.type.dtype;
   const auto width = static_cast<uint32_t>(DTypeSize(dtype));
   StridedLayout layout;
@@ -141,10 +144,7 @@ Status Checkpoint::AddFacts(const ReadContext& context, Facts& facts) const {
             {"byte_order", "byteorder"},
             {"unsafe_globals", "unsafe_globals"}},
            facts);
-  for (const Json& global : info.value("globals", Json::array())) {
-    facts.Add("global." + TextAt(global, "name"),
-              global.value("safe", false) ? "safe" : "unsafe");
-  }
+  AddGlobalFacts(info, facts);
   return {};
 }
 
@@ -178,7 +178,7 @@ void Checkpoint::AddInfo(Json& info, const ReadContext& /*context*/) const {
                {"storages", storages_.size()},
                {"byteorder", big_endian_ ? "big" : "little"}});
   if (version_) info["version"] = *version_;
-  DescribeGlobals(info);
+  DescribeGlobals(globals_, {.script = script_}, info);
 }
 
 }  // namespace ctxfs::torch

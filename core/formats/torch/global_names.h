@@ -10,8 +10,10 @@
 #include <unordered_set>
 #include <vector>
 
+#include "core/base/json.h"
 #include "core/base/result.h"
 #include "core/base/seed.h"
+#include "core/container/facts.h"
 
 namespace ctxfs::torch {
 
@@ -87,5 +89,17 @@ class GlobalNames {
   Kind known_;   // IsKnownName
   std::string gap_;
 };
+
+/// Which names are safe besides those of docs/torch.md, section 12.
+struct SafeNames {
+  bool script = false;  // classes of the archive's own code
+  bool (*known)(std::string_view name) = nullptr;
+};
+
+/// Adds the list of names to what Container::Info returns.
+void DescribeGlobals(const GlobalNames& names, const SafeNames& safe,
+                     Json& info);
+/// Adds the same of `info` to the facts.
+void AddGlobalFacts(const Json& info, Facts& facts);
 
 }  // namespace ctxfs::torch

@@ -107,12 +107,17 @@ void Checkpoint::WarnOfGlobals() {
   }
 }
 
-void Checkpoint::DescribeGlobals(Json& info) const {
+void DescribeGlobals(const GlobalNames& names, const SafeNames& safe,
+                     Json& info) {
   Json list = Json::array();
-  for (GlobalNames::Listed& one : globals_.List(script_)) {
+  uint64_t outside = names.CountUnsafe(safe.script);
+  for (GlobalNames::Listed& one : names.List(safe.script)) {
+    if (!one.safe && safe.known != nullptr && safe.known(one.name)) {
+      one.safe = true;
+      --outside;
+    }
     list.push_back({{"name", std::move(one.name)}, {"safe", one.safe}});
   }
-  const uint64_t outside = globals_.CountUnsafe(script_);
   if (outside > 0) {
     info["warnings"].push_back("unsafe_globals: the pickle names " +
                                Counted(outside) +
@@ -121,9 +126,16 @@ void Checkpoint::DescribeGlobals(Json& info) const {
   }
   info["globals"] = std::move(list);
   // What is not known is not safe.
-  const uint64_t least = globals_.complete() ? 0 : 1;
+  const uint64_t least = names.complete() ? 0 : 1;
   info["unsafe_globals"] = std::max(outside, least);
-  info["globals_complete"] = globals_.complete();
+  info["globals_complete"] = names.complete();
+}
+
+void AddGlobalFacts(const Json& info, Facts& facts) {
+  for (const Json& global : info.value("globals", Json::array())) {
+    facts.Add("global." + TextAt(global, "name"),
+              global.value("safe", false) ? "safe" : "unsafe");
+  }
 }
 
 }  // namespace ctxfs::torch
