@@ -110,6 +110,10 @@ struct Format {
   /// The name of a file that describes all files in its folder. A mirror shows
   /// that container as FOLDER~dir. Empty: there is none.
   std::string_view folder_index = {};
+  /// The end of the names of the files that such a folder has, and that are no
+  /// containers of their own because they are parts of it. Empty: all files are
+  /// what their bytes say.
+  std::string_view folder_parts = {};
 
   /// Whether `directory` is a container of this format. Null: none is.
   bool (*probe_directory)(const Source& directory) = nullptr;
@@ -155,6 +159,8 @@ bool IsContainerInPlaceOfFile(Bytes head);
 bool IsContainerIfNamed(Bytes head);
 /// Whether `name` ends in the name_suffix of some format.
 bool IsContainerName(std::string_view name);
+/// The format whose folder_parts `name` ends in; null if there is none.
+const Format* FormatOfPart(std::string_view name);
 /// Whether a directory is a container.
 bool IsContainerDirectory(const Source& directory);
 /// Whether a directory was probably meant to be a container.

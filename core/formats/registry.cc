@@ -34,6 +34,7 @@ namespace ctxfs {
   FORMAT(kCowrie)             \
   FORMAT(kGguf)               \
   FORMAT(kTorch)              \
+  FORMAT(kTorchDistributed)   \
   FORMAT(kZip)                \
   FORMAT(kTar)                \
   FORMAT(kNpy)                \
@@ -160,6 +161,14 @@ bool IsContainerName(std::string_view name) {
            return !format.name_suffix.empty() &&
                   name.ends_with(format.name_suffix);
          });
+}
+
+const Format* FormatOfPart(std::string_view name) {
+  const auto found = std::ranges::find_if(kFormats, [&](const Format* format) {
+    return !format->folder_parts.empty() &&
+           name.ends_with(format->folder_parts);
+  });
+  return found == kFormats.end() ? nullptr : *found;
 }
 
 bool HasContainerExtension(std::string_view name) {

@@ -115,6 +115,10 @@ Maybe<Mirror::Found> Mirror::SeeContained(const Place& place,
   const bool container =
       CTXFS_TRY(detector_.HoldsContainer(*directory_, (*seen)->item, name));
   if (!container) return std::optional<Found>();
+  if (const Format* const format = FormatOfPart(name)) {
+    const auto whole = CTXFS_TRY(SeeContained(place, format->folder_index));
+    if (whole) return std::optional<Found>();
+  }
   return seen;
 }
 

@@ -64,6 +64,18 @@ bool IsNameOfBlob(const std::string& path, const std::string& real) {
   return BlobOf(folder, target) == real;
 }
 
+/// Whether the file `name` of the folder `above` is a part of the container
+/// that another file of it describes, and no container of its own.
+bool IsPart(const std::string& above, const std::string& name) {
+  const Format* const format = FormatOfPart(name);
+  if (format == nullptr) return false;
+  const Result<SourcePtr> whole =
+      OpenSource(above + std::string(format->folder_index));
+  if (!whole || (*whole)->is_directory()) return false;
+  const Result<Buffer> head = ReadHead(**whole);
+  return head && format->probe(head->span());
+}
+
 }  // namespace
 
 ContainerSearch::ContainerSearch(const std::vector<std::string>& sources,
@@ -76,6 +88,8 @@ ContainerSearch::ContainerSearch(const std::vector<std::string>& sources,
 ContainerSearch::Kind ContainerSearch::KindOf(const File& file,
                                               SourcePtr& kept) {
   const std::string name = BaseName(file.path);
+  const size_t above = file.path.rfind('/') + 1;
+  if (IsPart(file.path.substr(0, above), name)) return Kind::kPassedOver;
   const Result<SourcePtr> source = OpenSource(file.path);
   if (source && IsUrl(file.path)) kept = *source;
   // OpenSource refuses links that lead out, except those of a download cache.

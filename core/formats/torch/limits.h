@@ -53,6 +53,16 @@ constexpr uint64_t kMostExpanded = limits::kGiB;
 constexpr uint64_t kMostRepeated = 4 * limits::kGiB;
 constexpr uint64_t kMostRepeatedPerByte = 16;
 
+/// Of a distributed checkpoint: parts that its files have, those of one tensor,
+/// its files, bytes of a name, and comparisons of the parts of all tensors.
+constexpr uint32_t kMostPieces = 1'000'000;
+constexpr uint32_t kMostChunks = 65'536;
+constexpr size_t kMostFiles = 4096;
+constexpr size_t kMostFileName = 4096;
+constexpr uint64_t kMostCompared = 200'000'000;
+/// Objects that are searched for names.
+constexpr size_t kMostSearchedObjects = 1000;
+
 /// Bytes of the records version and byteorder.
 constexpr uint64_t kMostRecordText = 64;
 
