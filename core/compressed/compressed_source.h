@@ -29,14 +29,16 @@ class CompressedSource final : public DerivedSource {
                    BlockCache& cache);
   ~CompressedSource() override;
 
-  Compression compression() const { return index_->compression; }
-
   uint64_t size() const override { return index_->size; }
   FileIdentity identity() const override { return from().identity(); }
   /// The name without the suffix of the compression.
   std::string name() const override;
   std::optional<uint64_t> opening_digest() const override {
     return from().opening_digest();
+  }
+  std::optional<PackedFile> packed_file() const override {
+    return PackedFile{CompressionName(index_->compression), compressed_->size(),
+                      index_->verified};
   }
   Status ReadAt(uint64_t offset, MutableBytes out) const override;
   /// The compressed file, which is decoded again when it is opened.

@@ -112,6 +112,7 @@ Result<std::shared_ptr<const DecodedIndex>> IndexCompressed(
     if (keep != nullptr) keep(index->hashes.size(), bytes);
     index->hashes.push_back(PartHash(bytes));
   }
+  index->verified = decoder->has_checksums();
   index->places = places.Take();
   if (index->places.empty()) index->places.emplace_back();
   return std::shared_ptr<const DecodedIndex>(std::move(index));

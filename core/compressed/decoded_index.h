@@ -22,8 +22,9 @@ struct DecodedIndex {
   static constexpr uint64_t kPart = 256 * limits::kKiB;
 
   Compression compression = Compression::kNone;
-  uint64_t size = 0;    // decoded bytes
-  uint64_t memory = 0;  // that a decoder takes at most
+  uint64_t size = 0;     // decoded bytes
+  bool verified = true;  // whether all of them have a checksum
+  uint64_t memory = 0;   // that a decoder takes at most
   std::vector<Place> places;
   std::vector<uint64_t> hashes;  // XXH3 of each kPart decoded bytes
   std::shared_ptr<const XzIndex> xz;

@@ -63,6 +63,9 @@ class Decoder {
   /// the stored data; the decoder must not be used after a failure.
   virtual Result<size_t> Fill(MutableBytes out, const Interrupt& interrupt) = 0;
 
+  /// Whether the compression has a checksum of every byte that was decoded.
+  virtual bool has_checksums() const { return true; }
+
   /// Bytes of memory that it takes, about.
   virtual uint64_t memory() const = 0;
 };

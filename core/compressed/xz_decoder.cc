@@ -76,6 +76,7 @@ class XzDecoder final : public Decoder {
         allowed_(memory),
         decoded_(place.decoded) {}
 
+  bool has_checksums() const override { return has_checksums_; }
   uint64_t memory() const override { return memory_; }
 
   Result<size_t> Fill(MutableBytes out, const Interrupt& interrupt) override {
@@ -109,6 +110,7 @@ class XzDecoder final : public Decoder {
   uint64_t block_at_ = 0;
   uint64_t block_end_ = 0;  // in decoded bytes
   bool in_block_ = false;
+  bool has_checksums_ = true;
   uint64_t memory_ = limits::kMiB;
 };
 
@@ -135,6 +137,7 @@ Status XzDecoder::StartBlock(const lzma_index_iter& block,
   block_ = lzma_block{};
   block_.version = 1;
   block_.check = block.stream.flags->check;
+  has_checksums_ = has_checksums_ && block_.check != LZMA_CHECK_NONE;
   block_.filters = filters;
   const auto* const header = reinterpret_cast<const uint8_t*>(start.data());
   block_.header_size =

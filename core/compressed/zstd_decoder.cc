@@ -23,8 +23,20 @@ namespace {
 constexpr int kUsualWindowLog = 23;
 constexpr int kMostWindowLog = 27;
 
+constexpr uint32_t kFrame = 0xFD2FB528;
+// The magic, and the descriptor of the frame (RFC 8878, 3.1.1.1).
+constexpr size_t kFrameStart = sizeof(uint32_t) + 1;
+
+/// Whether a frame has no checksum of what it decodes to. Skippable ones decode
+/// to nothing.
+bool LacksChecksum(Bytes start) {
+  constexpr auto kContentChecksum = std::byte{4};
+  return LoadLe<uint32_t>(start.data()) == kFrame &&
+         start.size() >= kFrameStart &&
+         (start[kFrameStart - 1] & kContentChecksum) == std::byte{0};
+}
+
 bool StartsFrame(Bytes bytes) {
-  constexpr uint32_t kFrame = 0xFD2FB528;
   constexpr uint32_t kSkippable = 0x184D2A50;  // and the 15 after it
   if (bytes.size() < sizeof(uint32_t)) return false;
   const auto magic = LoadLe<uint32_t>(bytes.data());
@@ -66,6 +78,7 @@ class ZstdDecoder final : public Decoder {
                            most_ ? kMostWindowLog : kUsualWindowLog);
   }
 
+  bool has_checksums() const override { return has_checksums_; }
   uint64_t memory() const override {
     return limits::kMiB / 2 + ZSTD_sizeof_DCtx(stream_.get());
   }
@@ -85,7 +98,7 @@ class ZstdDecoder final : public Decoder {
 
  private:
   Status Begin() {
-    const Bytes start = CTXFS_TRY(reader_.Peek(sizeof(uint32_t)));
+    const Bytes start = CTXFS_TRY(reader_.Peek(kFrameStart));
     if (!StartsFrame(start)) {
       return Error{
           Code::kCorrupt,
@@ -97,6 +110,7 @@ class ZstdDecoder final : public Decoder {
     if (places_ != nullptr && places_->Wants(decoded_)) {
       CTXFS_TRY(places_->Add({decoded_, reader_.at() * CHAR_BIT}));
     }
+    has_checksums_ = has_checksums_ && !LacksChecksum(start);
     in_frame_ = true;
     return {};
   }
@@ -125,6 +139,7 @@ class ZstdDecoder final : public Decoder {
   uint64_t decoded_;
   std::unique_ptr<ZSTD_DCtx, size_t (*)(ZSTD_DCtx*)> stream_;
   bool in_frame_ = false;
+  bool has_checksums_ = true;
 };
 
 }  // namespace

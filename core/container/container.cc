@@ -9,6 +9,11 @@ namespace ctxfs {
 Json Container::Info(const ReadContext& context) const {
   Json info = {{"container_size", source_->size()},
                {"warnings", WarningTexts()}};
+  if (const auto packed = source_->packed_file()) {
+    info["packed"] = {{"compression", packed->compression},
+                      {"size", packed->size},
+                      {"verified", packed->verified}};
+  }
   AddInfo(info, context);
   return info;
 }

@@ -106,8 +106,9 @@ class Container : public std::enable_shared_from_this<Container> {
   /// Returns the warnings from opening. Info() may list later ones, too.
   const std::vector<Warning>& warnings() const { return warnings_; }
 
-  /// The contents of info.json: format, version, counts, sizes, warnings. If
-  /// `context` is interrupted, the result is incomplete and must not be used.
+  /// The contents of info.json: format, version, counts, sizes, warnings, and
+  /// "packed" of a file that is compressed as a whole. If `context` is
+  /// interrupted, the result is incomplete and must not be used.
   Json Info(const ReadContext& context) const;
 
   /// Whether the result of Info() may change when entries are read.

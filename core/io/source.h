@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -47,6 +48,15 @@ struct DirectoryEntry {
 struct SourceRange {
   uint64_t offset;
   uint64_t length;
+};
+
+/// A file that is compressed as a whole.
+struct PackedFile {
+  std::string_view compression;  // "gzip", "zstd", "xz" or "bzip2"
+  uint64_t size;                 // of the file, in bytes
+  /// Whether it has a checksum of all decoded bytes, compared when it was
+  /// opened.
+  bool verified;
 };
 
 class Source;
@@ -110,6 +120,10 @@ class Source {
   virtual std::optional<uint64_t> opening_digest() const {
     return std::nullopt;
   }
+
+  /// Returns the file of which these are the decoded bytes; nullopt if they are
+  /// not decoded.
+  virtual std::optional<PackedFile> packed_file() const { return std::nullopt; }
 
   /// Whether this is a directory.
   virtual bool is_directory() const { return false; }

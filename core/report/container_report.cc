@@ -233,7 +233,8 @@ void AddFaults(const FoundFaults& faults, const FileTable& entries,
   }
 }
 
-/// Adds the sizes that the page shows first: those of info.json, which are
+/// Adds whose checksums verify a file that is compressed as a whole, and
+/// the sizes that the page shows first: those of info.json, which are
 /// facts as well, where it has them. Those of entries may change with what can
 /// be read of them.
 void AddSizes(const Container& container, const Json& info, bool index_only,
@@ -241,6 +242,10 @@ void AddSizes(const Container& container, const Json& info, bool index_only,
   const uint64_t all = container.StoredSize();
   const uint64_t own = CountAt(info, "container_size").value_or(all);
   report["container_size"] = own;
+  if (const auto packed = container.source()->packed_file();
+      packed && packed->verified) {
+    report["verified_by"] = packed->compression;
+  }
   if (all != own) {
     report["facts"].push_back({"size_of_all_its_files", std::to_string(all)});
   }
@@ -258,7 +263,7 @@ Json BriefReport(Json report) {
   for (const char* const key :
        {"name", "format", "version", "contents", "container_size",
         "stored_bytes", "decoded_bytes", "entry_count", "array_count",
-        "elements", "all_tensors", "unverified"}) {
+        "elements", "all_tensors", "unverified", "verified_by"}) {
     if (report.contains(key)) brief[key] = std::move(report[key]);
   }
   // Whether all entries have a checksum decides on the verdict.

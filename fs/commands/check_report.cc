@@ -203,8 +203,10 @@ class Printer {
                     : "readable; this format has no checksums";
   }
 
-  /// "; 3 of 20 entries have no checksum", or nothing.
+  /// "; 3 of 20 entries have no checksum", "; verified by gzip", or nothing.
   static std::string Uncovered(const CheckReport& report) {
+    if (!report.verified_by.empty())
+      return "; verified by " + report.verified_by;
     if (report.unverified == 0 || report.IsAsPublished()) return {};
     return fmt::format("; {} of {} entries have no checksum", report.unverified,
                        report.unverified + report.verified);
@@ -219,7 +221,7 @@ class Printer {
 }  // namespace
 
 CheckOutcome CheckReport::Outcome() const {
-  const bool unverifiable = verified == 0 && files > 0 && !IsAsPublished();
+  const bool unverifiable = verified == 0 && files > 0 && !IsVerifiedWhole();
   CheckOutcome worst =
       unverifiable ? CheckOutcome::kUnverifiable : CheckOutcome::kClean;
   for (const Fault& fault : faults) worst = std::max(worst, OutcomeOf(fault));
@@ -238,8 +240,12 @@ bool CheckReport::IsAsPublished() const {
           std::ranges::all_of(compared, &ComparedFile::Matches));
 }
 
+bool CheckReport::IsVerifiedWhole() const {
+  return IsAsPublished() || !verified_by.empty();
+}
+
 const char* CheckReport::Verified() const {
-  if (IsAsPublished()) return "all";
+  if (IsVerifiedWhole()) return "all";
   if (verified == 0) return files == 0 && faults.empty() ? "all" : "none";
   return unverified == 0 ? "all" : "some";
 }

@@ -76,6 +76,9 @@ struct CheckReport {
   std::vector<SourcePtr> other_files;
   /// The files that were compared with published digests: its own, and those.
   std::vector<ComparedFile> compared;
+  /// The compression of the file, if its checksums, which were compared, cover
+  /// all of it; else empty.
+  std::string verified_by = {};
   /// Whether all of its files are as in a manifest.
   bool as_in_manifest = false;
 
@@ -86,6 +89,8 @@ struct CheckReport {
   const char* Verified() const;
   /// Whether digests from outside have verified all of its bytes.
   bool IsAsPublished() const;
+  /// Whether they or the checksums of a compression have.
+  bool IsVerifiedWhole() const;
 };
 
 /// The report of `path` as `ctxfs check --json` prints it.

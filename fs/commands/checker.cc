@@ -25,6 +25,12 @@ std::tuple<Code, uint64_t, std::string> KeyOf(const Error& error) {
   return {error.code, error.offset, error.what};
 }
 
+/// CheckReport::verified_by.
+std::string VerifiedBy(const Container& container) {
+  const auto packed = container.source()->packed_file();
+  return packed && packed->verified ? std::string(packed->compression) : "";
+}
+
 }  // namespace
 
 /// The result of checking one file.
@@ -120,8 +126,11 @@ void Checker::CheckSource(const std::shared_ptr<const Source>& source,
 void Checker::CheckContainer(std::shared_ptr<const Container> container,
                              const Place& place, CheckReport& report) const {
   const Json info = container->Info(cache_);
-  if (place.depth == 0) report.format = info.value("format", "");
-  if (place.depth == 0) report.cut = CutOf(*container);
+  if (place.depth == 0) {
+    report.format = info.value("format", "");
+    report.cut = CutOf(*container);
+    report.verified_by = VerifiedBy(*container);
+  }
   AddFindings(*container, info, place, report);
   WarnOfGlobals(info, place, report);
   const ContainerTree container_tree(std::move(container));

@@ -185,6 +185,7 @@ class Page {
                                : summary_.stored_bytes;
     Line("size",
          HumanSize(bytes) + ", decoded " + HumanSize(summary_.decoded_bytes));
+    PrintPacked();
     Line("entries", Grouped(summary_.entries));
     if (summary_.arrays != 0) {
       Line(summary_.all_tensors ? "parameters" : "elements",
@@ -195,6 +196,17 @@ class Page {
       Line("codecs", CodecsText(summary_));
       Line("checksums", ChecksumsText(summary_));
     }
+  }
+
+  /// How the file is compressed as a whole.
+  void PrintPacked() const {
+    const auto packed = info_.find("packed");
+    if (packed == info_.end()) return;
+    Line("compression",
+         packed->value("compression", "") + ", " +
+             HumanSize(packed->value("size", uint64_t{0})) +
+             (packed->value("verified", false) ? ", verified"
+                                               : ", without checksums"));
   }
 
   void PrintDtypes() const {

@@ -2,6 +2,7 @@
 """Containers that are compressed as a whole, packed by gzip, zstd, xz and bzip2."""
 
 import hashlib
+import json
 import os
 import pathlib
 import random
@@ -21,6 +22,7 @@ PACKERS = {
     "xz": ["xz", "-c", "-1"],
     "bz2": ["bzip2", "-c"],
 }
+NAMES = {"gz": "gzip", "zst": "zstd", "xz": "xz", "bz2": "bzip2"}
 
 
 def packed(path: pathlib.Path, suffix: str) -> pathlib.Path:
@@ -117,6 +119,39 @@ def test_damage_is_found_when_it_is_opened(tree, tmp_path, suffix):
     damaged.write_bytes(data[:len(data) // 2])
     done = run(CTXFS, "check", tmp_path)
     assert done.returncode == 1 and damaged.name.encode() in done.stdout
+
+
+def checked(archive):
+    done = run(CTXFS, "check", archive)
+    assert done.returncode == 0, done
+    report, = json.loads(run(CTXFS, "check", "--json", archive).stdout)
+    info, = json.loads(run(CTXFS, "info", "--json", archive).stdout)
+    assert info["packed"]["size"] == archive.stat().st_size
+    assert info["packed"]["verified"] == (report["outcome"] == "clean")
+    return report["outcome"], report["verified"], done.stdout.decode().rsplit(": ", 1)[1].strip()
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_check_counts_the_checksums_of_the_compression(tree, suffix):
+    name = NAMES[suffix]
+    assert checked(packed(tree / "a.tar", suffix)) == ("clean", "all", f"clean; verified by {name}")
+    assert b"compression" in run(CTXFS, "info", tree / f"a.tar.{suffix}").stdout
+
+
+@pytest.mark.parametrize(("suffix", "packer"), [
+    ("zst", ["zstd", "-q", "-c", "--no-check"]), ("xz", ["xz", "-c", "--check=none"])])
+def test_check_tells_that_a_compression_has_no_checksums(tree, tmp_path, suffix, packer):
+    plain = (tree / "a.tar").read_bytes()
+    archive = tmp_path / f"a.tar.{suffix}"
+    def parts(*packers):
+        archive.write_bytes(b"".join(
+            subprocess.run(one, input=plain, capture_output=True, check=True).stdout
+            for one in packers))
+        return checked(archive)
+    without = ("unverifiable", "none", "readable; this format has no checksums")
+    assert parts(packer) == without
+    # Bytes behind the end of an archive are not read from it, but decoded.
+    assert parts(PACKERS[suffix], packer) == without
 
 
 @pytest.mark.parametrize("suffix", PACKERS)

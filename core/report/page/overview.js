@@ -9,6 +9,7 @@ function verdictOf(container) {
   if (container.faults) {
     return ["damaged", container.faults.damaged ? "damaged" : "not all could be read"];
   }
+  if (container.verified_by) return ["verified", `verified by ${container.verified_by}`];
   if (DATA.depth === "index" || container.checksums.length === 0) return null;
   const without = container.checksums.filter(([name]) => name === "none");
   if (without.length === container.checksums.length) return ["unverified", "no checksums"];
