@@ -38,6 +38,7 @@ HUGE_TENSORS = 256  # 4 GiB
 READS = 200
 ROUND_TRIP = 0.02
 STREAMS = 8  # of curl
+KEYS, PAGE = 20_000, 1000  # of a bucket
 
 CONFIG = """
 daemon off;
@@ -54,7 +55,12 @@ http {{
   client_body_temp_path {top}/t1; proxy_temp_path {top}/t2; fastcgi_temp_path {top}/t3;
   uwsgi_temp_path {top}/t4; scgi_temp_path {top}/t5;
   keepalive_requests 1000000;
-  server {{ listen 127.0.0.1:{port} backlog=512; root {top}/www; }}
+  map $args $page {{ ~continuation-token=(?<token>[0-9]+) $token; default 0; }}
+  server {{
+    listen 127.0.0.1:{port} backlog=512;
+    root {top}/www;
+    location = /bucket {{ rewrite ^ /pages/$page break; }}
+  }}
 }}
 """
 
@@ -311,6 +317,41 @@ def random_places(bench: Bench) -> Iterator[tuple[str, str]]:
         yield f"speed, as a part of `{shown}`", ratio([ours], [theirs])
 
 
+def page_of_keys(number: int) -> str:
+    """A page of ListObjectsV2."""
+    chance = random.Random(number)
+    last = (number + 1) * PAGE >= KEYS
+    token = "" if last else f"<NextContinuationToken>{number + 1}</NextContinuationToken>"
+    objects = "".join(
+        f"<Contents><Key>a-document-with-a-name-{number * PAGE + i:06}.json</Key>"
+        "<LastModified>2024-05-06T07:08:09.000Z</LastModified>"
+        f"<ETag>&quot;{chance.getrandbits(128):032x}&quot;</ETag><Size>{i}</Size>"
+        "<StorageClass>STANDARD</StorageClass></Contents>" for i in range(PAGE))
+    return (f"<ListBucketResult><IsTruncated>{'false' if last else 'true'}</IsTruncated>"
+            f"<KeyCount>{PAGE}</KeyCount>{token}{objects}</ListBucketResult>")
+
+
+def listing(bench: Bench) -> Iterator[tuple[str, str]]:
+    """Beside curl, which fetches the same pages one after another over one connection."""
+    pages = bench.server.www / "pages"
+    pages.mkdir(exist_ok=True)
+    for number in range(KEYS // PAGE):
+        (pages / str(number)).write_text(page_of_keys(number))
+    urls = [bench.url(f"bucket?continuation-token={i}") for i in range(KEYS // PAGE)]
+    keys = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    ours, again, theirs = [], [], []
+    for _ in range(bench.rounds):
+        theirs.append(timed(["curl", "-s", "-f", *urls]))
+        cold = bench.environment() | {"AWS_ENDPOINT_URL": bench.url("")}
+        variables = keys | {name: cold[name] for name in ("CTXFS_CACHE_DIR", "AWS_ENDPOINT_URL")}
+        command = [bench.build / "ctxfs", "ls", "s3://bucket/"]
+        ours.append(timed(command, variables))
+        again.append(timed([*command, "--offline"], variables))
+    yield f"`ctxfs ls` of {KEYS:,} keys, as a multiple of curl for the pages", ratio(theirs, ours)
+    yield "seconds of curl, of it, and of it from the cache, offline", ", ".join(
+        f"{statistics.median(each):.3f}" for each in (theirs, ours, again))
+
+
 def first_ls(bench: Bench) -> Iterator[tuple[str, str]]:
     """By a server that counts: a request is one later than all that were answered."""
     files = {path.name: path.read_bytes()
@@ -328,7 +369,7 @@ def first_ls(bench: Bench) -> Iterator[tuple[str, str]]:
 
 ALL: dict[str, Callable[[Bench], Iterator[tuple[str, str]]]] = {
     "tensor": one_tensor, "whole": whole_model, "cache": from_cache, "readers": many_readers,
-    "random": random_places, "ls": first_ls}
+    "random": random_places, "listing": listing, "ls": first_ls}
 
 
 def main() -> None:

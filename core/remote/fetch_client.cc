@@ -123,7 +123,8 @@ void FetchClient::Take(FetchReply reply, std::vector<BlockFile> files) {
   pending->done = true;
   if (pending->request.tail) {
     pending->reply = std::move(reply);
-    if (pending->expected || pending->abandoned) KeepTail(pending);
+    if (pending->abandoned) Abandon(pending);
+    if (pending->expected) KeepTail(pending);
     return;
   }
   pending->error = reply.error;
@@ -219,53 +220,30 @@ RemoteObject FetchClient::Known(const std::string& url,
   return {number, url, identity, modified_ns};
 }
 
-Result<PageText> FetchClient::ListPage(const std::string& directory,
-                                       const std::string& token,
-                                       const Interrupt& interrupt) {
-  const ServerWait wait;
-  // Before the request: a thread that must not wait would waste it.
-  CTXFS_TRY(interrupt.CheckFor(Interrupt::kUnknownWork));
-  CTXFS_TRY(HeapAllowance::Admit(kMostPageBytes));
-  const MutexLock lock(mutex_);
+FetchClient::PendingPtr FetchClient::SendIfRoom(FetchRequest request,
+                                                size_t count) {
   auto pending = std::make_shared<Pending>();
-  pending->request.url = directory;
-  pending->request.page = token;
-  CTXFS_TRY(TakeSlots(pending, kPageGranules, interrupt));
-  Send(pending);
-  if (Status listed = Await(pending, interrupt); !listed) {
-    pending->abandoned = true;
-    return listed.error();
-  }
-  PageText page{"", std::move(pending->reply.link)};
-  uint64_t left = std::min<uint64_t>(pending->reply.page_bytes, kMostPageBytes);
-  page.body.reserve(static_cast<size_t>(left));
-  ServerWait::OfThread().NoteArrival(left);
-  for (const uint16_t slot : pending->request.slots) {
-    const auto n = static_cast<size_t>(std::min(left, kGranuleBytes));
-    page.body += AsText(shared_.At(slot).first(n));
-    left -= n;
-    Forget(slot);
-  }
-  return page;
-}
-
-FetchClient::PendingPtr FetchClient::RequestTail(const std::string& url) {
-  auto tail = std::make_shared<Pending>();
-  tail->request.url = url;
-  tail->request.tail = true;
-  std::vector<uint16_t>& slots = tail->request.slots;
-  while (slots.size() < kTailGranules && pending_.size() < kMostPending) {
+  pending->request = std::move(request);
+  std::vector<uint16_t>& slots = pending->request.slots;
+  while (slots.size() < count && pending_.size() < kMostPending) {
     const std::optional<uint16_t> slot = TakeSlot();
     if (!slot) break;
-    slots_[*slot].pending = tail;
+    slots_[*slot].pending = pending;
     slots.push_back(*slot);
   }
-  if (slots.size() == kTailGranules) {
-    Send(tail);
-    return tail;
+  if (slots.size() == count && !ended_) {
+    Send(pending);
+    return pending;
   }
   for (const uint16_t slot : slots) Forget(slot);
   return nullptr;
+}
+
+void FetchClient::Abandon(const PendingPtr& pending) {
+  if (pending == nullptr) return;
+  pending->abandoned = true;
+  if (!pending->done || pending->error) return;
+  for (const uint16_t slot : pending->request.slots) Forget(slot);
 }
 
 void FetchClient::ExpectTail(const PendingPtr& tail,
@@ -288,8 +266,7 @@ void FetchClient::ExpectTail(const PendingPtr& tail,
 
 void FetchClient::KeepTail(const PendingPtr& tail) {
   const FetchReply& reply = tail->reply;
-  const bool right =
-      !tail->abandoned && !reply.error && reply.identity == tail->expected;
+  const bool right = !reply.error && reply.identity == tail->expected;
   for (const uint16_t slot : tail->request.slots) {
     if (right && slots_[slot].key) {
       slots_[slot].pending.reset();
@@ -309,11 +286,16 @@ Result<RemoteObject> FetchClient::Open(const std::string& url,
   CTXFS_TRY(TakeSlots(pending, 1, interrupt));
   const uint16_t slot = pending->request.slots.front();
   Send(pending);
-  const PendingPtr tail = with_tail ? RequestTail(url) : nullptr;
+  PendingPtr tail;
+  if (with_tail) {
+    FetchRequest request;
+    request.url = url;
+    request.tail = true;
+    tail = SendIfRoom(std::move(request), kTailGranules);
+  }
   if (Status opened = Await(pending, interrupt); !opened) {
-    pending->abandoned = true;
-    if (tail != nullptr) tail->abandoned = true;
-    if (tail != nullptr && tail->done) KeepTail(tail);
+    Abandon(pending);
+    Abandon(tail);
     return opened.error();
   }
   RemoteObject object;

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/base/bytes.h"
@@ -66,11 +67,18 @@ class FetchClient {
   RemoteObject Known(const std::string& url, const Identity& identity,
                      int64_t modified_ns);
 
+  /// A page of a listing that was requested before it is known to be wanted. If
+  /// nobody takes it, it is dropped. Lives no longer than the client.
+  class PageAhead;
+
+  /// Requests a page that may be listed next, if there is room; does not wait.
+  PageAhead RequestPage(const std::string& directory, const std::string& token);
+
   /// Returns a page of the listing of `directory`; `token` as for LocatePage.
-  /// Fails as Open does.
+  /// That is `ahead`, if it is the right one. Fails as Open does.
   Result<PageText> ListPage(const std::string& directory,
                             const std::string& token,
-                            const Interrupt& interrupt);
+                            const Interrupt& interrupt, PageAhead ahead);
 
   /// Fills `out` with the bytes at `offset`, which lie within the object. Waits
   /// until they are there or `interrupt` says so.
@@ -136,9 +144,12 @@ class FetchClient {
   Status TakeSlots(const PendingPtr& pending, size_t count,
                    const Interrupt& interrupt) CTXFS_REQUIRES(mutex_);
   void Forget(uint16_t slot) CTXFS_REQUIRES(mutex_);
-  /// Requests the last granules of an object that is being opened; null if
-  /// there is no room.
-  PendingPtr RequestTail(const std::string& url) CTXFS_REQUIRES(mutex_);
+  /// Sends a request for `count` granules; null if there is no room.
+  PendingPtr SendIfRoom(FetchRequest request, size_t count)
+      CTXFS_REQUIRES(mutex_);
+  void DropPage(const PendingPtr& pending);
+  /// Drops what a request brings, or has brought: nobody wants it.
+  void Abandon(const PendingPtr& pending) CTXFS_REQUIRES(mutex_);
   /// Says which object a tail is to be of.
   void ExpectTail(const PendingPtr& tail, const RemoteObject& object)
       CTXFS_REQUIRES(mutex_);
@@ -210,6 +221,29 @@ class FetchClient {
   std::vector<Slot> slots_ CTXFS_GUARDED_BY(mutex_);
   std::list<uint16_t> order_ CTXFS_GUARDED_BY(mutex_);  // least recent first
   std::map<Key, uint16_t> granules_ CTXFS_GUARDED_BY(mutex_);
+};
+
+class FetchClient::PageAhead {
+ public:
+  PageAhead() = default;
+  PageAhead(FetchClient* client, PendingPtr pending)
+      : client_(client), pending_(std::move(pending)) {}
+  ~PageAhead() {
+    if (pending_ != nullptr) client_->DropPage(pending_);
+  }
+  PageAhead(PageAhead&&) noexcept = default;
+  PageAhead& operator=(PageAhead&& other) noexcept {
+    std::swap(client_, other.client_);
+    std::swap(pending_, other.pending_);
+    return *this;
+  }
+
+  /// The request, if it is for this page; else null.
+  PendingPtr Take(const std::string& directory, const std::string& token);
+
+ private:
+  FetchClient* client_ = nullptr;
+  PendingPtr pending_;
 };
 
 }  // namespace ctxfs::remote

@@ -20,10 +20,32 @@ Error WrongTree(const std::string& how) {
           "the server sends a wrong listing of the hub: " + how};
 }
 
-/// The cursor in `<URL?...&cursor=TOKEN>; rel="next"`, one of several links
-/// that commas part. The rest of the URL is ours: a link must not lead the
-/// token of the hub to another host.
-std::string CursorIn(std::string_view links) {
+Result<StoreName> NameFrom(const Json& one) {
+  const std::string type = TextAt(one, "type");
+  StoreName name;
+  name.name = TextAt(one, "path");
+  name.directory = type == "directory";
+  if (name.name.empty()) return WrongTree("an entry has no path");
+  if (name.directory) return name;
+  if (type != "file") {
+    return WrongTree("an entry is a '" + Printable(type.substr(0, 20)) + "'");
+  }
+  const std::optional<uint64_t> size = CountAt(one, "size");
+  if (!size || *size > INT64_MAX) return WrongTree("a file has no size");
+  name.size = *size;
+  // What git has of a large file is a pointer to it, which names its digest.
+  const Json* const large = MemberAt(one, "lfs");
+  name.version = TextAt(large == nullptr ? one : *large, "oid");
+  if (name.version.size() > 256) return WrongTree("a digest is too long");
+  return name;
+}
+
+}  // namespace
+
+// The cursor in `<URL?...&cursor=TOKEN>; rel="next"`, one of several links
+// that commas part. The rest of the URL is ours: a link must not lead the
+// token of the hub to another host.
+std::string NextHubPage(std::string_view links) {
   while (!links.empty()) {
     const size_t from = links.find('<');
     const size_t to = links.find('>', std::min(from, links.size()));
@@ -49,28 +71,6 @@ std::string CursorIn(std::string_view links) {
   return {};
 }
 
-Result<StoreName> NameFrom(const Json& one) {
-  const std::string type = TextAt(one, "type");
-  StoreName name;
-  name.name = TextAt(one, "path");
-  name.directory = type == "directory";
-  if (name.name.empty()) return WrongTree("an entry has no path");
-  if (name.directory) return name;
-  if (type != "file") {
-    return WrongTree("an entry is a '" + Printable(type.substr(0, 20)) + "'");
-  }
-  const std::optional<uint64_t> size = CountAt(one, "size");
-  if (!size || *size > INT64_MAX) return WrongTree("a file has no size");
-  name.size = *size;
-  // What git has of a large file is a pointer to it, which names its digest.
-  const Json* const large = MemberAt(one, "lfs");
-  name.version = TextAt(large == nullptr ? one : *large, "oid");
-  if (name.version.size() > 256) return WrongTree("a digest is too long");
-  return name;
-}
-
-}  // namespace
-
 Result<ListingPage> ParseHubPage(const PageText& text) {
   const std::string_view body = text.body;
   const ParsedJson parsed = CTXFS_TRY(ParseJson(body));
@@ -82,7 +82,7 @@ Result<ListingPage> ParseHubPage(const PageText& text) {
   for (const Json& one : parsed.value) {
     page.keys.push_back(CTXFS_TRY(NameFrom(one)));
   }
-  page.next = CursorIn(text.link);
+  page.next = NextHubPage(text.link);
   if (page.next.size() > kMostCursor)
     return WrongTree("its cursor is too long");
   return page;

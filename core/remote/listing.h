@@ -35,6 +35,10 @@ struct ListingPage {
 /// page that contradicts itself.
 Result<ListingPage> ParseS3Page(std::string_view body);
 
+/// The token that such a page likely has for the next one, found without
+/// parsing it; empty: there is none, or it must be parsed.
+std::string LikelyNextS3Page(std::string_view body);
+
 /// Parses the XML of ListBuckets, which has no further pages. Buckets are
 /// directories. Fails like ParseS3Page.
 Result<ListingPage> ParseBuckets(std::string_view body);
@@ -42,6 +46,9 @@ Result<ListingPage> ParseBuckets(std::string_view body);
 /// Parses the JSON of the hub's tree API (huggingface.co/docs/hub/api), whose
 /// next page is in the field Link (RFC 8288). Fails with kCorrupt.
 Result<ListingPage> ParseHubPage(const PageText& page);
+
+/// The token for the next page in the field Link of the hub; empty: none.
+std::string NextHubPage(std::string_view links);
 
 /// Puts the pages of the listing of a directory together.
 class ListingBuilder {

@@ -42,6 +42,12 @@ Result<ListingPage> ParsePage(const std::string& directory,
   return ParseS3Page(text.body);
 }
 
+/// The token of the page that likely comes next; empty: not known yet.
+std::string LikelyNext(const std::string& directory, const PageText& text) {
+  if (directory.starts_with("hf://")) return NextHubPage(text.link);
+  return directory == kBuckets ? "" : LikelyNextS3Page(text.body);
+}
+
 /// Whether a thread that waited for the one with this error has it, too. One
 /// that was interrupted or had no memory says nothing of the others.
 bool ConcernsAll(const Error& error) {
@@ -83,9 +89,13 @@ Result<RemoteStore::Kept> RemoteStore::Take(const std::string& directory,
   Kept kept;
   // What changes while it is listed is found out by the next listing.
   kept.taken = Clock::now();
+  FetchClient::PageAhead ahead;
   do {
-    const PageText text =
-        CTXFS_TRY(client_->ListPage(directory, builder.next(), interrupt));
+    const PageText text = CTXFS_TRY(client_->ListPage(
+        directory, builder.next(), interrupt, std::move(ahead)));
+    // The next page comes while this one is parsed.
+    const std::string next = LikelyNext(directory, text);
+    if (!next.empty()) ahead = client_->RequestPage(directory, next);
     ListingPage page = CTXFS_TRY(ParsePage(directory, text));
     CTXFS_TRY(builder.Add(std::move(page)));
   } while (!builder.next().empty());

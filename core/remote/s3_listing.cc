@@ -22,6 +22,7 @@ namespace {
 
 constexpr size_t kMostTextBytes = 64 * 1024;
 constexpr unsigned kMostDepth = 8;
+constexpr size_t kMostToken = 4096;
 constexpr std::string_view kObjectsRoot = "ListBucketResult";
 constexpr std::string_view kBucketsRoot = "ListAllMyBucketsResult";
 
@@ -202,7 +203,6 @@ class S3Reader {
   }
 
   static constexpr size_t kMostETag = 256;
-  static constexpr size_t kMostToken = 4096;
   struct Object {
     std::optional<std::string> key;
     std::optional<std::string> size;
@@ -240,6 +240,17 @@ Result<ListingPage> Parse(std::string_view body, std::string_view root) {
 
 Result<ListingPage> ParseS3Page(std::string_view body) {
   return Parse(body, kObjectsRoot);
+}
+
+std::string LikelyNextS3Page(std::string_view body) {
+  constexpr std::string_view kTag = "<NextContinuationToken>";
+  const size_t from = body.find(kTag);
+  if (from == body.npos) return {};
+  body.remove_prefix(from + kTag.size());
+  const std::string_view token = body.substr(0, body.find('<'));
+  const bool plain =
+      token.size() <= kMostToken && token.find('&') == token.npos;
+  return plain ? std::string(token) : std::string();
 }
 
 Result<ListingPage> ParseBuckets(std::string_view body) {

@@ -47,6 +47,16 @@ ListingPage PageOf(std::vector<StoreName> keys, std::string next = "") {
   return {std::move(keys), std::move(next)};
 }
 
+TEST(RemoteListing, Item30_4_TheNextTokenIsFoundWithoutParsing) {
+  EXPECT_EQ(LikelyNextS3Page("<a><NextContinuationToken>t+/=</Next"), "t+/=");
+  EXPECT_EQ(LikelyNextS3Page("<a><Key>NextContinuationToken</Key></a>"), "");
+  EXPECT_EQ(LikelyNextS3Page("<NextContinuationToken>"), "");
+  EXPECT_EQ(LikelyNextS3Page("<NextContinuationToken>a&amp;b</x>"), "");
+  EXPECT_EQ(LikelyNextS3Page("<NextContinuationToken>" +
+                             std::string(5000, 'a') + "<"),
+            "");
+}
+
 TEST(RemoteListing, Item30_1_APageOfAStore) {
   const auto page =
       ParseS3Page(Page("<KeyCount>3</KeyCount>" + Object("m/a &amp; b") +

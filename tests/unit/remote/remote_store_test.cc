@@ -52,6 +52,9 @@ class FakeFetcher {
   FakeFetcher(const FakeFetcher&) = delete;
   FakeFetcher& operator=(const FakeFetcher&) = delete;
 
+  /// What it answers; set while nothing is listed.
+  std::string page = kPage;
+
   RemoteStore& store() { return *store_; }
   unsigned requests() const { return requests_; }
 
@@ -68,9 +71,9 @@ class FakeFetcher {
       reply.id = request->id;
       reply.epoch = request->epoch;
       reply.error = answer_(requests_++);
-      reply.page_bytes = sizeof(kPage) - 1;
-      std::memcpy(memory_ + request->slots.front() * kGranuleBytes, kPage,
-                  sizeof(kPage) - 1);
+      reply.page_bytes = page.size();
+      std::memcpy(memory_ + request->slots.front() * kGranuleBytes, page.data(),
+                  page.size());
       const std::string text = Encode(reply);
       (void)::send(socket_.get(), text.data(), text.size(), MSG_NOSIGNAL);
     }
@@ -111,6 +114,21 @@ TEST(RemoteStore, Item30_6_NobodyWaitsForAListingThatThrew) {
   FakeFetcher fetcher([](unsigned) { return std::nullopt; });
   const auto fail = []() -> bool { throw std::bad_alloc(); };
   EXPECT_THROW((void)ListWith(fetcher.store(), fail), std::bad_alloc);
+  const auto listing = ListWith(fetcher.store(), NotForEver());
+  ASSERT_TRUE(Ok(listing));
+  EXPECT_EQ((*listing)->names.size(), 1U);
+}
+
+TEST(RemoteStore, Item30_4_APageThatIsNotNextIsDropped) {
+  FakeFetcher fetcher([](unsigned) { return std::nullopt; });
+  fetcher.page += "<!-- <NextContinuationToken>x</NextContinuationToken> -->";
+  // More than there is room for, if they were kept.
+  constexpr unsigned kTimes = 2 * SharedSlots::kCount / kPageGranules;
+  for (unsigned i = 0; i < kTimes; ++i) {
+    const auto listing =
+        fetcher.store().List("s3://bucket/" + std::to_string(i) + "/");
+    ASSERT_FALSE(listing);  // a key of another directory
+  }
   const auto listing = ListWith(fetcher.store(), NotForEver());
   ASSERT_TRUE(Ok(listing));
   EXPECT_EQ((*listing)->names.size(), 1U);
