@@ -83,7 +83,14 @@ bool IsControl(uint32_t point) {
 
 std::string Printable(std::string_view text, Charset charset) {
   std::string out;
-  while (!text.empty()) {
+  while (true) {
+    // Most text is plain.
+    const auto* const other = std::find_if(
+        text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; });
+    const auto plain = static_cast<size_t>(other - text.begin());
+    out += text.substr(0, plain);
+    text.remove_prefix(plain);
+    if (text.empty()) return out;
     const Character first = FirstCharacter(text);
     const bool ascii = first.point < 0x80;
     const size_t length = std::max<size_t>(first.length, 1);
@@ -95,7 +102,6 @@ std::string Printable(std::string_view text, Charset charset) {
     }
     text.remove_prefix(length);
   }
-  return out;
 }
 
 std::string PrintableJson(std::string_view json) {
