@@ -47,9 +47,6 @@ Result<ListingPage> ParseBuckets(std::string_view body);
 /// next page is in the field Link (RFC 8288). Fails with kCorrupt.
 Result<ListingPage> ParseHubPage(const PageText& page);
 
-/// The token for the next page in the field Link of the hub; empty: none.
-std::string NextHubPage(std::string_view links);
-
 /// Puts the pages of the listing of a directory together.
 class ListingBuilder {
  public:

@@ -12,6 +12,7 @@
 #include "core/remote/listing.h"
 #include "core/remote/remote_directory.h"
 #include "core/remote/remote_source.h"
+#include "core/remote/scheme.h"
 #include "core/remote/url.h"
 
 namespace ctxfs::remote {
@@ -34,19 +35,6 @@ Error NoObjects(const std::string& directory) {
 }
 
 bool IsMissing(const Error& error) { return error.sys_errno == ENOENT; }
-
-Result<ListingPage> ParsePage(const std::string& directory,
-                              const PageText& text) {
-  if (directory.starts_with("hf://")) return ParseHubPage(text);
-  if (directory == kBuckets) return ParseBuckets(text.body);
-  return ParseS3Page(text.body);
-}
-
-/// The token of the page that likely comes next; empty: not known yet.
-std::string LikelyNext(const std::string& directory, const PageText& text) {
-  if (directory.starts_with("hf://")) return NextHubPage(text.link);
-  return directory == kBuckets ? "" : LikelyNextS3Page(text.body);
-}
 
 /// Whether a thread that waited for the one with this error has it, too. One
 /// that was interrupted or had no memory says nothing of the others.
@@ -85,6 +73,8 @@ bool RemoteStore::IsFresh(const Kept& kept) const {
 
 Result<RemoteStore::Kept> RemoteStore::Take(const std::string& directory,
                                             const Interrupt& interrupt) {
+  const Listings* const listings = ListingsOf(directory);
+  if (listings == nullptr) return Refused("web servers have no listings");
   ListingBuilder builder(directory);
   Kept kept;
   // What changes while it is listed is found out by the next listing.
@@ -94,9 +84,9 @@ Result<RemoteStore::Kept> RemoteStore::Take(const std::string& directory,
     const PageText text = CTXFS_TRY(client_->ListPage(
         directory, builder.next(), interrupt, std::move(ahead)));
     // The next page comes while this one is parsed.
-    const std::string next = LikelyNext(directory, text);
+    const std::string next = listings->likely_next(text);
     if (!next.empty()) ahead = client_->RequestPage(directory, next);
-    ListingPage page = CTXFS_TRY(ParsePage(directory, text));
+    ListingPage page = CTXFS_TRY(listings->parse(directory, text));
     CTXFS_TRY(builder.Add(std::move(page)));
   } while (!builder.next().empty());
   kept.listing = builder.Finish();
@@ -223,7 +213,7 @@ Result<SourcePtr> RemoteStore::Open(const std::string& url) {
   if (SourcePtr opened = OpenedJustNow(url)) return opened;
   Result<SourcePtr> found =
       RemoteSource::Open(client_, url, names_index_at_end_(NameOf(url)));
-  const bool listable = url.starts_with("s3://") || url.starts_with("hf://");
+  const bool listable = ListingsOf(url) != nullptr;
   if (!found && IsMissing(found.error()) && listable) {
     Error error = found.error();
     error.what += ", and none in a directory of that name";
@@ -236,11 +226,11 @@ Result<SourcePtr> RemoteStore::Open(const std::string& url) {
 
 SourcePtr RemoteStore::OpenKnown(const std::string& directory,
                                  const StoreName& name) {
-  const bool s3 = directory.starts_with("s3://");
+  const bool etag = ListingsOf(directory)->have_etags;
   const bool quoted = name.version.size() > 2 &&
                       name.version.starts_with('"') &&
                       name.version.ends_with('"');
-  if (!s3 || !quoted) return nullptr;
+  if (!etag || !quoted) return nullptr;
   const std::string url = UrlOf(directory, name);
   return std::make_shared<const RemoteSource>(
       client_,
