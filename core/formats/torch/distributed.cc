@@ -205,7 +205,6 @@ Result<std::string> DistributedCheckpoint::FaultOf(
   uint64_t elements = 0;
   const auto chunks = index_.ChunksOf(tensor);
   for (const Chunk& chunk : chunks) {
-    if (chunk.elements == 0) continue;
     std::string fault = FaultOf(chunk.piece, chunk.elements * width);
     if (!fault.empty()) return fault;
     elements = CheckedAdd(elements, chunk.elements).value_or(UINT64_MAX);
@@ -231,7 +230,7 @@ Result<std::string> DistributedCheckpoint::FaultOf(
 
 std::string DistributedCheckpoint::FaultOf(uint32_t piece,
                                            uint64_t bytes) const {
-  if (piece == kNoPiece) return "storage_data does not say where a chunk is";
+  if (piece == kNoPiece) return "it is nowhere in storage_data";
   const Piece& stored = index_.pieces[piece];
   const File& file = files_[stored.file];
   if (file.source == nullptr) return file.fault;
@@ -249,13 +248,7 @@ void DistributedCheckpoint::WarnOfUnused() {
                       files_[i].loose, Quote(index_.files[i])),
           kNoOffset, Severity::kPartial});
   }
-  std::vector<bool> used(index_.pieces.size());
-  const auto use = [&used](uint32_t piece) {
-    if (piece != kNoPiece) used[piece] = true;
-  };
-  for (const Chunk& chunk : index_.chunks) use(chunk.piece);
-  for (const StoredObject& object : index_.objects) use(object.piece);
-  const auto unused = std::ranges::count(used, false);
+  const auto unused = std::ranges::count(index_.used, false);
   if (unused == 0) return;
   Warn({fmt::format("unused: pieces that belong to no tensor and no object: {}",
                     unused),
@@ -342,7 +335,6 @@ Result<Content> DistributedCheckpoint::OpenTensorIn(
   const ChunkedTensor& tensor = index_.tensors[number];
   std::vector<Box> boxes;
   for (const Chunk& chunk : index_.ChunksOf(tensor)) {
-    if (chunk.elements == 0) continue;
     CTXFS_TRY(context.Check());
     Result<Content> elements = OpenChunk(tensor, chunk, context);
     if (!elements) {

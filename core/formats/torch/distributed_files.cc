@@ -55,10 +55,9 @@ std::string ErrorText(const Error& error) {
 
 std::string DistributedCheckpoint::VerifiedText(
     const ChunkedTensor& tensor) const {
-  if (!options_.verify) return "none";
-  bool all = true;
+  if (!options_.verify || tensor.chunks == 0) return "none";
+  bool all = tensor.fault.empty();
   for (const Chunk& chunk : index_.ChunksOf(tensor)) {
-    if (chunk.elements == 0 || chunk.piece == kNoPiece) continue;
     const Verdict verdict = verdicts_[chunk.piece].load();
     if (verdict == Verdict::kFailed) return ctxfs::VerifiedText(verdict);
     all = all && verdict == Verdict::kPassed;
@@ -83,7 +82,7 @@ EntryInfo DistributedCheckpoint::DescribeTensor(uint32_t number) const {
   if (!tensor.fault.empty()) info.note = tensor.fault;
   const auto chunks = index_.ChunksOf(tensor);
   info.extra["chunks"] = chunks.size();
-  if (chunks.size() == 1 && chunks[0].piece != kNoPiece) {
+  if (chunks.size() == 1) {
     const Piece& piece = index_.pieces[chunks[0].piece];
     info.offset = piece.offset;
     info.extra["file"] = index_.files[piece.file];

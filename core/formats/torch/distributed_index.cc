@@ -58,23 +58,11 @@ constexpr auto kNames = std::to_array<std::string_view>({
     "pathlib.PosixPath",
 });
 
-/// The value of a field of a dataclass; kNoNode if there is none. The last of
-/// several is the one that counts, as in Python.
+/// The value of a field of a dataclass; kNoNode if there is none.
 NodeId Field(const Pickle& pickle, NodeId object, std::string_view name) {
-  constexpr int kMostFields = 64;  // real ones have at most six
   if (!pickle.Is(object, Kind::kObject)) return kNoNode;
   const NodeId state = pickle.ObjectAt(object).state;
-  if (!pickle.Is(state, Kind::kDict)) return kNoNode;
-  NodeId found = kNoNode;
-  uint32_t link = pickle.at(state).first;
-  for (int i = 0; i < kMostFields && link != kNoNode; ++i) {
-    const NodeId key = pickle.Child(link);
-    link = pickle.Next(link);
-    if (link == kNoNode) break;
-    if (pickle.IsText(key, name)) found = pickle.Child(link);
-    link = pickle.Next(link);
-  }
-  return found;
+  return pickle.Is(state, Kind::kDict) ? Lookup(pickle, state, name) : kNoNode;
 }
 
 class IndexReader {
@@ -105,7 +93,9 @@ class IndexReader {
   Status AddValue(const Entry& entry);
   Status AddTensor(NodeId value, std::string name, std::string_view fqn);
   Status AddChunks(NodeId chunks, std::string_view fqn, ChunkedTensor& tensor);
-  Status AddChunk(NodeId node, std::string_view fqn, ChunkedTensor& tensor);
+  /// Returns why the tensor cannot be read; an empty text if nothing is wrong.
+  Result<std::string> AddChunk(NodeId node, std::string_view fqn,
+                               ChunkedTensor& tensor);
   std::optional<TypeInfo> TypeOf(NodeId tensor) const;
   uint32_t PieceAt(std::string_view fqn, const Numbers& offset) const;
   Place PlaceOf(std::string_view fqn, const Numbers& offset) const;
@@ -126,6 +116,7 @@ class IndexReader {
   std::unordered_map<std::string_view, uint32_t, NameHash> file_numbers_;
   std::unordered_map<std::string_view, NodeId, NameHash> paths_;
   uint64_t name_bytes_ = 0;
+  uint64_t visited_ = 0;  // numbers of chunks
   uint32_t steps_ = 0;
 };
 
@@ -163,6 +154,7 @@ Status IndexReader::ReadStorage(NodeId storage) {
     CTXFS_TRY(Step());
     CTXFS_TRY(AddPiece(entry));
   }
+  index_.used.resize(index_.pieces.size());
   return {};
 }
 
@@ -289,7 +281,9 @@ Status IndexReader::AddValue(const Entry& entry) {
     return Wrong("the value " + Quote(fqn) + " is neither a tensor nor bytes");
   }
   CTXFS_TRY(AdmitGrowth(index_.objects));
-  index_.objects.push_back({std::move(name), PieceAt(fqn, {})});
+  const uint32_t piece = PieceAt(fqn, {});
+  if (piece != kNoPiece) index_.used[piece] = true;
+  index_.objects.push_back({std::move(name), piece});
   return {};
 }
 
@@ -345,53 +339,62 @@ Status IndexReader::AddChunks(NodeId chunks, std::string_view fqn,
     tensor.fault = "it has no list of chunks";
     return {};
   }
+  uint32_t number = 0;
   for (uint32_t link = pickle_.at(chunks).first; link != kNoNode;
        link = pickle_.Next(link)) {
     CTXFS_TRY(Step());
-    if (tensor.chunks == kMostChunks) {
-      tensor.fault = fmt::format("it has more than {} chunks", kMostChunks);
+    // Lists can be shared, so that their length says nothing of the file's.
+    visited_ += 1 + tensor.shape.size();
+    if (visited_ > kMostNodes) {
+      return OverLimit("metadata: the numbers of all chunks are", kMostNodes);
+    }
+    const std::string fault =
+        CTXFS_TRY(AddChunk(pickle_.Child(link), fqn, tensor));
+    if (!fault.empty()) {
+      tensor.fault = fmt::format("chunk {} {}", number, fault);
       break;
     }
-    CTXFS_TRY(AddChunk(pickle_.Child(link), fqn, tensor));
-    if (!tensor.fault.empty()) break;
+    ++number;
   }
   return {};
 }
 
-Status IndexReader::AddChunk(NodeId node, std::string_view fqn,
-                             ChunkedTensor& tensor) {
+Result<std::string> IndexReader::AddChunk(NodeId node, std::string_view fqn,
+                                          ChunkedTensor& tensor) {
   const auto offsets = AsIntegers(pickle_, Field(pickle_, node, "offsets"));
   const auto sizes = AsIntegers(pickle_, Field(pickle_, node, "sizes"));
   const size_t rank = tensor.shape.size();
   if (!offsets || !sizes || offsets->size() != rank || sizes->size() != rank) {
-    tensor.fault =
-        fmt::format("chunk {} has no offsets and sizes of {} dimensions",
-                    tensor.chunks, rank);
-    return {};
+    return fmt::format("has no offsets and sizes of {} dimensions", rank);
   }
   for (size_t i = 0; i < rank; ++i) {
     const auto at = static_cast<uint64_t>((*offsets)[i]);
     const auto size = static_cast<uint64_t>((*sizes)[i]);
     if ((*offsets)[i] < 0 || (*sizes)[i] < 0 ||
         !InBounds(at, size, tensor.shape[i])) {
-      tensor.fault = fmt::format("chunk {} is outside of it in dimension {}",
-                                 tensor.chunks, i);
-      return {};
+      return fmt::format("is outside of it in dimension {}", i);
     }
   }
-  if (index_.chunks.size() == kMostPieces) {
-    return OverLimit("metadata: the chunks are", kMostPieces);
+  // It is within the shape, whose product fits.
+  const uint64_t elements = *Product(*sizes);
+  const uint32_t piece = PieceAt(fqn, *offsets);
+  if (piece != kNoPiece && index_.used[piece]) {
+    return std::string("starts where another one does");
+  }
+  if (piece != kNoPiece) index_.used[piece] = true;
+  if (elements == 0) return std::string();
+  if (piece == kNoPiece) return std::string("is nowhere in storage_data");
+  if (tensor.chunks == kMostChunks) {
+    return fmt::format("is one of more than {}", kMostChunks);
   }
   CTXFS_TRY(AdmitGrowth(index_.chunks));
   CTXFS_TRY(AdmitGrowth(index_.numbers, 2 * rank));
-  // It is within the shape, whose product fits.
-  index_.chunks.push_back({PieceAt(fqn, *offsets),
-                           static_cast<uint32_t>(index_.numbers.size()),
-                           *Product(*sizes)});
+  index_.chunks.push_back(
+      {piece, static_cast<uint32_t>(index_.numbers.size()), elements});
   index_.numbers.insert(index_.numbers.end(), offsets->begin(), offsets->end());
   index_.numbers.insert(index_.numbers.end(), sizes->begin(), sizes->end());
   ++tensor.chunks;
-  return {};
+  return std::string();
 }
 
 IndexReader::Place IndexReader::PlaceOf(std::string_view fqn,

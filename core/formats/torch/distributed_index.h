@@ -24,14 +24,15 @@ struct Piece {
 };
 constexpr uint32_t kNoPiece = UINT32_MAX;
 
-/// The part of a tensor that one piece has.
+/// The part of a tensor that one piece has: one element at least.
 struct Chunk {
   uint32_t piece = kNoPiece;
   uint32_t numbers = 0;  // where its offsets and sizes start
   uint64_t elements = 0;
 };
 
-/// A tensor, and the chunks that it is made of, all of them within its shape.
+/// A tensor, and the chunks that it is made of: all of them are within its
+/// shape, and each has a piece of its own.
 struct ChunkedTensor {
   std::string name;
   TypeInfo type;
@@ -58,6 +59,7 @@ struct DistributedIndex {
   std::vector<std::string> files;
   std::map<uint32_t, std::string> faults;  // why a piece cannot be read
   std::set<uint32_t> transformed;          // pieces of which it is no damage
+  std::vector<bool> used;                  // by piece: whether anything has it
   std::vector<uint64_t> numbers;           // of all chunks
 
   std::span<const Chunk> ChunksOf(const ChunkedTensor& tensor) const {

@@ -30,21 +30,6 @@ NodeId PersistentId(const Pickle& pickle, NodeId node, std::string_view what) {
   return fits ? id : kNoNode;
 }
 
-/// The value of a text key in a dict; kNoNode if it has none.
-NodeId Lookup(const Pickle& pickle, NodeId dict, std::string_view key) {
-  constexpr int kMostLooked = 64;  // real ones have two keys
-  NodeId found = kNoNode;
-  uint32_t link = pickle.at(dict).first;
-  for (int i = 0; i < kMostLooked && link != kNoNode; ++i) {
-    const NodeId name = pickle.Child(link);
-    link = pickle.Next(link);
-    if (link == kNoNode) break;
-    if (pickle.IsText(name, key)) found = pickle.Child(link);
-    link = pickle.Next(link);
-  }
-  return found;
-}
-
 /// "per_tensor_affine" of torch.per_tensor_affine; empty for another value.
 std::string_view SchemeOf(const Pickle& pickle, NodeId node) {
   const std::string_view name = GlobalName(pickle, node);
@@ -95,6 +80,20 @@ std::optional<SparseId> SparseParts(const Pickle& pickle, NodeId parts,
 }
 
 }  // namespace
+
+NodeId Lookup(const Pickle& pickle, NodeId dict, std::string_view key) {
+  constexpr int kMostLooked = 64;  // real ones have two keys
+  NodeId found = kNoNode;
+  uint32_t link = pickle.at(dict).first;
+  for (int i = 0; i < kMostLooked && link != kNoNode; ++i) {
+    const NodeId name = pickle.Child(link);
+    link = pickle.Next(link);
+    if (link == kNoNode) break;
+    if (pickle.IsText(name, key)) found = pickle.Child(link);
+    link = pickle.Next(link);
+  }
+  return found;
+}
 
 std::string_view GlobalName(const Pickle& pickle, NodeId node) {
   if (pickle.Is(node, Kind::kPersistent)) {

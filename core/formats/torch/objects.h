@@ -80,6 +80,10 @@ std::string_view GlobalName(const Pickle& pickle, NodeId node);
 /// That of the callable of an object.
 std::string_view CalleeName(const Pickle& pickle, NodeId node);
 
+/// The value of a text key in a short dict, of several the last, as in Python;
+/// kNoNode if it has none.
+NodeId Lookup(const Pickle& pickle, NodeId dict, std::string_view key);
+
 /// Argument `index` of an object; kNoNode if it has fewer.
 NodeId Argument(const Pickle& pickle, NodeId object, uint32_t index);
 
