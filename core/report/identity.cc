@@ -58,7 +58,11 @@ std::vector<std::string> Identity::Notes() const {
 std::string FactText(const Fact& fact) {
   if (fact.value.is_number_unsigned() && !fact.unit.empty()) {
     const auto number = fact.value.get<uint64_t>();
-    return Counted(number) + " " + fact.unit;
+    // The key says it: "samples 5".
+    if (fact.unit == fact.key) return Counted(number);
+    std::string unit = fact.unit;
+    if (number == 1 && unit.ends_with('s')) unit.pop_back();
+    return Counted(number) + " " + unit;
   }
   std::string text = fact.value.is_string() ? fact.value.get<std::string>()
                                             : JsonLine(fact.value);

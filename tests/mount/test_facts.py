@@ -298,6 +298,18 @@ def test_webdataset_says_its_first_captions(tmp_path):
     captions = {key: value for key, value in found.items() if key.startswith("caption.")}
     assert captions == {f"caption.{i}": f"caption {i}" for i in range(3)}
     assert found["samples"] == 5 and found["extension.jpg"] == 5
+    # What the key says already is not said again as the unit.
+    assert re.search(r"^ +samples +5$", run(CTXFS, "info", path).stdout.decode(), re.MULTILINE)
+
+
+def test_one_of_something_has_no_plural(tmp_path):
+    header = json.dumps({"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]},
+                         "b": {"dtype": "F64", "shape": [2], "data_offsets": [4, 20]}}).encode()
+    path = tmp_path / "one.safetensors"
+    path.write_bytes(struct.pack("<Q", len(header)) + header + bytes(20))
+    text = run(CTXFS, "info", path).stdout.decode()
+    assert re.search(r"^ +parameters\.f32 +1 element$", text, re.MULTILINE)
+    assert re.search(r"^ +parameters\.f64 +2 elements$", text, re.MULTILINE)
 
 
 def test_onnx_says_its_interface():
