@@ -7,6 +7,7 @@ those of torch 2.15; torch itself is compared where an interpreter has it.
 
 import hashlib
 import json
+import os
 import pathlib
 
 import gguf
@@ -302,3 +303,15 @@ def test_golden_npz(name, mount):
     path = GOLDEN / "npz" / f"{name}.npz"
     answer = json.loads(path.with_suffix(".npz.json").read_text())
     compare_with_numpy(path, mount, answer.get("no_array", ()))
+
+
+@pytest.mark.usefixtures("torch")
+@pytest.mark.parametrize("name", ["ranks", "sound", "file_each"])
+def test_torch_puts_the_same_tensors_together(name, mount):
+    folder = GOLDEN / "torch-distributed" / name
+    tensors = torch_client.load_distributed(folder)
+    assert len(tensors) >= (16 if name == "ranks" else 3)
+    top = mount(folder / ".metadata", "flat").point / "tensors"
+    for path, (_, shape, digest) in tensors.items():
+        assert sha256((top / path).read_bytes()) == digest, path
+        assert json.loads(os.getxattr(top / path, "user.ctxfs.shape")) == list(shape)

@@ -12,8 +12,7 @@ import subprocess
 
 PYTHON = os.environ.get("CTXFS_TORCH_PYTHON", "/usr/bin/python3")
 
-# Prints {FILE: {NAME: [dtype, shape, SHA-256 of the bytes in C order]}}.
-_LOAD = """
+_LEAVES = """
 import hashlib, json, sys, torch
 
 def leaves(value, name):
@@ -32,14 +31,71 @@ def data(tensor):
     flat = tensor.detach().resolve_conj().resolve_neg().contiguous().reshape(-1)
     return bytes(flat.view(torch.uint8).tolist()) if flat.numel() else b""
 
+def described(value):
+    return {
+        name: [str(one.dtype), list(one.shape), hashlib.sha256(data(one)).hexdigest()]
+        for name, one in leaves(value, "")
+    }
+"""
+
+# Prints {FILE: {NAME: [dtype, shape, SHA-256 of the bytes in C order]}}.
+_LOAD = _LEAVES + """
 found = {}
 for file in sys.argv[1:]:
-    tensors = leaves(torch.load(file, weights_only=True), "")
-    found[file] = {
-        name: [str(one.dtype), list(one.shape), hashlib.sha256(data(one)).hexdigest()]
-        for name, one in tensors
-    }
+    found[file] = described(torch.load(file, weights_only=True))
 json.dump(found, sys.stdout)
+"""
+
+# Prints {NAME: ...} of a distributed checkpoint, as torch's own loader makes it. Before
+# torch 2 there is none: torch.load then reads the pieces, whose places are in an index of
+# classes that this torch need not have. Tensors of types that it lacks are left out.
+_LOAD_DISTRIBUTED = _LEAVES + """
+import io, pickle, tempfile
+
+def whole(folder):
+    from torch.distributed.checkpoint.format_utils import dcp_to_torch_save
+    with tempfile.NamedTemporaryFile() as file:
+        dcp_to_torch_save(folder, file.name)
+        return torch.load(file.name, weights_only=False)
+
+class Stub:
+    def __setstate__(self, state):
+        self.__dict__.update(state if isinstance(state, dict) else {"dtype": state[0]})
+
+class Index(pickle.Unpickler):
+    def find_class(self, module, name):
+        if module.startswith("torch.distributed"):
+            # An enumeration is called with its number.
+            return type(name, (Stub,), {"__init__": lambda self, *number: None})
+        if module == "torch" and not hasattr(torch, name):
+            return None
+        return super().find_class(module, name)
+
+def pieces(folder):
+    with open(f"{folder}/.metadata", "rb") as file:
+        index = Index(file).load()
+    places = {(key.fqn, tuple(getattr(key, "offset", None) or ())): place
+              for key, place in index.storage_data.items()}
+    state = {}
+    for name, value in index.state_dict_metadata.items():
+        if not hasattr(value, "chunks") or value.properties.dtype is None:
+            continue
+        tensor = torch.zeros(value.size, dtype=value.properties.dtype)
+        for chunk in value.chunks:
+            place = places[name, tuple(chunk.offsets)]
+            with open(f"{folder}/{place.relative_path}", "rb") as file:
+                file.seek(place.offset)
+                piece = torch.load(io.BytesIO(file.read(place.length)))
+            box = tuple(slice(at, at + size) for at, size in zip(chunk.offsets, chunk.sizes))
+            tensor[box] = piece
+        state["/".join(map(str, index.planner_data[name]))] = tensor
+    return state
+
+try:
+    state = whole(sys.argv[1])
+except ImportError:
+    state = pieces(sys.argv[1])
+json.dump(described(state), sys.stdout)
 """
 
 # Saves one object in both forms: every plain type, and tensors that are windows
@@ -95,6 +151,13 @@ def load(*files) -> list[dict[str, tuple]]:
          for name, (dtype, shape, digest) in found[str(file)].items()}
         for file in files
     ]
+
+
+def load_distributed(folder) -> dict[str, tuple]:
+    """The same of the folder of a distributed checkpoint."""
+    found = json.loads(_run(_LOAD_DISTRIBUTED, folder))
+    return {name: (dtype, tuple(shape), digest)
+            for name, (dtype, shape, digest) in found.items()}
 
 
 def save(zip_form, legacy_form) -> None:
