@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <charconv>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,7 @@ namespace {
 
 constexpr uint64_t kRows = 20;
 constexpr size_t kCellBytes = 80;
+constexpr size_t kNumberCellBytes = 34;
 constexpr uint64_t kPreviewedBytes = 64 * limits::kKiB;
 constexpr uint64_t kNumberBytes = limits::kMiB;
 
@@ -38,6 +40,29 @@ std::string TypeOf(const TableColumn& column) {
     type += fmt::format("[{}]", column.per_row);
   }
   return type;
+}
+
+/// A number, or a list of them, as JSON: fractions with 4 digits, and of a long
+/// list its first numbers, none of which is cut.
+std::string NumbersText(std::string_view json) {
+  std::string shown;
+  while (!json.empty()) {
+    const size_t end = std::min(json.find_first_of("[], "), json.size());
+    std::string number(json.substr(0, end));
+    double value = 0;
+    const char* const last = number.data() + number.size();
+    if (number.find_first_of(".e") != std::string::npos &&
+        std::from_chars(number.data(), last, value).ptr == last) {
+      number = fmt::format("{}", Rounded(value, 4).get<double>());
+    }
+    if (shown.size() + number.size() > kNumberCellBytes)
+      return shown + "\u2026";
+    shown += number;
+    if (end < json.size())
+      shown += json[end] == ',' ? ", " : json.substr(end, 1);
+    json.remove_prefix(std::min(end + 1, json.size()));
+  }
+  return shown;
 }
 
 /// The first lines of a column of text, from its first 64 KiB alone: a
@@ -79,7 +104,9 @@ Result<Json> NumberCells(const std::shared_ptr<const Container>& container,
     std::string text;
     // CSV puts lists in quotes.
     column.list ? AppendJsonCell(read, i, text) : AppendCsvCell(read, i, text);
-    cells.push_back(CutText(text, kCellBytes));
+    cells.push_back(column.kind == CellKind::kNumber
+                        ? NumbersText(text)
+                        : CutText(text, kCellBytes));
   }
   return cells;
 }

@@ -16,6 +16,7 @@
 #include "core/report/script_json.h"
 #include "core/report/table_preview.h"
 #include "core/report/tokenizer_summary.h"
+#include "core/report/vector_summary.h"
 #include "core/views/arrays/elements.h"
 #include "core/views/pictures/picture_of.h"
 #include "core/views/view.h"
@@ -89,6 +90,7 @@ void ValueReport::AddAll(Json& report) {
   AddStatistics(report);
   AddLanes(report);
   AddSheets(report);
+  AddVectors(report);
   AddTable(report);
   AddDocuments(report);
 }
@@ -214,6 +216,30 @@ void ValueReport::AddSheets(Json& report) {
   }
   if (!sheets.empty()) report["sheets"] = std::move(sheets);
   LeaveOut(report, left, "arrays of pictures have no contact sheet");
+}
+
+void ValueReport::AddVectors(Json& report) {
+  if (!exports_.vectors) return;
+  const uint64_t most =
+      options_.depth == ReportDepth::kExact ? UINT64_MAX : room_.vector_bytes;
+  uint64_t left = 0;
+  Json collections = Json::array();
+  for (const ArrayInfo& array : arrays_) {
+    if (!IsVectors(array)) continue;
+    if (!context_.Check()) return;
+    if (!ReportRoom::Take(room_.collections)) {
+      ++left;
+      continue;
+    }
+    const uint64_t bytes = VectorBytes(array, most);
+    if (options_.expect != nullptr) options_.expect(bytes);
+    Result<Json> summary = VectorSummary(array, most, context_);
+    collections.push_back(summary ? *std::move(summary)
+                                  : WithError(array, summary.error()));
+    if (options_.done != nullptr) options_.done(bytes);
+  }
+  if (!collections.empty()) report["vectors"] = std::move(collections);
+  LeaveOut(report, left, "collections of vectors are not summarised");
 }
 
 void ValueReport::AddTable(Json& report) {

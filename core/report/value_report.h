@@ -31,6 +31,8 @@ class ValueReport {
   void AddLanes(Json& report);
   /// "sheets": ContactSheet of each array of pictures.
   void AddSheets(Json& report);
+  /// "vectors": VectorSummary of each collection of vectors.
+  void AddVectors(Json& report);
   /// "table": TablePreview.
   void AddTable(Json& report);
   /// "documents": [{"name", "size", "text" or "error", "cut"?}], and

@@ -10,8 +10,8 @@ import pytest
 
 from mounting import BIN, GOLDEN, run
 from report_page import (
-    HOSTILE, choose_container, click, described, hostile_container, layout_problems, names, table,
-    texts, type_into)
+    HOSTILE, choose_container, click, described, drawn_charts, hostile_container, layout_problems,
+    names, table, texts, type_into)
 from shard import build, entry
 
 WIDTHS = (500, 900, 1400)
@@ -224,3 +224,41 @@ def test_32_2_the_page_of_a_comparison(report, tmp_path):
     assert float(shown["greatest difference"]) == pytest.approx(0.02, rel=1e-3)
     assert texts(page, ".below [aria-label='differences by size'] .name")
     check_layouts(page, 60)
+
+
+def test_32_6_vectors_are_projected_as_numpy_does(report, mount):
+    path = GOLDEN / "cvc" / "v2_columns.cvc"
+    page = report(path)
+    found = {one["name"]: one for one in page.run("DATA.containers[0].vectors")}
+    mounted = mount(path)
+    assert set(found) == {"text", "image"}
+    for name, one in found.items():
+        vectors = numpy.load(mounted / "views" / "npy" / f"{name}.npy").astype("f8")
+        norms = numpy.linalg.norm(vectors, axis=1)
+        assert one["min"] == pytest.approx(norms.min(), rel=1e-6)
+        assert one["max"] == pytest.approx(norms.max(), rel=1e-6)
+        assert one["mean"] == pytest.approx(norms.mean(), rel=1e-6)
+        assert sum(one["bins"]) == len(vectors) == one["read"] == one["projected"]
+        assert one["repeated"] == len(vectors) - len(numpy.unique(vectors, axis=0))
+        centred = vectors - vectors.mean(0)
+        _, scales, axes = numpy.linalg.svd(centred, full_matrices=False)
+        variances = scales ** 2 / (scales ** 2).sum()
+        # Two variances may be nearly the same; what is along both is not less.
+        assert sum(one["explained"]) == pytest.approx(variances[:2].sum(), abs=2e-3)
+        points = numpy.array(one["points"])
+        variance = (points ** 2).sum() / (centred ** 2).sum()
+        assert variance == pytest.approx(variances[:2].sum(), abs=2e-3)
+        assert abs(points.mean(0)).max() < 1e-3
+    assert texts(page, "h2").count("Vectors") == 1
+    # Two histograms of norms, two projections, and the histogram of an array.
+    charts = drawn_charts(page)
+    assert len(charts) == 5 and all(chart["colours"] > 10 for chart in charts)
+
+
+def test_32_6_cells_have_whole_numbers_of_four_digits(report):
+    page = report(GOLDEN / "cvc" / "v2_columns.cvc")
+    cells = texts(page, ".preview tbody tr:first-child td")
+    assert cells[0].startswith("[-0.3953, 0.2639, ") and cells[0].endswith(", …")
+    for cell in texts(page, ".preview td"):
+        for number in re.findall(r"-?\d+\.\d+(?:e-?\d+)?", cell):
+            assert len(re.sub(r"e.*|[-.]", "", number).lstrip("0")) <= 4, cell

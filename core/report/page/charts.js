@@ -56,7 +56,7 @@ function sizeBars(title, rows, detail) {
   return bars(title, rows, (row) => humanSize(row[1]), detail);
 }
 
-function histogramConfig(row) {
+function histogramConfig(row, one = "element", many = "elements") {
   const bins = row.bins || [];
   const step = (row.high - row.low) / Math.max(1, bins.length);
   const edge = (i) => row.low + i * step;
@@ -74,7 +74,7 @@ function histogramConfig(row) {
         legend: { display: false },
         tooltip: { callbacks: {
           title: (items) => range(items[0].dataIndex),
-          label: (item) => counted(item.raw, "element", "elements"),
+          label: (item) => counted(item.raw, one, many),
         } },
       },
       scales: {

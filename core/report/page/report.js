@@ -199,6 +199,7 @@ function sectionsOf(container) {
     container.lanes && panel("Signals over steps", element("div", { className: "plots" },
       ...container.lanes.map(lanePlot))),
     container.sheets && panel("Pictures", ...container.sheets.map(sheetOf)),
+    container.vectors && panel("Vectors", ...container.vectors.map(collectionOf)),
     container.entries.rows.length
       ? panel("Entries", ...entriesTable(container)) : null,
     container.arrays && panel("Values of arrays", ...arraysTable(container)),

@@ -153,7 +153,8 @@ function previewTable(preview) {
       } else if (cell === null || cell === undefined) {
         line.append(element("td", { className: "null" }, cell === null ? "null" : ""));
       } else {
-        line.append(element("td", { title: visible(cell) }, visible(cell)));
+        line.append(element("td", { title: visible(cell),
+          className: /^(f|bf|i|u)\d/.test(column.type) ? "number" : "" }, visible(cell)));
       }
     }
     body.append(line);

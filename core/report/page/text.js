@@ -73,7 +73,8 @@ function shortNumber(number) {
   const size = Math.abs(number);
   if (Number.isInteger(number) && size < 1e9) return grouped(number);
   if (size < 1e-3 || size >= 1e9) return number.toExponential(3);
-  return String(Number(number.toPrecision(4)));
+  const short = Number(number.toPrecision(4));
+  return size >= 1000 ? grouped(short) : String(short);
 }
 
 /** A fact of a container on the page: the range of a signal has 4 digits. */
