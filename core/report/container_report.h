@@ -55,6 +55,7 @@ struct ReportRoom {
   uint64_t lane_bytes = 256 * limits::kMiB;     // read for that
   uint64_t sheets = 8;                          // of pictures
   uint64_t picture_bytes = 256 * limits::kMiB;  // read for them
+  uint64_t sample_bytes = 8 * limits::kMiB;     // pictures of samples
   uint64_t collections = 8;                     // of vectors
   uint64_t vector_bytes = 256 * limits::kMiB;   // of each, unless exact
   uint64_t columns = 256;                       // of tables

@@ -13,6 +13,7 @@
 #include "core/report/array_statistics.h"
 #include "core/report/contact_sheet.h"
 #include "core/report/lane_plot.h"
+#include "core/report/sample_sheet.h"
 #include "core/report/script_json.h"
 #include "core/report/table_preview.h"
 #include "core/report/tokenizer_summary.h"
@@ -90,6 +91,7 @@ void ValueReport::AddAll(Json& report) {
   AddStatistics(report);
   AddLanes(report);
   AddSheets(report);
+  AddSamples(report);
   AddVectors(report);
   AddTable(report);
   AddDocuments(report);
@@ -216,6 +218,15 @@ void ValueReport::AddSheets(Json& report) {
   }
   if (!sheets.empty()) report["sheets"] = std::move(sheets);
   LeaveOut(report, left, "arrays of pictures have no contact sheet");
+}
+
+void ValueReport::AddSamples(Json& report) {
+  Result<Json> samples = SampleSheet(*container_, room_.sample_bytes, context_);
+  if (!samples) {
+    report["left_out"].push_back("samples: " + ErrorText(samples.error()));
+  } else if (!samples->empty()) {
+    report["samples"] = *std::move(samples);
+  }
 }
 
 void ValueReport::AddVectors(Json& report) {

@@ -31,6 +31,8 @@ class ValueReport {
   void AddLanes(Json& report);
   /// "sheets": ContactSheet of each array of pictures.
   void AddSheets(Json& report);
+  /// "samples": SampleSheet.
+  void AddSamples(Json& report);
   /// "vectors": VectorSummary of each collection of vectors.
   void AddVectors(Json& report);
   /// "table": TablePreview.

@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """How the pages of ctxfs report are laid out, and pages of many containers."""
 
+import base64
+import io
 import json
 import re
 import shutil
+import struct
+import tarfile
 
 import numpy
 import pytest
+from PIL import Image
 
 from mounting import BIN, GOLDEN, run
 from report_page import (
@@ -262,3 +267,63 @@ def test_32_6_cells_have_whole_numbers_of_four_digits(report):
     for cell in texts(page, ".preview td"):
         for number in re.findall(r"-?\d+\.\d+(?:e-?\d+)?", cell):
             assert len(re.sub(r"e.*|[-.]", "", number).lstrip("0")) <= 4, cell
+
+
+def picture(kind: str, width: int, height: int) -> bytes:
+    file = io.BytesIO()
+    Image.linear_gradient("L").resize((width, height)).convert("RGB").save(file, kind)
+    return file.getvalue()
+
+
+def check_samples(page, keys: list[str], captions: list[str]) -> None:
+    """Pictures are decoded and beside their captions; nothing of these is markup."""
+    assert texts(page, ".sample .name") == keys
+    assert texts(page, ".sample figcaption .lines") == captions
+    page.run("Promise.all([...document.images].map((one) => one.decode()))")
+    beside = page.run("""[...document.querySelectorAll(".sample img")].map((one) => {
+        const text = one.closest("figure").querySelector("figcaption").getBoundingClientRect();
+        const box = one.getBoundingClientRect();
+        return box.right <= text.left && box.top < text.bottom && text.top < box.bottom;
+    })""")
+    assert beside and all(beside)
+    assert page.run("document.querySelectorAll('figcaption img, figcaption script').length") == 0
+    check_layouts(page, 30)
+
+
+def test_32_6_captions_are_beside_the_pictures_of_webdataset(report, tmp_path):
+    bomb = bytearray(picture("PNG", 8, 8))
+    bomb[16:24] = struct.pack(">II", 60_000, 60_000)
+    members = {
+        "a/1.jpg": picture("JPEG", 300, 200), "a/1.txt": b"a gradient,\nfrom dark to light",
+        "a/2.json": json.dumps({"caption": HOSTILE[1]}).encode(), "a/2.png": picture("PNG", 64, 64),
+        "a/3.jpg": b"no picture", "a/3.txt": HOSTILE[0].encode(),
+        "a/4.png": bytes(bomb), "a/4.cls": b"1", "a/5.cls": b"2",
+        "a/6.jpg": picture("JPEG", 10, 10) + bytes(300_000), "a/6.txt": "x\u202ey".encode(),
+    }
+    path = tmp_path / "shard.tar"
+    with tarfile.open(path, "w") as archive:
+        for name, data in members.items():
+            head = tarfile.TarInfo(name)
+            head.size = len(data)
+            archive.addfile(head, io.BytesIO(data))
+    page = report(path)
+    check_samples(page, ["a/1", "a/2", "a/3", "a/4", "a/6"],
+                  ["a gradient,\nfrom dark to light", HOSTILE[1], HOSTILE[0], "", "x\\u202ey"])
+    assert page.run("[...document.images].map((one) => [one.naturalWidth, one.naturalHeight])") == [
+        [300, 200], [64, 64]]
+    assert texts(page, ".sample > p") == [
+        "no picture: neither JPEG nor PNG", "no picture: a picture of more than 4096 pixels a side",
+        "no picture: it has more than 256 KiB"]
+
+
+def test_32_6_captions_are_beside_the_pictures_of_sampleshard(report, tmp_path):
+    path = tmp_path / "set.smpl"
+    samples = [{"text": f"sample {i}", "image": base64.b64encode(picture("PNG", 20, 10)).decode()}
+               for i in range(14)]
+    samples[1] = {"label": 4}
+    path.write_bytes(build([entry(str(i), json.dumps(one).encode())
+                            for i, one in enumerate(samples)], role=2))
+    page = report(path)
+    shown = [i for i in range(14) if i != 1][:12]
+    check_samples(page, [str(i) for i in shown], [f"sample {i}" for i in shown])
+    assert len(page.run("[...document.images].map((one) => one.naturalWidth)")) == 12

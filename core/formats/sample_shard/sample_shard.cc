@@ -20,6 +20,22 @@ namespace ctxfs::sample_shard {
 namespace {
 
 constexpr uint64_t kChecksumPiece = 256 * limits::kKiB;
+constexpr uint32_t kSamplesLookedAt = 100;
+
+/// The picture of a sample that is a JSON object: a member with base64. Empty
+/// if it has none, or one that is too large to be shown.
+std::string PictureIn(std::string_view json) {
+  const Result<ParsedJson> sample = ParseJson(json);
+  if (!sample) return {};
+  for (const char* key : {"image", "picture", "jpg", "jpeg", "png"}) {
+    std::optional<std::string> file = FromBase64(TextAt(sample->value, key));
+    if (file && !file->empty() &&
+        file->size() <= ShowsSamples::kMostPictureBytes) {
+      return *std::move(file);
+    }
+  }
+  return {};
+}
 
 /// The description of the data set in the metadata; null if there is none.
 Json DataSet(const Json& metadata) {
@@ -155,6 +171,27 @@ Status SampleShard::AddOwnFacts(const ReadContext& context,
               CaptionIn(*text));
   }
   return {};
+}
+
+Result<std::vector<ShownSample>> SampleShard::FirstSamples(
+    size_t most, const ReadContext& context) const {
+  std::vector<ShownSample> samples;
+  uint32_t looked_at = 0;
+  for (const uint32_t entry : SamplesInOrder()) {
+    // Most sets have a caption in each sample or in none.
+    if (samples.size() == most || looked_at++ == kSamplesLookedAt) break;
+    CTXFS_TRY(context.Check());
+    if (EntrySize(entry) > kMostTextBytes + 2 * kMostPictureBytes) continue;
+    const Result<std::string> text = Text(entry, context);
+    if (!text && !text.error().Permanent()) return text.error();
+    if (!text) continue;
+    ShownSample sample{.key = std::string(EntryName(entry).value_or("")),
+                       .caption = CaptionIn(*text),
+                       .picture = PictureIn(*text)};
+    if (sample.caption.empty() && sample.picture.empty()) continue;
+    samples.push_back(std::move(sample));
+  }
+  return samples;
 }
 
 EntryInfo SampleShard::Describe(uint32_t entry) const {

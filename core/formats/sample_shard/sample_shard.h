@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/container/shows_samples.h"
 #include "core/formats/sample_shard/stored_json.h"
 #include "core/formats/shard/shard.h"
 
@@ -21,7 +22,7 @@ std::optional<int64_t> SampleId(std::string_view name);
 
 /// A SampleShard (docs/sampleshard.md): each entry is a training sample, a
 /// cowrie value or JSON.
-class SampleShard final : public shard::ShardContainer {
+class SampleShard final : public shard::ShardContainer, public ShowsSamples {
  public:
   using shard::ShardContainer::ShardContainer;
 
@@ -35,6 +36,8 @@ class SampleShard final : public shard::ShardContainer {
   EntryInfo Describe(uint32_t entry) const override;
   void AddFindings(uint32_t entry, EntryInfo& info) const override;
   Tables Files() const override;
+  Result<std::vector<ShownSample>> FirstSamples(
+      size_t most, const ReadContext& context) const override;
 
   /// Whether the entry is a sample, by its name and content type alone.
   bool IsSample(uint32_t entry) const;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/base/limits.h"
 #include "core/container/config_facts.h"
@@ -18,23 +19,42 @@ namespace {
 constexpr uint32_t kMembersACheck = 4096;
 constexpr size_t kMostExtensions = 100;
 constexpr size_t kCaptions = 3;
-constexpr uint64_t kMostCaptionBytes = 64 * limits::kKiB;
 
-/// Adds the caption that the member may have. Returns whether there is one.
-Result<bool> AddCaption(const FileTable& entries, uint32_t member,
-                        const SampleName& name, const ReadContext& context,
-                        Facts& facts) {
+/// The caption that the member is or has; empty if it has none.
+Result<std::string> CaptionOf(const FileTable& entries, uint32_t member,
+                              const SampleName& name,
+                              const ReadContext& context) {
   const bool text = name.extension == "txt" || name.extension == "caption";
-  if (!text && name.extension != "json") return false;
+  if (!text && name.extension != "json") return std::string();
   const Result<Content> content = entries.Open(member, context);
-  if (!content && content.error().Permanent()) return false;
+  if (!content && content.error().Permanent()) return std::string();
   if (!content) return content.error();
-  if (content->size() > kMostCaptionBytes) return false;
+  if (content->size() > ShowsSamples::kMostTextBytes) return std::string();
   std::string caption = CTXFS_TRY(ReadAll(*content, context));
-  if (!text) caption = CaptionIn(caption);
-  if (caption.empty()) return false;
-  facts.Add("caption." + std::string(name.key), caption);
-  return true;
+  return text ? std::move(caption) : CaptionIn(caption);
+}
+
+bool IsPictureName(const SampleName& name) {
+  return name.extension == "jpg" || name.extension == "jpeg" ||
+         name.extension == "png";
+}
+
+/// Reads the picture that a member is into `sample`, or why it is left out.
+Status AddPicture(const FileTable& entries, uint32_t member,
+                  const ReadContext& context, ShownSample& sample) {
+  const Result<Content> content = entries.Open(member, context);
+  if (!content && !content.error().Permanent()) return content.error();
+  if (!content) {
+    sample.note = content.error().Text();
+  } else if (content->size() > ShowsSamples::kMostPictureBytes) {
+    sample.note = "it has more than 256 KiB";
+  } else {
+    Result<std::string> picture = ReadAll(*content, context);
+    if (!picture && !picture.error().Permanent()) return picture.error();
+    if (picture) sample.picture = *std::move(picture);
+    if (!picture) sample.note = picture.error().Text();
+  }
+  return {};
 }
 
 /// The value of a key of the outermost mapping of a YAML text, if it is plain:
@@ -109,9 +129,46 @@ Status AddSampleFacts(const Members& members, const FileTable& entries,
     if (!IsOfSample(members, i) || members.superseded(i)) continue;
     const auto name = ParseSampleName(members.name(i));
     if (!name) continue;
-    captions += CTXFS_TRY(AddCaption(entries, i, *name, context, facts));
+    const std::string caption =
+        CTXFS_TRY(CaptionOf(entries, i, *name, context));
+    if (caption.empty()) continue;
+    facts.Add("caption." + std::string(name->key), caption);
+    ++captions;
   }
   return {};
+}
+
+Result<std::vector<ShownSample>> FirstSamples(const Members& members,
+                                              const FileTable& entries,
+                                              size_t most,
+                                              const ReadContext& context) {
+  std::vector<ShownSample> samples;
+  const auto is_empty = [](const ShownSample& one) {
+    return one.caption.empty() && one.picture.empty() && one.note.empty();
+  };
+  for (uint32_t i = 0; i < members.count(); ++i) {
+    if (i % kMembersACheck == 0) CTXFS_TRY(context.Check());
+    if (!IsOfSample(members, i) || members.superseded(i)) continue;
+    const auto name = ParseSampleName(members.name(i));
+    if (!name) continue;
+    // A sample's members follow each other.
+    if (samples.empty() || samples.back().key != name->key) {
+      if (!samples.empty() && is_empty(samples.back())) samples.pop_back();
+      if (samples.size() == most) return samples;
+      samples.push_back({.key = std::string(name->key)});
+    }
+    ShownSample& sample = samples.back();
+    if (sample.caption.empty()) {
+      Result<std::string> caption = CaptionOf(entries, i, *name, context);
+      if (!caption && !caption.error().Permanent()) return caption.error();
+      if (caption) sample.caption = *std::move(caption);
+    }
+    if (IsPictureName(*name) && sample.picture.empty()) {
+      CTXFS_TRY(AddPicture(entries, i, context, sample));
+    }
+  }
+  if (!samples.empty() && is_empty(samples.back())) samples.pop_back();
+  return samples;
 }
 
 }  // namespace ctxfs::tar

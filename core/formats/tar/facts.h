@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+#include <vector>
+
 #include "core/container/facts.h"
 #include "core/container/file_table.h"
+#include "core/container/shows_samples.h"
 #include "core/formats/tar/members.h"
 
 namespace ctxfs::tar {
@@ -11,6 +15,13 @@ namespace ctxfs::tar {
 /// of at most 64 KiB. `entries` are the members.
 Status AddSampleFacts(const Members& members, const FileTable& entries,
                       const ReadContext& context, Facts& facts);
+
+/// The first samples with a caption, or a picture by its extension, at most
+/// `most` (ShowsSamples).
+Result<std::vector<ShownSample>> FirstSamples(const Members& members,
+                                              const FileTable& entries,
+                                              size_t most,
+                                              const ReadContext& context);
 
 /// Adds what an archive with the members of a .nemo file is, and the class and
 /// version that its model_config.yaml names; nothing for another archive.

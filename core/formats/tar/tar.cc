@@ -50,7 +50,7 @@ constexpr std::pair<std::string_view, std::string_view> kNotes[] = {
      "or over a limit"},
     {"special", "devices, pipes or records of GNU tar are not shown"}};
 
-class Archive final : public Container, public SaysFacts {
+class Archive final : public Container, public SaysFacts, public ShowsSamples {
  public:
   Archive(std::shared_ptr<const Source> source, const OpenOptions& options)
       : Container(std::move(source)),
@@ -64,6 +64,8 @@ class Archive final : public Container, public SaysFacts {
   void AddInfo(Json& info, const ReadContext& context) const override;
   Tables Files() const override;
   Status AddFacts(const ReadContext& context, Facts& facts) const override;
+  Result<std::vector<ShownSample>> FirstSamples(
+      size_t most, const ReadContext& context) const override;
   Tables FilesWithPaths(const PathsInTree& paths) const override;
 
  private:
@@ -190,6 +192,12 @@ Status Archive::AddFacts(const ReadContext& context, Facts& facts) const {
   CTXFS_TRY(AddNemoFacts(*members_, *Entries(), context, facts));
   if (!has_samples_) return {};
   return AddSampleFacts(*members_, *Entries(), context, facts);
+}
+
+Result<std::vector<ShownSample>> Archive::FirstSamples(
+    size_t most, const ReadContext& context) const {
+  if (!has_samples_) return std::vector<ShownSample>();
+  return tar::FirstSamples(*members_, *Entries(), most, context);
 }
 
 void Archive::AddInfo(Json& info, const ReadContext& /*context*/) const {

@@ -159,6 +159,17 @@ function sheetOf(sheet) {
     `${sheet.width} \u00d7 ${sheet.height} pixels`), pictures);
 }
 
+/** A sample with its caption beside its picture (SampleSheet). */
+function sampleOf(sample) {
+  const picture = sample.picture === undefined
+    ? element("p", { className: "quiet" }, visible(sample.note || "no picture"))
+    : element("img", { src: `data:${sample.type};base64,${sample.picture}`,
+      alt: visible(`picture of ${sample.key}`) });
+  return element("figure", { className: "sample" }, picture,
+    element("figcaption", {}, element("span", { className: "name" }, visible(sample.key)),
+      element("p", { className: "lines" }, visibleLines(sample.caption))));
+}
+
 function tokensOf(title, tokens) {
   if (tokens.length === 0) return [];
   const list = element("div", { className: "tokens name" });
@@ -199,6 +210,8 @@ function sectionsOf(container) {
     container.lanes && panel("Signals over steps", element("div", { className: "plots" },
       ...container.lanes.map(lanePlot))),
     container.sheets && panel("Pictures", ...container.sheets.map(sheetOf)),
+    container.samples && panel("First samples", element("div", { className: "samples" },
+      ...container.samples.map(sampleOf))),
     container.vectors && panel("Vectors", ...container.vectors.map(collectionOf)),
     container.entries.rows.length
       ? panel("Entries", ...entriesTable(container)) : null,

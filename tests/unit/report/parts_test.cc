@@ -12,6 +12,7 @@
 #include "core/report/entry_rows.h"
 #include "core/report/lane_plot.h"
 #include "core/report/layer_sizes.h"
+#include "core/report/sample_sheet.h"
 #include "core/report/script_json.h"
 #include "core/report/table_preview.h"
 #include "core/report/tokenizer_summary.h"
@@ -61,6 +62,38 @@ TEST(ScriptJsonTest, NumbersAreShort) {
   EXPECT_EQ(Rounded(-123456789.0).dump(), "-123457000.0");
   EXPECT_TRUE(Rounded(NAN).is_null());
   EXPECT_EQ(ScriptJson(INFINITY), "null");
+}
+
+std::string TypeOf(const std::string& file) {
+  const Result<const char*> type = PictureType(AsBytes(file));
+  return type ? *type : type.error().what;
+}
+
+TEST(SampleSheetTest, Item32_6_PicturesThatABrowserMayDecode) {
+  const auto png = [](const std::string& width, const std::string& height) {
+    return "\x89PNG\r\n\x1A\n\0\0\0\x0DIHDR"s + width + height;
+  };
+  EXPECT_EQ(TypeOf(png("\0\0\x10\0"s, "\0\0\0\1"s)), "image/png");
+  EXPECT_EQ(TypeOf(png("\0\0\x10\1"s, "\0\0\0\1"s)),
+            "a picture of more than 4096 pixels a side");
+  EXPECT_EQ(TypeOf(png("\0\0\0\1"s, "\x80\0\0\0"s)),
+            "a picture of more than 4096 pixels a side");
+  EXPECT_EQ(TypeOf(png("\0\0\0\0"s, "\0\0\0\1"s)), "a picture of unknown size");
+  EXPECT_EQ(TypeOf(png("\0\0\0\1"s, "\0\0\0"s)), "a picture of unknown size");
+  // A segment, a fill byte, a table that is no frame, and a frame 258 high and
+  // 16 wide.
+  const std::string jpeg =
+      "\xFF\xD8\xFF\xE0\0\4ab\xFF\xFF\xC4\0\3c\xFF\xC2\0\x0B\x08\1\2\0\x10"s;
+  EXPECT_EQ(TypeOf(jpeg), "image/jpeg");
+  for (size_t size = 3; size < jpeg.size(); ++size) {
+    EXPECT_EQ(TypeOf(jpeg.substr(0, size)), "a picture of unknown size");
+  }
+  std::string wide = jpeg;
+  wide[wide.size() - 2] = '\x20';
+  EXPECT_EQ(TypeOf(wide), "a picture of more than 4096 pixels a side");
+  for (const char* other : {"", "GIF89a", "<svg/>", "\xFF\xD8", "\x89PNG"}) {
+    EXPECT_EQ(TypeOf(other), "neither JPEG nor PNG") << other;
+  }
 }
 
 TEST(ScriptJsonTest, Item32_6_ATextOfAPageIsAsciiWithoutMarkup) {
