@@ -9,8 +9,7 @@ namespace ctxfs::remote {
 void FailedRanges::Add(Range range, Clock::time_point now) {
   std::erase_if(ranges_, [now](const Known& one) { return one.until < now; });
   if (ranges_.size() >= kMost) ranges_.pop_front();
-  const Clock::time_point until = std::max(range.end, now) + kMoment;
-  ranges_.push_back({std::move(range), until});
+  ranges_.push_back({std::move(range), now + kMoment});
 }
 
 const FailedRanges::Range* FailedRanges::Find(uint64_t object, uint64_t granule,

@@ -9,11 +9,10 @@
 
 namespace ctxfs::remote {
 
-/// Granules that were waited for in vain, known until a moment after that wait
-/// failed and was to end. When the kernel's read-ahead fails, the kernel asks
-/// again for the page that a reader needs, and so does whoever else waited for
-/// that page: these requests have what the first one left of its time. Not safe
-/// for several threads.
+/// Granules that were waited for in vain a moment ago. When the kernel's
+/// read-ahead fails, the kernel asks again at once for the page that a reader
+/// needs, and so does whoever else waited for that page: these requests have
+/// what the first one left of its time. Not safe for several threads.
 class FailedRanges {
  public:
   using Clock = std::chrono::steady_clock;
