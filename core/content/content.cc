@@ -73,7 +73,9 @@ struct ExtentReader {
     return {};
   }
   Status operator()(const Range& extent) const {
-    const MutableBytes out = window.AppendScratch(length, Origin::kContainer);
+    const Origin origin =
+        extent.source->temporary() ? Origin::kDisk : Origin::kContainer;
+    const MutableBytes out = window.AppendScratch(length, origin);
     if (extent.guard != nullptr) {
       return extent.guard->Read(extent.offset + at, out, context);
     }
@@ -232,6 +234,13 @@ std::optional<Range> Content::AsStored() const {
   const auto* range = std::get_if<Range>(&extents_.front());
   if (range == nullptr) return std::nullopt;
   return *range;
+}
+
+std::shared_ptr<const Block> Content::AsBlock() const {
+  if (extents_.size() != 1) return nullptr;
+  const auto* decoded = std::get_if<Decoded>(&extents_.front());
+  if (decoded == nullptr || decoded->offset != 0) return nullptr;
+  return decoded->block;
 }
 
 Status Content::Verify(const ReadContext& context) const {

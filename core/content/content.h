@@ -103,6 +103,10 @@ class Content {
   /// anything else than one range of stored bytes.
   std::optional<Range> AsStored() const;
 
+  /// Returns the block that the file consists of, from its first byte to its
+  /// last; null if it is anything else.
+  std::shared_ptr<const Block> AsBlock() const;
+
   /// Produces the blocks and verifies the guards that a reader will need soon.
   /// Failures are reported by the read.
   void Prepare(const ReadContext& context) const;

@@ -26,4 +26,9 @@ Status ReadThrough(const Content& content, const ReadContext& context,
   return {};
 }
 
+/// Fails with kStale unless `content`, verified, has the same bytes as
+/// `source`.
+Status CompareBytes(const Content& content, const Source& source,
+                    const ReadContext& context);
+
 }  // namespace ctxfs

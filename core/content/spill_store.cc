@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 
 #include "core/codec/stream.h"
 #include "core/content/read_context.h"
@@ -28,16 +29,30 @@ SpillStore::Pinned SpillStore::Find(Key key) {
   return it->bytes;
 }
 
+SpillFile::Loan SpillStore::FindFile(Key key) {
+  const Pinned part = Find(key);
+  if (part == nullptr || part->descriptor() < 0) return nullptr;
+  return file_->Lend(part, file_->most() / 2);
+}
+
+SpillFile::Loan FindFile(const BlockCache& cache, const Block& block) {
+  SpillStore* const store = cache.StoreOf(block);
+  return store == nullptr ? nullptr : store->FindFile(block.key());
+}
+
 SpillStore::Evicted SpillStore::EvictOldest() {
   constexpr std::chrono::milliseconds kUnused(100);
   Pinned oldest;  // freed without the lock
   const MutexLock lock(mutex_);
-  if (kept_.empty()) return Evicted::kNone;
+  // What is lent would keep its room.
+  const auto last = std::find_if(
+      kept_.rbegin(), kept_.rend(),
+      [this](const Kept& one) { return !file_->IsLent(*one.bytes); });
+  if (last == kept_.rend()) return Evicted::kNone;
   const auto now = Clock::now();
-  const Kept& last = kept_.back();
-  if (now < last.until && now < last.used + kUnused) return Evicted::kNoneYet;
-  oldest = std::move(kept_.back().bytes);
-  kept_.pop_back();
+  if (now < last->until && now < last->used + kUnused) return Evicted::kNoneYet;
+  oldest = std::move(last->bytes);
+  kept_.erase(std::prev(last.base()));
   return Evicted::kOne;
 }
 
@@ -50,7 +65,7 @@ Result<SpillStore::Pinned> SpillStore::Reserve(uint64_t size) {
     const Evicted evicted = EvictOldest();
     // The file is in use, but by no block that can be evicted: by one that is
     // being decoded, or by an evicted one that still has readers. Either ends.
-    const bool ends = evicted == Evicted::kNone && bytes() > 0;
+    const bool ends = evicted == Evicted::kNone && bytes() > file_->lent();
     if (ends || evicted == Evicted::kNoneYet) return Pinned();
     if (evicted == Evicted::kNone) return part;
   }

@@ -10,6 +10,7 @@
 #include "core/base/mutex.h"
 #include "core/base/result.h"
 #include "core/content/block.h"
+#include "core/content/block_cache.h"
 #include "core/io/spill_file.h"
 
 namespace ctxfs {
@@ -31,6 +32,10 @@ class SpillStore {
   /// not there. Others who want the same block wait. Fails with kIo and ENOSPC
   /// if there is no room for them.
   Result<Pinned> Get(const Block& block, const ReadContext& context);
+
+  /// The bytes of the block with this key, as a file of their own that a reader
+  /// may have open; null if there is none. Half of the room is kept for others.
+  SpillFile::Loan FindFile(Key key);
 
   /// Bytes of the disk that are in use.
   uint64_t bytes() const { return file_->bytes(); }
@@ -57,5 +62,8 @@ class SpillStore {
   CondVar moment_;
   std::list<Kept> kept_ CTXFS_GUARDED_BY(mutex_);  // most recent first
 };
+
+/// SpillStore::FindFile for a block that `cache` keeps in a temporary file.
+SpillFile::Loan FindFile(const BlockCache& cache, const Block& block);
 
 }  // namespace ctxfs

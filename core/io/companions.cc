@@ -15,6 +15,7 @@ Companions::Map Companions::Known() const {
 
 Companions::Opened Companions::Open(const std::string& path,
                                     const std::function<Opened()>& open) {
+  asked_ = true;
   Opened opened = open();
   const auto before = before_.find(path);
   if (!opened && before != before_.end() &&
@@ -34,6 +35,16 @@ Companions::Opened Companions::Open(const std::string& path,
   const MutexLock lock(mutex_);
   opened_.insert_or_assign(path, std::move(companion));
   return opened;
+}
+
+Status Companions::CheckUnchanged() const {
+  for (const auto& [path, companion] : Known()) {
+    SourcePtr source = companion.file.lock();
+    if (source == nullptr) source = companion.directory;
+    if (source == nullptr) continue;
+    CTXFS_TRY(source->CheckAllUnchanged());
+  }
+  return {};
 }
 
 }  // namespace ctxfs

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -22,11 +23,17 @@ class Companions {
 
   Companions() = default;
   /// Starts with what `before` opened.
-  explicit Companions(const Companions& before) : before_(before.Known()) {}
+  explicit Companions(const Companions& before)
+      : before_(before.Known()), asked_(before.asked()) {}
 
   /// Opens the companion at `path` by `open`; if it has no name any more,
   /// renews the one that was opened before.
   Opened Open(const std::string& path, const std::function<Opened()>& open);
+
+  /// Fails with kStale if one that is open, or one beside it, has changed.
+  Status CheckUnchanged() const;
+  /// Whether one was ever asked for.
+  bool asked() const { return asked_; }
 
  private:
   /// A directory has no descriptor, so it is kept; a file only while its
@@ -42,6 +49,7 @@ class Companions {
   const Map before_{};
   mutable Mutex mutex_;
   Map opened_ CTXFS_GUARDED_BY(mutex_);
+  std::atomic<bool> asked_ = false;
 };
 
 }  // namespace ctxfs

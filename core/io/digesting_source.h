@@ -27,6 +27,7 @@ class DigestingSource final : public DerivedSource {
   uint64_t size() const override { return from().size(); }
   FileIdentity identity() const override { return from().identity(); }
   std::string name() const override { return from().name(); }
+  int descriptor() const override { return from().descriptor(); }
   bool is_directory() const override { return from().is_directory(); }
   Status ReadAt(uint64_t offset, MutableBytes out) const override;
   void Prefetch(std::span<const SourceRange> ranges) const override {

@@ -111,6 +111,10 @@ Result<std::vector<DirectoryEntry>> DirectorySource::ListOnce() const {
   return entries;
 }
 
+Status DirectorySource::CheckAllUnchanged() const {
+  return companions_ == nullptr ? Status() : companions_->CheckUnchanged();
+}
+
 Result<SourcePtr> DirectorySource::OpenBeside(const std::string& path) const {
   const auto open = [&] {
     return FileSource::OpenIn(path_, path, options_, read_access_);

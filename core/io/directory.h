@@ -29,6 +29,8 @@ class DirectorySource final : public Source {
   }
   Status ReadAt(uint64_t offset, MutableBytes out) const override;
   bool is_directory() const override { return true; }
+  Status CheckAllUnchanged() const override;
+  bool asked_others() const override { return true; }
 
   /// Sorted by name. A link counts as what it leads to, within this directory;
   /// one that leads elsewhere is no directory. kLimit for more names than

@@ -161,6 +161,15 @@ Result<SourcePtr> FileSource::OpenSibling(const std::string& path) const {
   return Noted(companions_ == nullptr ? open() : companions_->Open(path, open));
 }
 
+Status FileSource::CheckAllUnchanged() const {
+  CTXFS_TRY(CheckUnchanged());
+  return companions_ == nullptr ? Status() : companions_->CheckUnchanged();
+}
+
+bool FileSource::asked_others() const {
+  return companions_ == nullptr || companions_->asked();
+}
+
 Result<SourcePtr> FileSource::OpenLinked(const std::string& directory,
                                          const std::string& path) const {
   const Error outside{Code::kCorrupt, "leads out of the directory"};

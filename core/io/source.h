@@ -96,6 +96,16 @@ class Source {
   /// before bytes from an earlier ReadAt are served.
   virtual Status CheckUnchanged() const { return {}; }
 
+  /// The same for this file and all that were opened beside it.
+  virtual Status CheckAllUnchanged() const { return CheckUnchanged(); }
+
+  /// Whether a file beside it was asked for: what is made of these bytes may
+  /// depend on that file, or on there being none.
+  virtual bool asked_others() const { return false; }
+
+  /// Whether this is a temporary file with what was made of other bytes.
+  virtual bool temporary() const { return false; }
+
   /// Returns the same file or directory as it is now, if only its ctime changed
   /// since it was opened; it need not have a name any more. Fails with kStale
   /// if anything else changed. Files beside it that have no name any more can
@@ -204,6 +214,8 @@ class FileSource final : public Source {
   }
   Status ReadAt(uint64_t offset, MutableBytes out) const override;
   Status CheckUnchanged() const override;
+  Status CheckAllUnchanged() const override;
+  bool asked_others() const override;
   Result<SourcePtr> Renew() const override;
   Result<SourcePtr> OpenBeside(const std::string& path) const override;
   Result<SourcePtr> OpenSibling(const std::string& path) const override;
@@ -278,6 +290,10 @@ class DerivedSource : public Source {
     return from_->read_access();
   }
   Status CheckUnchanged() const override { return from_->CheckUnchanged(); }
+  Status CheckAllUnchanged() const override {
+    return from_->CheckAllUnchanged();
+  }
+  bool asked_others() const override { return from_->asked_others(); }
 
  protected:
   const Source& from() const { return *from_; }

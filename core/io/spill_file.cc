@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "core/base/text.h"
+#include "core/io/io_error.h"
 
 namespace ctxfs {
 namespace {
@@ -36,6 +37,27 @@ Error Failure(const std::string& what) {
   return {Code::kIo, what + ": " + std::strerror(failed), kNoOffset, failed};
 }
 
+/// Has the disk reserve a range of a file. Returns the errno, which is ENOSPC
+/// if it has no room; 0 also where disks reserve nothing.
+int Allocate(int fd, uint64_t offset, uint64_t size) {
+  int failed = 0;
+  do {
+    failed = ::fallocate(fd, 0, static_cast<off_t>(offset),
+                         static_cast<off_t>(size)) == 0
+                 ? 0
+                 : errno;
+  } while (failed == EINTR);
+  if (failed == EDQUOT || failed == EFBIG) return ENOSPC;
+  return failed == EOPNOTSUPP || failed == ENOSYS ? 0 : failed;
+}
+
+/// Bytes that are free on the disk of a file, as far as that can be told.
+uint64_t FreeOn(const Fd& file) {
+  struct statvfs disk {};
+  if (::fstatvfs(file.get(), &disk) != 0) return UINT64_MAX;
+  return CheckedMul(disk.f_bavail, disk.f_frsize).value_or(UINT64_MAX);
+}
+
 /// Larger offsets would raise SIGXFSZ, which ends the process.
 uint64_t LargestFile() {
   rlimit limit{};
@@ -56,6 +78,14 @@ Result<std::shared_ptr<SpillFile>> SpillFile::Make(const std::string& directory,
                                      std::min(most, LargestFile()));
 }
 
+std::shared_ptr<SpillFile> SpillFile::OfFiles(const std::string& directory,
+                                              uint64_t most, FileMaker& maker) {
+  auto files = std::make_shared<SpillFile>(Fd(-1), directory,
+                                           std::min(most, LargestFile()));
+  files->MakeFilesBy(maker);
+  return files;
+}
+
 Error SpillFile::Full(uint64_t size) const {
   return {Code::kIo,
           fmt::format("needs {} bytes of temporary files in {}, of which there "
@@ -72,11 +102,7 @@ Error SpillFile::DiskFull(uint64_t size) const {
           kNoOffset, ENOSPC};
 }
 
-uint64_t SpillFile::Free() const {
-  struct statvfs disk {};
-  if (::fstatvfs(fd_.get(), &disk) != 0) return UINT64_MAX;
-  return CheckedMul(disk.f_bavail, disk.f_frsize).value_or(UINT64_MAX);
-}
+uint64_t SpillFile::Free() const { return FreeOn(fd_); }
 
 Status SpillFile::CouldHold(uint64_t size) const {
   if (size > most_) return Full(size);
@@ -112,6 +138,55 @@ void SpillFile::GiveBack(uint64_t offset, uint64_t size) {
   parts_.erase(offset);
 }
 
+void SpillFile::GiveBackFile(Fd file, uint64_t size) {
+  file = Fd(-1);
+  const MutexLock lock(mutex_);
+  bytes_ -= size;
+}
+
+Result<std::shared_ptr<const SpillFile::Part>> SpillFile::ReserveFile(
+    uint64_t size) {
+  if (!Descriptors::HaveRoom(1)) return SystemError("no file is made", EMFILE);
+  {
+    const MutexLock lock(mutex_);
+    if (size > most_ || bytes_ > most_ - size) return Full(size);
+    bytes_ += size;
+  }
+  Result<Fd> made = size > Free() ? DiskFull(size) : maker_->Make(size);
+  if (made) {
+    return std::make_shared<const Part>(shared_from_this(), std::move(*made),
+                                        size);
+  }
+  const MutexLock lock(mutex_);
+  bytes_ -= size;
+  return made.error().sys_errno == ENOSPC ? DiskFull(size) : made.error();
+}
+
+SpillFile::Loan SpillFile::Lend(const std::shared_ptr<const Part>& part,
+                                uint64_t most) {
+  const MutexLock lock(mutex_);
+  if (part->loans_ == 0) {
+    if (part->size_ > most || lent_ > most - part->size_) return nullptr;
+    lent_ += part->size_;
+  }
+  ++part->loans_;
+  return {part.get(), [part](const Part* of) {
+            SpillFile& file = *of->file_;
+            const MutexLock lock(file.mutex_);
+            if (--of->loans_ == 0) file.lent_ -= of->size_;
+          }};
+}
+
+uint64_t SpillFile::lent() const {
+  const MutexLock lock(mutex_);
+  return lent_;
+}
+
+bool SpillFile::IsLent(const Part& part) const {
+  const MutexLock lock(mutex_);
+  return part.loans_ > 0;
+}
+
 uint64_t SpillFile::bytes() const {
   const MutexLock lock(mutex_);
   return bytes_;
@@ -119,34 +194,39 @@ uint64_t SpillFile::bytes() const {
 
 Result<std::shared_ptr<const SpillFile::Part>> SpillFile::Reserve(
     uint64_t size) {
+  if (maker_ != nullptr) {
+    auto part = ReserveFile(size);
+    if (part || !fd_.ok()) return part;
+  }
   const uint64_t offset = Take(size);
   if (offset == UINT64_MAX) return Full(size);
   auto part = std::make_shared<const Part>(shared_from_this(), offset, size);
   // Reserving more than is free would fill the disk first, and then fail.
   if (size > Free()) return DiskFull(size);
-  int failed = 0;
-  do {
-    failed = ::fallocate(fd_.get(), 0, static_cast<off_t>(offset),
-                         static_cast<off_t>(size)) == 0
-                 ? 0
-                 : errno;
-  } while (failed == EINTR);
-  if (failed == ENOSPC || failed == EDQUOT || failed == EFBIG) {
-    return DiskFull(size);
-  }
-  if (failed != 0 && failed != EOPNOTSUPP && failed != ENOSYS) {
+  const int failed = Allocate(fd_.get(), offset, size);
+  if (failed == ENOSPC) return DiskFull(size);
+  if (failed != 0) {
     errno = failed;
     return Failure("cannot reserve a temporary file in " + Quote(directory_));
   }
   return part;
 }
 
-SpillFile::Part::~Part() { file_->GiveBack(offset_, size_); }
+SpillFile::Part::~Part() {
+  if (own_.ok()) {
+    file_->GiveBackFile(std::move(own_), size_);
+  } else {
+    file_->GiveBack(offset_, size_);
+  }
+}
 
 Status SpillFile::Part::Write(uint64_t at, Bytes bytes) const {
   while (!bytes.empty()) {
-    const ssize_t n = ::pwrite(file_->fd_.get(), bytes.data(), bytes.size(),
-                               static_cast<off_t>(offset_ + at));
+    // The filter of system calls knows the one file that pwrite may write.
+    const ssize_t n =
+        own_.ok() ? ::write(own_.get(), bytes.data(), bytes.size())
+                  : ::pwrite(file_->fd_.get(), bytes.data(), bytes.size(),
+                             static_cast<off_t>(offset_ + at));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) {
       return Failure("cannot write a temporary file in " +
@@ -160,8 +240,9 @@ Status SpillFile::Part::Write(uint64_t at, Bytes bytes) const {
 
 Status SpillFile::Part::Read(uint64_t at, MutableBytes out) const {
   while (!out.empty()) {
-    const ssize_t n = ::pread(file_->fd_.get(), out.data(), out.size(),
-                              static_cast<off_t>(offset_ + at));
+    const int from = own_.ok() ? own_.get() : file_->fd_.get();
+    const ssize_t n =
+        ::pread(from, out.data(), out.size(), static_cast<off_t>(offset_ + at));
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) {
       if (n == 0) errno = EIO;
@@ -172,6 +253,19 @@ Status SpillFile::Part::Read(uint64_t at, MutableBytes out) const {
     out = out.subspan(static_cast<size_t>(n));
   }
   return {};
+}
+
+Result<Fd> MakeUnnamed(const Fd& directory, uint64_t size) {
+  const std::string what = "cannot make a temporary file";
+  // Reserving more than is free would fill the disk first, and then fail.
+  if (size > FreeOn(directory)) return SystemError(what, ENOSPC);
+  Fd made(OpenUnlinked(directory.proc_path()));
+  if (!made.ok()) return IoError(what);
+  const int failed = Allocate(made.get(), 0, size);
+  if (failed == 0 && ::ftruncate(made.get(), static_cast<off_t>(size)) == 0) {
+    return made;
+  }
+  return SystemError(what, failed != 0 ? failed : errno);
 }
 
 std::string SpillDirectory() {

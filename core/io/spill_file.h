@@ -9,39 +9,62 @@
 #include "core/base/bytes.h"
 #include "core/base/mutex.h"
 #include "core/base/result.h"
+#include "core/io/descriptors.h"
 #include "core/io/fd.h"
+#include "core/io/file_maker.h"
 
 namespace ctxfs {
 
 /// A temporary file without a name, for decoded bytes that are too many for
-/// memory. It is opened once, before the process confines itself. Safe for any
-/// number of threads.
+/// memory. It is opened once, before the process confines itself. With a
+/// FileMaker, parts are files of their own, so that the kernel can read one by
+/// itself. Safe for any number of threads.
 class SpillFile : public std::enable_shared_from_this<SpillFile> {
  public:
-  /// A range of the file, given back to the disk at the end.
+  /// A range of the file, or a file of its own; given back to the disk at the
+  /// end.
   class Part {
    public:
     Part(std::shared_ptr<SpillFile> file, uint64_t offset, uint64_t size)
-        : file_(std::move(file)), offset_(offset), size_(size) {}
+        : file_(std::move(file)), offset_(offset), size_(size), own_(-1) {}
+    Part(std::shared_ptr<SpillFile> file, Fd own, uint64_t size)
+        : file_(std::move(file)),
+          offset_(0),
+          size_(size),
+          own_(std::move(own)),
+          counted_(std::make_unique<Descriptors::Use>()) {}
     ~Part();
     Part(const Part&) = delete;
     Part& operator=(const Part&) = delete;
 
     uint64_t size() const { return size_; }
-    /// Both fail with kIo; [at, at + bytes) lies within the part.
+    /// The file that is this part and nothing else; -1 if there is none.
+    int descriptor() const { return own_.get(); }
+    /// Both fail with kIo; [at, at + bytes) lies within the part. It is written
+    /// in order, from its start to its end.
     Status Write(uint64_t at, Bytes bytes) const;
     Status Read(uint64_t at, MutableBytes out) const;
 
    private:
+    friend SpillFile;
+
     const std::shared_ptr<SpillFile> file_;
     const uint64_t offset_;
     const uint64_t size_;
+    Fd own_;
+    const std::unique_ptr<Descriptors::Use> counted_;
+    mutable uint64_t loans_ = 0;  // under file_->mutex_
   };
 
   /// Makes a file in `directory` that takes `most` bytes of the disk at the
   /// most. Fails with kIo.
   static Result<std::shared_ptr<SpillFile>> Make(const std::string& directory,
                                                  uint64_t most);
+
+  /// The same where each part is a file of its own. `maker` makes them in
+  /// `directory`, and outlives this.
+  static std::shared_ptr<SpillFile> OfFiles(const std::string& directory,
+                                            uint64_t most, FileMaker& maker);
 
   SpillFile(Fd fd, std::string directory, uint64_t most)
       : fd_(std::move(fd)), directory_(std::move(directory)), most_(most) {}
@@ -54,7 +77,21 @@ class SpillFile : public std::enable_shared_from_this<SpillFile> {
   /// is ENOSPC if the disk has not as many, or the file may not take them.
   Result<std::shared_ptr<const Part>> Reserve(uint64_t size);
 
+  /// From now on, parts are files of their own where `maker` can make one; it
+  /// outlives this. Called before there are other threads.
+  void MakeFilesBy(FileMaker& maker) { maker_ = &maker; }
+
+  /// Returns the part, a file of its own, for somebody who has it open for as
+  /// long as he likes; null if more than `most` bytes would be lent so.
+  using Loan = std::shared_ptr<const Part>;
+  Loan Lend(const std::shared_ptr<const Part>& part, uint64_t most);
+  /// Bytes of the parts that are lent, and whether one is.
+  uint64_t lent() const;
+  bool IsLent(const Part& part) const;
+
   int descriptor() const { return fd_.get(); }
+  /// Bytes that it may take.
+  uint64_t most() const { return most_; }
   /// Bytes reserved now.
   uint64_t bytes() const;
 
@@ -62,6 +99,9 @@ class SpillFile : public std::enable_shared_from_this<SpillFile> {
   /// Takes the first gap of `size` bytes; UINT64_MAX if that is too many.
   uint64_t Take(uint64_t size);
   void GiveBack(uint64_t offset, uint64_t size);
+  void GiveBackFile(Fd file, uint64_t size);
+  /// Reserves a file of its own. Fails like Reserve, and if none can be made.
+  Result<std::shared_ptr<const Part>> ReserveFile(uint64_t size);
   Error Full(uint64_t size) const;
   Error DiskFull(uint64_t size) const;
   /// Bytes of the disk that are free, as far as that can be told.
@@ -70,11 +110,16 @@ class SpillFile : public std::enable_shared_from_this<SpillFile> {
   const Fd fd_;
   const std::string directory_;
   const uint64_t most_;
+  FileMaker* maker_ = nullptr;
   mutable Mutex mutex_;
   uint64_t bytes_ CTXFS_GUARDED_BY(mutex_) = 0;
+  uint64_t lent_ CTXFS_GUARDED_BY(mutex_) = 0;
   // Sizes by offset.
   std::map<uint64_t, uint64_t> parts_ CTXFS_GUARDED_BY(mutex_);
 };
+
+/// FileMaker::Make, in an open directory. Not for confined threads.
+Result<Fd> MakeUnnamed(const Fd& directory, uint64_t size);
 
 /// The directory for such files if none was given: $TMPDIR, or /var/tmp.
 std::string SpillDirectory();
