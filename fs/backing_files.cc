@@ -86,30 +86,34 @@ BackingFiles::Use BackingFiles::Open(Inode inode, const SourcePtr& file) {
   // A reference to an element stays valid while others are added.
   Backing& backing = files_[inode];
   if (backing.handles++ == 0) {
-    lock.Unlock();
-    const int32_t id = file->size() >= kLeastSize ? IdFor(file) : 0;
-    lock.Lock();
+    int32_t id = 0;
+    if (file != nullptr && file->size() >= kLeastSize) {
+      lock.Unlock();
+      id = IdFor(file);
+      lock.Lock();
+    }
     backing.id = id;
+    if (id > 0) backing.file = file;
     backing.decided = true;
     decided_.NotifyAll();
   }
   while (!backing.decided) decided_.WaitFor(mutex_, kMoment);
   if (backing.id > 0) opened_.fetch_add(1, std::memory_order_relaxed);
-  return Use(*this, inode, backing.id);
+  return Use(*this, inode, backing.id, backing.file);
 }
 
 void BackingFiles::Close(Inode inode) {
-  int32_t id = 0;
+  Change change;
   {
     const MutexLock lock(mutex_);
     const auto found = files_.find(inode);
     if (found == files_.end() || --found->second.handles > 0) return;
-    id = found->second.id;
+    change = {std::move(found->second.file), found->second.id};
     files_.erase(found);
   }
-  if (id <= 0) return;
+  if (change.id <= 0) return;
   try {
-    changes_.Post({nullptr, id});
+    changes_.Post(std::move(change));
   } catch (const std::bad_alloc&) {
     // The kernel keeps the file open until the mount ends.
   }
@@ -118,7 +122,7 @@ void BackingFiles::Close(Inode inode) {
 void BackingFiles::Answer() {
   changes_.AnswerAll(
       [this](const Change& change) {
-        if (change.file != nullptr) {
+        if (change.id == 0) {
           // Refused for a file of a stacked file system, for instance.
           return std::max(0, Register(change.file->descriptor()));
         }

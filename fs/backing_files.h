@@ -27,24 +27,28 @@ class BackingFiles final : public Questions {
   class Use {
    public:
     Use() = default;
-    Use(BackingFiles& files, Inode inode, int32_t id)
-        : files_(&files), inode_(inode), id_(id) {}
+    Use(BackingFiles& files, Inode inode, int32_t id, SourcePtr file)
+        : files_(&files), inode_(inode), id_(id), file_(std::move(file)) {}
     ~Use() {
       if (files_ != nullptr) files_->Close(inode_);
     }
     Use(Use&& other) noexcept
         : files_(std::exchange(other.files_, nullptr)),
           inode_(other.inode_),
-          id_(other.id_) {}
+          id_(other.id_),
+          file_(std::move(other.file_)) {}
     Use& operator=(Use&&) = delete;
 
     /// For fuse_file_info::backing_id; 0 if the daemon serves the reads.
     int32_t id() const { return id_; }
+    /// What the kernel reads; null if the daemon serves the reads.
+    const SourcePtr& file() const { return file_; }
 
    private:
     BackingFiles* files_ = nullptr;
     Inode inode_ = 0;
     int32_t id_ = 0;
+    SourcePtr file_;
   };
 
   /// Fails if the process has no descriptors left.
@@ -59,7 +63,9 @@ class BackingFiles final : public Questions {
   Status Enable(int device);
   bool enabled() const { return device_ >= 0; }
 
-  /// Notes a handle of `inode`, whose bytes are those of `file`.
+  /// Notes a handle of `inode`, whose bytes are those of `file`; null: of no
+  /// file. If there are handles already, the kernel reads what it reads for
+  /// them, which may be another file.
   Use Open(Inode inode, const SourcePtr& file);
 
   /// Handles that the kernel reads by itself, ever.
@@ -69,7 +75,8 @@ class BackingFiles final : public Questions {
   void Answer() override;
 
  private:
-  /// What has to be done: to register a file, or to unregister an id.
+  /// What has to be done: to register a file if `id` is 0, else to unregister
+  /// the id. The file, and the room it takes, is given up after that.
   struct Change {
     SourcePtr file;
     int32_t id = 0;
@@ -77,7 +84,8 @@ class BackingFiles final : public Questions {
   struct Backing {
     uint64_t handles = 0;
     bool decided = false;
-    int32_t id = 0;  // 0: the file is small, or the kernel refused it
+    int32_t id = 0;            // 0: the file is small, or the kernel refused it
+    SourcePtr file = nullptr;  // null if id is 0
   };
 
   explicit BackingFiles(Fd wake) : changes_(std::move(wake)) {}

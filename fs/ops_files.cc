@@ -13,6 +13,7 @@
 #include "core/base/limits.h"
 #include "core/content/content.h"
 #include "core/content/read_context.h"
+#include "core/content/read_through.h"
 #include "core/content/window.h"
 #include "core/content/work.h"
 #include "core/vfs/file_handle.h"
@@ -32,7 +33,7 @@ struct OpenedFile {
   // closes it.
   std::shared_ptr<FileHandle> handle;
   BackingFiles::Use backing;
-  std::atomic<bool> read = false;  // whether there was a READ request
+  std::atomic<uint64_t> asked = 0;  // bytes of all READ requests
 };
 
 struct Opening {
@@ -58,17 +59,30 @@ bool IsPartlyUnreadable(const Server& server, const OpenFile& file,
   return server.maps_direct_io() && file.content.HasUnreadable(budget, context);
 }
 
+/// Whether the kernel may read `used` for a file, because it does so for other
+/// handles. A file of a mirrored directory is as the one below it.
+Status CheckBacking(const OpenFile& file, const SourcePtr& used,
+                    const ReadContext& context) {
+  const bool plain = file.backing != nullptr && file.backing == file.made_from;
+  if (used == nullptr || used == file.backing || plain) return {};
+  return CompareBytes(file.content, *used, context);
+}
+
 /// Has the kernel read the file by itself where that is possible.
-BackingFiles::Use BackingOf(Server& server, Inode inode, const OpenFile& file) {
+Result<BackingFiles::Use> BackingOf(Server& server, Inode inode,
+                                    const OpenFile& file,
+                                    const ReadContext& context) {
   BackingFiles* const files = server.backing_files();
-  if (!file.plain || files == nullptr || !files->enabled()) return {};
-  if (file.made_from->descriptor() < 0) return {};
-  return files->Open(inode, file.made_from);
+  if (files == nullptr || !files->enabled()) return BackingFiles::Use();
+  BackingFiles::Use use = files->Open(inode, file.backing);
+  CTXFS_TRY(CheckBacking(file, use.file(), context));
+  return use;
 }
 
 Result<Opening> OpenFileAt(Server& server, Inode inode,
                            const ReadContext& context) {
   OpenFile opened = CTXFS_TRY(server.files().Open(inode, context));
+  server.made_files().Find(inode, opened);
   // The kernel sends no READ for an empty file, so whether it should be empty
   // is verified now.
   const bool verify = server.options().verify == VerifyMode::kOpen ||
@@ -81,7 +95,8 @@ Result<Opening> OpenFileAt(Server& server, Inode inode,
   FileHandle::File now = handle->file();
   const bool direct = now->lifetime == Lifetime::kNone ||
                       IsPartlyUnreadable(server, *now, context);
-  BackingFiles::Use backing = BackingOf(server, inode, *now);
+  BackingFiles::Use backing =
+      CTXFS_TRY(BackingOf(server, inode, *now, context));
   return Opening{
       std::make_unique<OpenedFile>(std::move(handle), std::move(backing)),
       std::move(now), direct};
@@ -197,7 +212,11 @@ void Read(fuse_req_t req, fuse_ino_t inode, size_t size, off_t offset,
   FileHandle::File file = handle->file();
   const auto from = static_cast<uint64_t>(offset);
   const bool counted = IsCounted(*file);
-  opened->read.store(true, std::memory_order_relaxed);
+  const uint64_t whole = file->content.size();
+  const uint64_t before =
+      opened->asked.fetch_add(size, std::memory_order_relaxed);
+  FileHandle::File read;  // null until as much as all of it was read
+  if (before < whole && size >= whole - before) read = file;
   if (counted) server.stats().CountRequest();
   server.prefetcher().ObserveRead(*file, from, from + size);
   Serve(
@@ -206,13 +225,15 @@ void Read(fuse_req_t req, fuse_ino_t inode, size_t size, off_t offset,
        size](const ReadContext& context) {
         return ReadFile(server, *handle, *file, from, size, context);
       },
-      [&server, counted, start](fuse_req_t to, const ReadAnswer& answer) {
+      [&server, inode, counted, start, read = std::move(read)](
+          fuse_req_t to, const ReadAnswer& answer) {
         // Before the reply, so that a reader that has it finds it counted.
         if (counted) {
           server.stats().CountReply(answer.window(),
                                     std::chrono::steady_clock::now() - start);
         }
         answer.Send(to);
+        if (read != nullptr) server.made_files().NoteRead(inode, read);
       },
       fi->fh);
 }
@@ -226,7 +247,7 @@ void Flush(fuse_req_t req, fuse_ino_t /*inode*/, fuse_file_info* fi) {
 void Release(fuse_req_t req, fuse_ino_t /*inode*/, fuse_file_info* fi) {
   const std::unique_ptr<OpenedFile> opened(
       reinterpret_cast<OpenedFile*>(fi->fh));
-  if (!opened->read && opened->backing.id() == 0 &&
+  if (opened->asked == 0 && opened->backing.id() == 0 &&
       IsCounted(*opened->handle->file())) {
     ServerOf(req).stats().CountUnread();
   }

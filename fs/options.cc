@@ -160,6 +160,7 @@ constexpr Option kOptions[] = {
     {"offline"},
     {"cache_dir="},
     {"cache_dir_size=", &TakeSize<&MountOptions::cache_dir_bytes>, kSize},
+    {"materialize=", &TakeSize<&MountOptions::materialize_bytes>, kSize},
     {"index=", &TakeSize<&MountOptions::index_bytes>, kSize},
     {"readahead=", &TakeSize<&MountOptions::readahead>, kSize},
     {"threads=", &TakeThreads, "a number from 1 to 1024"},

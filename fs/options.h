@@ -36,8 +36,9 @@ struct MountOptions {
   uint64_t cache_bytes = 0;  // DefaultCacheBytes() unless given
   std::string cache_dir;     // empty: as SpillDirectory() says
   uint64_t cache_dir_bytes = limits::kSpillBytes;
-  uint64_t index_bytes = 0;  // 0: as BudgetFor() says
-  unsigned threads = 0;      // 0: as many as there are cores, at least 4
+  uint64_t materialize_bytes = 0;  // 0: nothing is materialised
+  uint64_t index_bytes = 0;        // 0: as BudgetFor() says
+  unsigned threads = 0;            // 0: as many as there are cores, at least 4
   /// Bytes of work per byte of a container that a request may cause; 0: any.
   uint64_t max_expansion = limits::kWorkFactor;
   uint64_t readahead = 0;  // bytes; 0: the kernel's default

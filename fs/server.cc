@@ -48,6 +48,7 @@ Server::Server(Sources sources, const MountOptions& options,
       others_(options.AllowsOthers()),
       cache_(options.cache_bytes),
       prefetcher_(cache_, options.cache_bytes),
+      made_files_(cache_),
       signals_(MakeOrLog<SignalWatch>()),
       pool_(PoolThreads(options)) {
   // Spare memory comes on top of the cache: allow only a part of that size.
@@ -72,9 +73,9 @@ Server::Server(Sources sources, const MountOptions& options,
   } else {
     shown.mirror = MakeMirror(std::move(sources), options, mount_point);
     mirror_ = shown.mirror.get();
-    if (options.passthrough != Passthrough::kOff) {
-      backing_files_ = MakeOrLog<BackingFiles>();
-    }
+  }
+  if (options.passthrough != Passthrough::kOff) {
+    backing_files_ = MakeOrLog<BackingFiles>();
   }
   files_ = std::make_unique<Namespace>(std::move(shown));
 }
@@ -83,6 +84,7 @@ std::vector<Questions*> Server::questions() const {
   std::vector<Questions*> all;
   if (signals_ != nullptr) all.push_back(signals_.get());
   if (backing_files_ != nullptr) all.push_back(backing_files_.get());
+  if (keeper_ != nullptr) all.push_back(keeper_.get());
   return all;
 }
 
@@ -96,17 +98,45 @@ void Server::StopTelling() {
 
 Result<int> Server::OpenSpillFile() {
   const bool given = !options_.cache_dir.empty();
-  Result<std::shared_ptr<SpillFile>> file = SpillFile::Make(
-      given ? options_.cache_dir : SpillDirectory(), options_.cache_dir_bytes);
+  const std::string directory = TemporaryDirectory();
+  Result<std::shared_ptr<SpillFile>> file =
+      SpillFile::Make(directory, options_.cache_dir_bytes);
   if (file) {
-    const int descriptor = (*file)->descriptor();
-    cache_.SpillTo(std::move(*file));
-    return descriptor;
+    Result<std::unique_ptr<FileKeeper>> keeper = FileKeeper::Open(directory);
+    if (keeper) keeper_ = std::move(*keeper);
+    spill_file_ = std::move(*file);
+    cache_.SpillTo(spill_file_);
+    return spill_file_->descriptor();
   }
   if (given) return std::move(file).error();
   Log(LogLevel::kInfo,
       file.error().Text() + ": entries larger than cache= are kept in memory");
   return -1;
+}
+
+Status Server::EnablePassthrough(int device) {
+  Status enabled = Error{Code::kUnsupported, "passthrough=off"};
+  if (backing_files_ != nullptr) enabled = backing_files_->Enable(device);
+  MakeFiles(enabled.has_value());
+  if (enabled || options_.passthrough == Passthrough::kOn) return enabled;
+  Log(LogLevel::kInfo, "no passthrough: " + enabled.error().Text());
+  return {};
+}
+
+void Server::MakeFiles(bool passthrough) {
+  const uint64_t most = options_.materialize_bytes;
+  if (keeper_ == nullptr) {
+    if (most > 0) Log(LogLevel::kWarning, "nothing is materialised");
+    return;
+  }
+  if (passthrough) spill_file_->MakeFilesBy(*keeper_);
+  if (most == 0) return;
+  made_files_.WriteTo(SpillFile::OfFiles(TemporaryDirectory(), most, *keeper_),
+                      passthrough);
+}
+
+std::string Server::TemporaryDirectory() const {
+  return options_.cache_dir.empty() ? SpillDirectory() : options_.cache_dir;
 }
 
 Stats::Others Server::OthersFor(const ReadContext& context) const {
@@ -115,6 +145,7 @@ Stats::Others Server::OthersFor(const ReadContext& context) const {
           .pool = pool_.stats(),
           .containers = files_->Totals().containers,
           .bytes = FileSource::AllBytesRead(),
+          .made = made_files_.stats(),
           .passthrough = files != nullptr && files->enabled(),
           .passthrough_opens = files != nullptr ? files->opened() : 0};
 }

@@ -8,10 +8,13 @@
 
 #include "core/base/mutex.h"
 #include "core/content/block_cache.h"
+#include "core/io/spill_file.h"
+#include "core/vfs/made_files.h"
 #include "core/vfs/namespace.h"
 #include "core/vfs/prefetcher.h"
 #include "core/vfs/sources.h"
 #include "fs/backing_files.h"
+#include "fs/file_keeper.h"
 #include "fs/options.h"
 #include "fs/request_pool.h"
 #include "fs/signal_watch.h"
@@ -31,12 +34,12 @@ class Server {
   BlockCache& cache() { return cache_; }
   Stats& stats() { return stats_; }
   Prefetcher& prefetcher() { return prefetcher_; }
+  MadeFiles& made_files() { return made_files_; }
   /// For requests that take long; to be stopped before the session ends.
   RequestPool& pool() { return pool_; }
   /// Null if the process had no descriptor for it.
   SignalWatch* signals() { return signals_.get(); }
-  /// Of the plain files of a mirror; null for a container, with
-  /// passthrough=off, or if the process had no descriptor for it.
+  /// Null with passthrough=off, or if the process had no descriptor for it.
   BackingFiles* backing_files() { return backing_files_.get(); }
   /// What the thread that is not confined has to answer.
   std::vector<Questions*> questions() const;
@@ -44,6 +47,10 @@ class Server {
   /// process is confined. Returns its descriptor, or -1 if it cannot be made;
   /// that is an error where the options name its directory.
   Result<int> OpenSpillFile();
+  /// Has the kernel read files by itself, where it can, and files made for it.
+  /// `device` is the descriptor of the session. Fails with passthrough=on
+  /// alone. Called while there are no other threads.
+  Status EnablePassthrough(int device);
   const MountOptions& options() const { return options_; }
   WorkLimit work_limit() const { return {.factor = options_.max_expansion}; }
 
@@ -75,6 +82,9 @@ class Server {
   void LogFailure(Inode inode, const Error& error);
 
  private:
+  std::string TemporaryDirectory() const;
+  /// Has files be made below cache_dir, where that can be.
+  void MakeFiles(bool passthrough);
   Stats::Others OthersFor(const ReadContext& context) const;
   /// `.ctxfs/stats`.
   std::shared_ptr<const FileTable> StatsFile();
@@ -87,6 +97,7 @@ class Server {
   Mirror* mirror_ = nullptr;  // of files_; null for a container
   std::unique_ptr<Namespace> files_;
   Prefetcher prefetcher_;
+  MadeFiles made_files_;
   bool maps_direct_io_ = false;
   bool lists_without_handles_ = false;
   bool answered_ = false;
@@ -94,7 +105,9 @@ class Server {
   std::unordered_set<Inode> logged_ CTXFS_GUARDED_BY(mutex_);
   std::unique_ptr<SignalWatch> signals_;
   std::unique_ptr<BackingFiles> backing_files_;
-  RequestPool pool_;  // last: its threads use the rest
+  std::unique_ptr<FileKeeper> keeper_;     // null: nothing is made
+  std::shared_ptr<SpillFile> spill_file_;  // null: nothing is decoded to disk
+  RequestPool pool_;                       // last: its threads use the rest
 };
 
 }  // namespace ctxfs

@@ -22,7 +22,6 @@
 #include "core/vfs/key_file.h"
 #include "core/vfs/sources.h"
 #include "fs/address_space.h"
-#include "fs/backing_files.h"
 #include "fs/commands/confine.h"
 #include "fs/kernel_names.h"
 #include "fs/log/relay.h"
@@ -186,18 +185,6 @@ void ParseConfined(const MountOptions& options,
   }).get();
 }
 
-/// Fails only with passthrough=on.
-Status EnablePassthrough(fuse_session* session, Server& server) {
-  BackingFiles* const files = server.backing_files();
-  if (files == nullptr) return {};
-  Status enabled = files->Enable(::fuse_session_fd(session));
-  if (enabled || server.options().passthrough == Passthrough::kOn) {
-    return enabled;
-  }
-  Log(LogLevel::kInfo, "no passthrough: " + enabled.error().Text());
-  return {};
-}
-
 }  // namespace
 
 ExitCode Serve(const MountOptions& options,
@@ -270,7 +257,8 @@ ExitCode Serve(const MountOptions& options,
     const Status set = SetReadahead(mount_point->path(), options.readahead);
     if (!set) Log(LogLevel::kWarning, "readahead: " + set.error().Text());
   }
-  if (const Status enabled = EnablePassthrough(raw, server); !enabled) {
+  if (const Status enabled = server.EnablePassthrough(::fuse_session_fd(raw));
+      !enabled) {
     return EndWith(ExitCode::kFuse,
                    "passthrough=on: " + enabled.error().Text());
   }

@@ -67,7 +67,14 @@ std::string Stats::Text(const Others& others) const {
       "Closed files that the kernel answered from its pages, or that nobody "
       "read.",
       unread_);
-  out.Add("passthrough", "Whether the kernel can read plain files by itself.",
+  const MadeFiles::Stats& made = others.made;
+  out.Add("materialized_files", "Materialised files.", made.files);
+  out.Add("materialized_bytes", "Bytes of the disk that they take.",
+          made.bytes);
+  out.Add("materialized_total", "Files that were materialised.", made.written);
+  out.Add("materialized_opens_total", "Opened files that were materialised.",
+          made.opened);
+  out.Add("passthrough", "Whether the kernel can read files by itself.",
           others.passthrough ? 1 : 0);
   out.Add("passthrough_opens_total",
           "Opened files that the kernel reads by itself.",

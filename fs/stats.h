@@ -9,6 +9,7 @@
 
 #include "core/content/block_cache.h"
 #include "core/content/window.h"
+#include "core/vfs/made_files.h"
 #include "fs/request_pool.h"
 
 namespace ctxfs {
@@ -30,9 +31,10 @@ class Stats {
   struct Others {
     BlockCache::Stats cache = {};
     RequestPool::Stats pool = {};
-    uint64_t containers = 0;         // open now
-    uint64_t bytes = 0;              // read from containers
-    bool passthrough = false;        // whether plain files can be passed on
+    uint64_t containers = 0;  // open now
+    uint64_t bytes = 0;       // read from containers
+    MadeFiles::Stats made = {};
+    bool passthrough = false;        // whether files can be passed on
     uint64_t passthrough_opens = 0;  // files that were opened so
   };
 

@@ -29,7 +29,7 @@ OpenFile FileOf(SourcePtr source) {
   OpenFile file;
   file.content.Append(Range{source, 0, nullptr}, source->size());
   file.lifetime = Lifetime::kMoment;
-  file.plain = true;
+  if (source->descriptor() >= 0) file.backing = source;
   file.made_from = std::move(source);
   return file;
 }

@@ -43,9 +43,9 @@ struct FoundNode {
 struct OpenFile {
   Content content;
   Lifetime lifetime = Lifetime::kForever;
-  /// Whether it is a file of a mirrored directory that is shown as it is, so
-  /// that the kernel may read it by itself.
-  bool plain = false;
+  /// A file of the system that has the same bytes, verified, and nothing else,
+  /// so that the kernel may read it by itself; null if there is none.
+  SourcePtr backing = nullptr;
   /// Whether pages that the kernel has of it are still good.
   bool same_pages = true;
   PageLedger::Verdict pages = {};

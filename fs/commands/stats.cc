@@ -29,6 +29,7 @@ struct Column {
 constexpr Column kColumns[] = {
     {"opens", "opens_total", false},
     {"passed through", "passthrough_opens_total", false},
+    {"materialised", "materialized_opens_total", false},
     {"without reads", "opens_without_reads_total", false},
     {"reads", "reads_total", false},
     {"from memory", "read_memory_bytes_total", true},

@@ -1,34 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files that the kernel reads by itself (docs/mounting.md, -o passthrough)."""
-import contextlib
 import errno
-import fcntl
 import mmap
 import os
-import platform
-import re
 import shutil
-import signal
 import threading
 
 import pytest
 
-from conftest import BIN, GOLDEN, error_of, run, stop, wait_until
+import shard
+from conftest import GOLDEN, error_of, run, wait_until
+from passed_on import may_lease, missing, stopped
 
 BYTES = bytes(range(251)) * 5000
 CONTAINER = GOLDEN / "shard" / "entries_1.shard"
 FUSE_REFUSED = 7
-
-
-def missing() -> str:
-    """What prevents passthrough here; empty if nothing does."""
-    libraries = run("ldd", BIN / "ctxfs").stdout
-    if b"libfuse3.so.4" not in libraries:  # 3.17 and later
-        return "this build does not have it: it needs libfuse 3.17"
-    kernel = tuple(int(n) for n in re.findall(r"\d+", platform.release())[:2])
-    if kernel < (6, 9):
-        return "the kernel does not offer it"
-    return "" if os.geteuid() == 0 else "CAP_SYS_ADMIN"
+MIB = 1 << 20
 
 
 @pytest.fixture
@@ -51,27 +38,6 @@ def passed_on(mirror):
     if reason := missing():
         pytest.skip(reason)
     return mirror("passthrough=on")
-
-
-@contextlib.contextmanager
-def stopped(pid):
-    """The daemon answers nothing meanwhile."""
-    stop(pid)
-    try:
-        yield
-    finally:
-        os.kill(pid, signal.SIGCONT)
-
-
-def may_lease(path) -> bool:
-    """Whether nobody else has the file open."""
-    with open(path, "r+b") as file:
-        try:
-            fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
-        except BlockingIOError:
-            return False
-        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK)
-        return True
 
 
 def test_on_mounts_or_says_what_prevents_it(mirror, refused):
@@ -126,6 +92,68 @@ def test_containers_are_read_by_the_daemon(passed_on):
     assert (container / ".ctxfs" / "container").read_bytes() == CONTAINER.read_bytes()
     assert mounted.stats()["passthrough_opens_total"] == 0
     assert mounted.stats()["reads_total"] > 0
+
+
+@pytest.fixture
+def decoded(mount, tmp_path):
+    """A mounted container with two entries, of which the temporary file has room for
+    both; the first was decoded there. Returns its bytes, too."""
+    if reason := missing():
+        pytest.skip(reason)
+    entries = [shard.zstd_entry(name, bytes([n]) * MIB + BYTES * 2) for n, name in enumerate("xy")]
+    path = tmp_path / "two.shard"
+    path.write_bytes(shard.build(entries))
+    data = bytes(MIB) + BYTES * 2
+    mounted = mount(path, "cache=1M", f"cache_dir_size={3 * len(data)}")
+    assert (mounted / "x").read_bytes() == data
+    return mounted, data
+
+
+def test_an_entry_in_a_temporary_file_is_read_without_the_daemon(decoded):
+    mounted, data = decoded
+    with open(mounted / "x", "rb", buffering=0) as file:
+        with stopped(mounted.pid()):
+            assert os.pread(file.fileno(), 4096, 12345) == data[12345:12345 + 4096]
+            with mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as mapped:
+                assert mapped[:] == data
+    counted = mounted.stats()
+    assert counted["passthrough_opens_total"] == 1
+    assert counted["cache_dir_bytes"] == len(data)
+    assert counted["verified_passed_total"] == 1
+
+
+def test_what_the_kernel_reads_keeps_its_room_until_it_is_closed(decoded):
+    mounted, data = decoded
+    other = b"\1" * MIB + data[MIB:]
+    with open(mounted / "x", "rb", buffering=0) as first:
+        assert (mounted / "y").read_bytes() == other
+        with open(mounted / "y", "rb", buffering=0) as second:
+            # Half of the room is left to entries that are to be decoded.
+            assert mounted.stats()["passthrough_opens_total"] == 1
+            assert first.read() == data and second.read() == other
+    assert mounted.stats()["cache_dir_bytes"] == 2 * len(data)
+
+
+def test_an_entry_is_verified_again_after_a_touch_while_the_kernel_reads_it(decoded):
+    mounted, data = decoded
+    with open(mounted / "x", "rb", buffering=0) as before:
+        os.chmod(mounted.source, 0o600)
+        with open(mounted / "x", "rb", buffering=0) as after:
+            assert after.read() == data and before.read() == data
+    assert mounted.stats()["verified_passed_total"] == 2
+
+
+def test_forged_bytes_are_not_mixed_with_those_that_the_kernel_reads(decoded):
+    mounted, data = decoded
+    times = mounted.source.stat()
+    forged = bytearray(mounted.source.read_bytes())
+    with open(mounted / "x", "rb", buffering=0) as before:
+        forged[len(forged) // 4] ^= 1
+        with open(mounted.source, "r+b") as file:
+            file.write(forged)
+        os.utime(mounted.source, ns=(times.st_atime_ns, times.st_mtime_ns))
+        assert error_of(os.open, mounted / "x", os.O_RDONLY) in (errno.EIO, errno.ESTALE)
+        assert before.read() == data
 
 
 def test_replacing_a_file_leaves_open_handles_as_they_are(passed_on):

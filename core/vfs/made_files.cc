@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/vfs/made_files.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <exception>
+#include <iterator>
+#include <new>
+
+#include "core/base/limits.h"
+#include "core/content/made_file.h"
+#include "core/content/read_through.h"
+#include "core/content/spill_store.h"
+#include "core/vfs/log.h"
+
+namespace ctxfs {
+namespace {
+
+// The kernel has all pages of a smaller file after a few reads, and registering
+// it for the kernel takes as long as one.
+constexpr uint64_t kLeastSize = limits::kMiB;
+// A reader of many files is not followed by a list of all of them.
+constexpr size_t kMostQueued = 64;
+
+}  // namespace
+
+MadeFiles::~MadeFiles() {
+  std::thread thread;
+  {
+    const MutexLock lock(mutex_);
+    stopping_.Set();
+    queue_.clear();
+    changed_.NotifyAll();
+    thread.swap(thread_);
+  }
+  if (thread.joinable()) thread.join();
+}
+
+void MadeFiles::WriteTo(std::shared_ptr<SpillFile> files, bool copies) {
+  files_ = std::move(files);
+  copies_ = copies;
+}
+
+SpillFile::Loan MadeFiles::FindMade(Inode inode, const OpenFile& file) {
+  Part other;
+  const MutexLock lock(mutex_);
+  const auto found = by_inode_.find(inode);
+  if (found == by_inode_.end()) return nullptr;
+  const auto made = found->second;
+  if (made->made_from.lock() != file.made_from ||
+      made->part->size() != file.content.size()) {
+    other = Forget(made);
+    return nullptr;
+  }
+  made_.splice(made_.begin(), made_, made);
+  return files_->Lend(made->part, UINT64_MAX);
+}
+
+void MadeFiles::Find(Inode inode, OpenFile& file) {
+  if (file.backing != nullptr || file.made_from == nullptr) return;
+  if (const auto block = file.content.AsBlock()) {
+    SpillFile::Loan decoded = FindFile(cache_, *block);
+    if (decoded != nullptr && decoded->size() == file.content.size()) {
+      file.backing = std::make_shared<const MadeFile>(file.made_from, decoded);
+      return;
+    }
+  }
+  if (files_ == nullptr) return;
+  SpillFile::Loan made = FindMade(inode, file);
+  if (made == nullptr || !file.made_from->CheckAllUnchanged()) return;
+  file.backing = std::make_shared<const MadeFile>(file.made_from, made);
+  file.content = Content(Range{file.backing, 0, nullptr}, made->size());
+  file.entries = nullptr;  // what follows it need not be decoded for its reader
+  const MutexLock lock(mutex_);
+  ++stats_.opened;
+}
+
+bool MadeFiles::IsWorthIt(const OpenFile& file) const {
+  if (files_ == nullptr || file.backing != nullptr ||
+      file.made_from == nullptr || file.lifetime == Lifetime::kNone ||
+      file.content.size() < kLeastSize ||
+      file.content.size() > files_->most()) {
+    return false;
+  }
+  return copies_ || !file.content.AsStored();
+}
+
+void MadeFiles::NoteRead(Inode inode, std::shared_ptr<const OpenFile> file) {
+  if (!IsWorthIt(*file)) return;
+  try {
+    Queue({inode, std::move(file)});
+  } catch (const std::exception& /*no memory or no thread*/) {
+    // Its readers are served without it.
+  }
+}
+
+void MadeFiles::Queue(Job job) {
+  const MutexLock lock(mutex_);
+  const bool queued =
+      std::any_of(queue_.begin(), queue_.end(),
+                  [&](const Job& one) { return one.inode == job.inode; });
+  if (queued || queue_.size() >= kMostQueued) return;
+  queue_.push_back(std::move(job));
+  if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
+  changed_.NotifyAll();
+}
+
+void MadeFiles::Run() {
+  MutexLock lock(mutex_);
+  while (!stopping_.interrupted()) {
+    if (queue_.empty()) {
+      changed_.Wait(mutex_);
+      continue;
+    }
+    Job job = std::move(queue_.front());
+    queue_.pop_front();
+    lock.Unlock();
+    try {
+      if (const Status written = Write(job); !written) Warn(written.error());
+    } catch (const std::bad_alloc&) {
+      // Its readers are served without it.
+    }
+    job = {};  // may be the last reference to the container
+    lock.Lock();
+  }
+}
+
+Status MadeFiles::Write(const Job& job) {
+  const OpenFile& file = *job.file;
+  if (FindMade(job.inode, file) != nullptr) return {};
+  const Part part = CTXFS_TRY(Reserve(file.content.size()));
+  const ReadContext context(cache_, stopping_);
+  Status stored;
+  uint64_t at = 0;
+  const Status read =
+      ReadThrough(file.content, context, [&](Bytes piece) -> Status {
+        stored = part->Write(at, piece);
+        at += piece.size();
+        return stored;
+      });
+  if (!stored) return stored;
+  // A reader that comes later is told why.
+  if (!read || !file.made_from->CheckAllUnchanged()) return {};
+  Add(job, part);
+  return {};
+}
+
+void MadeFiles::Add(const Job& job, Part part) {
+  const MutexLock lock(mutex_);
+  std::list<Made> one;
+  one.push_back({job.inode, job.file->made_from, std::move(part)});
+  by_inode_.insert_or_assign(job.inode, one.begin());
+  made_.splice(made_.begin(), one);
+  ++stats_.written;
+}
+
+MadeFiles::Part MadeFiles::Forget(std::list<Made>::iterator made) {
+  Part part = std::move(made->part);
+  by_inode_.erase(made->inode);
+  made_.erase(made);
+  return part;
+}
+
+Result<MadeFiles::Part> MadeFiles::Reserve(uint64_t size) {
+  CTXFS_TRY(files_->CouldHold(size));
+  while (true) {
+    Result<Part> part = files_->Reserve(size);
+    if (part || part.error().sys_errno != ENOSPC || !EvictOldest()) return part;
+  }
+}
+
+bool MadeFiles::EvictOldest() {
+  Part oldest;  // freed without the lock
+  const MutexLock lock(mutex_);
+  const auto last = std::find_if(
+      made_.rbegin(), made_.rend(),
+      [this](const Made& one) { return !files_->IsLent(*one.part); });
+  if (last == made_.rend()) return false;
+  oldest = Forget(std::prev(last.base()));
+  return true;
+}
+
+void MadeFiles::Warn(const Error& error) {
+  if (warned_) return;
+  warned_ = true;
+  Log(LogLevel::kWarning, "not materialised: " + error.Text());
+}
+
+MadeFiles::Stats MadeFiles::stats() const {
+  const MutexLock lock(mutex_);
+  Stats stats = stats_;
+  stats.files = made_.size();
+  if (files_ != nullptr) stats.bytes = files_->bytes();
+  return stats;
+}
+
+}  // namespace ctxfs

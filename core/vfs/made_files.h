@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <memory>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+
+#include "core/base/interrupt.h"
+#include "core/base/mutex.h"
+#include "core/content/block_cache.h"
+#include "core/io/spill_file.h"
+#include "core/vfs/attributes.h"
+#include "core/vfs/tree_source.h"
+
+namespace ctxfs {
+
+/// Files below cache_dir that have the bytes of files of containers. One is
+/// written after its file was read as a whole, by a thread of its own, and used
+/// from the next open on, once it is complete. The bytes are verified as for
+/// any reader. The one that was opened least recently makes room, unless
+/// somebody has it open. Best effort. Safe for any number of threads.
+class MadeFiles {
+ public:
+  /// The cache outlives this.
+  explicit MadeFiles(BlockCache& cache) : cache_(cache) {}
+  ~MadeFiles();
+  MadeFiles(const MadeFiles&) = delete;
+  MadeFiles& operator=(const MadeFiles&) = delete;
+
+  /// Files are written in `files`, each as a file of its own. `copies`: also
+  /// those that a container stores as they are, for which the kernel reads by
+  /// itself. Called before there are threads; without it, none is written.
+  void WriteTo(std::shared_ptr<SpillFile> files, bool copies);
+
+  /// Sets the backing of a file that was just opened, if there is one: written
+  /// here, or decoded into a file of its own before (SpillStore).
+  void Find(Inode inode, OpenFile& file);
+
+  /// Notes that as many bytes of a file were read as it has.
+  void NoteRead(Inode inode, std::shared_ptr<const OpenFile> file);
+
+  struct Stats {
+    uint64_t files = 0;  // now
+    uint64_t bytes = 0;  // on the disk, of those that somebody has open, too
+    uint64_t written = 0;
+    uint64_t opened = 0;  // ever, instead of what they were made from
+  };
+  Stats stats() const;
+
+ private:
+  using Part = std::shared_ptr<const SpillFile::Part>;
+  struct Made {
+    Inode inode;
+    // Another source after the container was opened anew.
+    std::weak_ptr<const Source> made_from;
+    Part part;
+  };
+  struct Job {
+    Inode inode = 0;
+    std::shared_ptr<const OpenFile> file;
+  };
+  /// Ends the thread, and interrupts what it writes.
+  class Stopping final : public Interrupt {
+   public:
+    bool interrupted() const override { return set_; }
+    void Set() { set_ = true; }
+
+   private:
+    std::atomic<bool> set_ = false;
+  };
+
+  bool IsWorthIt(const OpenFile& file) const;
+  SpillFile::Loan FindMade(Inode inode, const OpenFile& file);
+  void Add(const Job& job, Part part);
+  /// Returns the file, to be freed without the lock.
+  Part Forget(std::list<Made>::iterator made) CTXFS_REQUIRES(mutex_);
+  void Queue(Job job);
+  void Run();
+  Status Write(const Job& job);
+  /// Reserves room, and lets older files go for it.
+  Result<Part> Reserve(uint64_t size);
+  bool EvictOldest();
+  void Warn(const Error& error);
+
+  BlockCache& cache_;
+  std::shared_ptr<SpillFile> files_;  // null: none is written
+  bool copies_ = false;
+  Stopping stopping_;
+  bool warned_ = false;  // of the thread
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::deque<Job> queue_ CTXFS_GUARDED_BY(mutex_);
+  std::list<Made> made_ CTXFS_GUARDED_BY(mutex_);  // most recent first
+  std::unordered_map<Inode, std::list<Made>::iterator> by_inode_
+      CTXFS_GUARDED_BY(mutex_);
+  Stats stats_ CTXFS_GUARDED_BY(mutex_);
+  std::thread thread_ CTXFS_GUARDED_BY(mutex_);
+};
+
+}  // namespace ctxfs

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tests of files that the kernel reads by itself share."""
+import contextlib
+import fcntl
+import os
+import platform
+import re
+import signal
+
+from conftest import BIN, run, stop
+
+
+def missing() -> str:
+    """What prevents passthrough here; empty if nothing does."""
+    libraries = run("ldd", BIN / "ctxfs").stdout
+    if b"libfuse3.so.4" not in libraries:  # 3.17 and later
+        return "this build does not have it: it needs libfuse 3.17"
+    kernel = tuple(int(n) for n in re.findall(r"\d+", platform.release())[:2])
+    if kernel < (6, 9):
+        return "the kernel does not offer it"
+    return "" if os.geteuid() == 0 else "CAP_SYS_ADMIN"
+
+
+@contextlib.contextmanager
+def stopped(pid):
+    """The daemon answers nothing meanwhile."""
+    stop(pid)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def may_lease(path) -> bool:
+    """Whether nobody else has the file open."""
+    with open(path, "r+b") as file:
+        try:
+            fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        except BlockingIOError:
+            return False
+        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+        return True

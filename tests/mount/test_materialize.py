@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""-o materialize=SIZE: what was read as a whole is written to a file below cache_dir,
+and served from there when it is next opened (docs/mounting.md)."""
+import contextlib
+import errno
+import os
+import random
+import shutil
+
+import numpy
+import pytest
+
+import shard
+from conftest import error_of, run, wait_until
+from passed_on import missing, stopped
+
+MIB = 1 << 20
+ENTRIES = {name: random.Random(name).randbytes(MIB) + bytes(MIB) for name in "abcd"}
+SMALL = b"small" * 1000
+
+
+def write_container(path, entries=ENTRIES):
+    path.write_bytes(shard.build([*(shard.zstd_entry(name, data) for name, data in entries.items()),
+                                  shard.entry("small", SMALL)]))
+    return path
+
+
+@pytest.fixture
+def container(tmp_path):
+    return write_container(tmp_path / "c.shard")
+
+
+@pytest.fixture
+def cache(tmp_path):
+    directory = tmp_path / "cache"
+    directory.mkdir(mode=0o700)
+    return directory
+
+
+@pytest.fixture
+def made(mount, container, cache):
+    """Mounts the container, with room for `room` MiB."""
+    return lambda room=64, *options: mount(
+        container, f"materialize={room}M", f"cache_dir={cache}", *options)
+
+
+def read_made(mounted, name, count=1) -> bytes:
+    """Reads a file, and waits until it and others are materialised."""
+    data = (mounted / name).read_bytes()
+    assert wait_until(lambda: mounted.stats()["materialized_total"] >= count), mounted.stats()
+    return data
+
+
+def test_what_was_read_is_served_from_its_file(made, cache):
+    mounted = made()
+    assert read_made(mounted, "a") == ENTRIES["a"]
+    decoded = mounted.stats()["decoded_bytes_total"]
+    with open(mounted / "a", "rb", buffering=0) as file:
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        assert file.read() == ENTRIES["a"]
+    after = mounted.stats()
+    assert after["materialized_opens_total"] == 1
+    assert after["materialized_bytes"] == len(ENTRIES["a"])
+    assert after["decoded_bytes_total"] == decoded, "not decoded anew"
+    assert list(cache.iterdir()) == [], "it has no name"
+
+
+def test_the_kernel_reads_it_by_itself(made):
+    if reason := missing():
+        pytest.skip(reason)
+    mounted = made()
+    read_made(mounted, "a")
+    with open(mounted / "a", "rb", buffering=0) as file, stopped(mounted.pid()):
+        assert file.read() == ENTRIES["a"]
+    assert mounted.stats()["passthrough_opens_total"] == 1
+
+
+def test_views_are_materialised_too(mount, tmp_path):
+    numpy.save(tmp_path / "x.npy", array := numpy.arange(MIB // 2, dtype=">f4"))
+    numpy.savez(tmp_path / "x.npz", array=array)
+    mounted = mount(tmp_path / "x.npz", "materialize=64M")
+    view = mounted / "views/npy/array.npy"
+    if not view.exists():
+        view = next(mounted.root.glob("views/**/array.npy"))
+    first = view.read_bytes()
+    assert wait_until(lambda: mounted.stats()["materialized_total"] == 1)
+    assert view.read_bytes() == first
+    assert (numpy.load(view) == array).all()
+    assert mounted.stats()["materialized_opens_total"] >= 1
+
+
+def test_small_files_and_parts_of_files_are_not_materialised(made):
+    mounted = made()
+    assert (mounted / "small").read_bytes() == SMALL
+    with open(mounted / "b", "rb", buffering=0) as file:
+        assert file.read(4096) == ENTRIES["b"][:4096]
+    read_made(mounted, "a")
+    assert mounted.stats()["materialized_total"] == 1
+
+
+def test_the_least_recently_used_goes_first(made):
+    mounted = made(5)  # room for two
+    read_made(mounted, "a")
+    read_made(mounted, "b", 2)
+    assert (mounted / "a").read_bytes() == ENTRIES["a"]
+    read_made(mounted, "c", 3)
+    assert mounted.stats()["materialized_files"] == 2
+    assert mounted.stats()["materialized_bytes"] == 4 * MIB
+    before = mounted.stats()["materialized_opens_total"]
+    assert (mounted / "a").read_bytes() == ENTRIES["a"]
+    assert mounted.stats()["materialized_opens_total"] == before + 1
+    assert (mounted / "b").read_bytes() == ENTRIES["b"]
+    assert mounted.stats()["materialized_opens_total"] == before + 1
+
+
+def test_one_that_is_open_keeps_its_room(made):
+    if reason := missing():
+        pytest.skip(reason)
+    mounted = made(3)  # room for one
+    read_made(mounted, "a")
+    with open(mounted / "a", "rb", buffering=0) as file:
+        assert (mounted / "b").read_bytes() == ENTRIES["b"]
+        assert (mounted / "c").read_bytes() == ENTRIES["c"]
+        assert mounted.stats()["materialized_bytes"] == 2 * MIB
+        assert file.read() == ENTRIES["a"]
+    read_made(mounted, "d", 2)
+    assert mounted.stats()["materialized_bytes"] == 2 * MIB
+
+
+def test_a_replaced_container_is_never_mixed_with_it(made, container, tmp_path):
+    mounted = made()
+    read_made(mounted, "a")
+    other = write_container(tmp_path / "other",
+                            {name: data[::-1] for name, data in ENTRIES.items()})
+    with open(mounted / "a", "rb", buffering=0) as before:
+        os.replace(other, container)
+        assert wait_until(lambda: error_of(os.open, mounted / "a", os.O_RDONLY) == errno.ESTALE)
+        # The kernel reads by itself what it has registered, and has pages otherwise.
+        with contextlib.suppress(OSError):
+            assert before.read() in (ENTRIES["a"], b"")
+
+
+def test_in_a_mirror_a_replaced_container_has_its_own_bytes(mount, container, cache):
+    source = container.parent / "mirror"
+    source.mkdir()
+    shutil.copy(container, source / "c.shard")
+    mounted = mount(source, "materialize=64M", f"cache_dir={cache}")
+    shown = mounted.point / "c.shard" / "a"
+    assert shown.read_bytes() == ENTRIES["a"]
+    assert wait_until(lambda: mounted.stats()["materialized_total"] == 1)
+    write_container(source / "next", {"a": ENTRIES["b"]})
+    os.replace(source / "next", source / "c.shard")
+
+    def reads_new():
+        with contextlib.suppress(OSError):
+            data = shown.read_bytes()
+            assert data in (ENTRIES["a"], ENTRIES["b"])
+            return data == ENTRIES["b"]
+        return False
+
+    assert wait_until(reads_new)
+
+
+def test_after_a_touch_it_is_verified_again(made, container):
+    mounted = made()
+    read_made(mounted, "a")
+    os.chmod(container, 0o600)
+    passed = mounted.stats()["verified_passed_total"]
+    assert (mounted / "a").read_bytes() == ENTRIES["a"]
+    assert mounted.stats()["materialized_opens_total"] == 0
+    assert mounted.stats()["verified_passed_total"] > passed
+
+
+def test_a_damaged_entry_is_not_materialised(made, container):
+    bytes_ = bytearray(container.read_bytes())
+    bytes_[64 + 40] ^= 1  # the checksum of the first entry
+    container.write_bytes(bytes_)
+    mounted = made()
+    assert error_of((mounted / "a").read_bytes) == errno.EIO
+    read_made(mounted, "b")
+    assert mounted.stats()["materialized_total"] == 1
+
+
+@pytest.fixture
+def little_disk(tmp_path):
+    """A file system of 3 MiB."""
+    point = tmp_path / "little"
+    point.mkdir()
+    if run("mount", "-t", "tmpfs", "-o", "size=3M,mode=0700", "none", point).returncode:
+        pytest.skip("no tmpfs can be mounted here")
+    yield point
+    run("umount", "-l", point)
+
+
+def test_a_full_disk_makes_room_or_is_done_without(mount, container, little_disk):
+    mounted = mount(container, "materialize=64M", f"cache_dir={little_disk}")
+    read_made(mounted, "a")
+    read_made(mounted, "b", 2)
+    assert mounted.stats()["materialized_files"] == 1
+    assert (mounted / "b").read_bytes() == ENTRIES["b"]
+    with open(mounted / "b", "rb"):
+        (little_disk / "others").write_bytes(bytes(MIB // 2))
+        for name in "ac":
+            assert (mounted / name).read_bytes() == ENTRIES[name]
+    assert run("ls", little_disk).stdout == b"others\n"
+
+
+def test_a_directory_that_is_replaced_or_gone_is_done_without(made, cache, tmp_path):
+    mounted = made()
+    read_made(mounted, "a")
+    cache.rmdir()
+    cache.symlink_to(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    for name in ENTRIES:
+        assert (mounted / name).read_bytes() == ENTRIES[name]
+        assert (mounted / name).read_bytes() == ENTRIES[name]
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_killed_mount_leaves_nothing(made, cache):
+    mounted = made()
+    (mounted / "a").read_bytes()
+    mounted.kill()
+    assert list(cache.iterdir()) == []
