@@ -2,42 +2,110 @@
 #include "fs/file_keeper.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <new>
-#include <optional>
 
 #include "core/base/text.h"
+#include "core/io/identity.h"
 #include "core/io/io_error.h"
 #include "core/io/spill_file.h"
 
 namespace ctxfs {
+namespace {
+
+/// Returns the key of a file in the store. Fails with kStale if what it was
+/// made from has another identity now.
+Result<std::string> KeyOf(const KeptName& name) {
+  struct stat st {};
+  if (::fstat(name.from->descriptor(), &st) != 0) return IoError("no file");
+  const FileIdentity now = FileIdentity::Of(st);
+  if (now != name.from->identity()) return Error{Code::kStale, "has changed"};
+  return fmt::format("kept:{}:{}:{}:{}.{}:{}.{}:{}", now.device, now.inode,
+                     now.size, now.mtime.seconds, now.mtime.nanoseconds,
+                     now.ctime.seconds, now.ctime.nanoseconds, name.what);
+}
+
+}  // namespace
 
 Result<std::unique_ptr<FileKeeper>> FileKeeper::Open(
-    const std::string& directory) {
+    const std::string& directory, std::unique_ptr<BlockStore> store) {
   Fd opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!opened.ok()) return IoError("cannot open " + Quote(directory));
   Fd wake = CTXFS_TRY(decltype(asked_)::MakeWake());
   return std::unique_ptr<FileKeeper>(
-      new FileKeeper(std::move(opened), std::move(wake)));
+      new FileKeeper(std::move(opened), std::move(store), std::move(wake)));
 }
 
 Result<Fd> FileKeeper::Make(uint64_t size) {
-  std::optional<Result<Fd>> made = asked_.Ask(size);
-  if (made) return std::move(*made);
-  return SystemError("cannot make a temporary file", ETIMEDOUT);
+  auto made = asked_.Ask({.what = Question::What::kMake, .size = size});
+  if (!made) return SystemError("cannot make a temporary file", ETIMEDOUT);
+  if (!*made) return std::move(*made).error();
+  return std::move((**made).file);
+}
+
+void FileKeeper::Post(Question question) {
+  try {
+    asked_.Post(std::move(question));
+  } catch (const std::bad_alloc&) {
+    // It is made anew by who needs it.
+  }
+}
+
+void FileKeeper::Keep(const KeptName& name, int file, const std::string& digest,
+                      std::shared_ptr<const void> owner) {
+  if (store_ == nullptr) return;
+  Post({Question::What::kKeep, 0, name, file, digest, std::move(owner)});
+}
+
+std::optional<FileKeeper::Kept> FileKeeper::Take(const KeptName& name) {
+  if (store_ == nullptr) return std::nullopt;
+  auto kept = asked_.Ask({.what = Question::What::kTake, .name = name});
+  if (!kept || !*kept) return std::nullopt;
+  return std::move(**kept);
+}
+
+void FileKeeper::Drop(const KeptName& name, const std::string& digest) {
+  if (store_ == nullptr) return;
+  Post({Question::What::kDrop, 0, name, -1, digest, nullptr});
+}
+
+Result<FileKeeper::Kept> FileKeeper::DoKept(const Question& question,
+                                            const std::string& key) const {
+  if (question.what == Question::What::kKeep) {
+    (void)store_->KeepWhole(key, question.file, question.digest);
+  } else if (question.what == Question::What::kDrop) {
+    store_->DropWhole(key, question.digest);
+  } else if (auto found = store_->OpenWhole(key)) {
+    struct stat st {};
+    if (::fstat(found->file.get(), &st) != 0) return IoError("no file");
+    return Kept{std::move(found->file), static_cast<uint64_t>(st.st_size),
+                std::move(found->digest)};
+  }
+  return Error{Code::kNotFound, "nothing is kept"};
+}
+
+Result<FileKeeper::Kept> FileKeeper::Do(const Question& question) const {
+  if (question.what == Question::What::kMake) {
+    Fd made = CTXFS_TRY(MakeUnnamed(directory_, question.size));
+    return Kept{std::move(made), question.size, ""};
+  }
+  const std::string key = CTXFS_TRY(KeyOf(question.name));
+  return DoKept(question, key);
 }
 
 void FileKeeper::Answer() {
   asked_.AnswerAll(
-      [this](uint64_t size) -> Result<Fd> {
+      [this](const Question& question) -> Result<Kept> {
         try {
-          return MakeUnnamed(directory_, size);
+          return Do(question);
         } catch (const std::bad_alloc&) {
           return Error{Code::kNoMemory, "out of memory"};
         }
       },
-      [](const Result<Fd>& /*closed*/) {});
+      [](const Result<Kept>& /*closed*/) {});
 }
 
 }  // namespace ctxfs

@@ -3,35 +3,63 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "core/base/result.h"
+#include "core/cache/block_store.h"
 #include "core/io/fd.h"
-#include "core/io/file_maker.h"
+#include "core/io/kept_files.h"
 #include "fs/questions.h"
 
 namespace ctxfs {
 
-/// Makes files for the threads that serve, which may open none for writing: the
-/// thread that is not confined does it. Safe for any number of threads.
-class FileKeeper final : public FileMaker, public Questions {
+/// Makes and keeps files for the threads that serve, which may open none for
+/// writing: the thread that is not confined does it. What is kept is named by
+/// the identity that this thread sees, so one that was taken over by a hostile
+/// container cannot give out its bytes as those of a file that it may not open.
+/// Safe for any number of threads.
+class FileKeeper final : public KeptFiles, public Questions {
  public:
-  /// Files are made in `directory`, even if another gets its name. Fails with
-  /// kIo if it cannot be opened, and with kTooManyFiles.
-  static Result<std::unique_ptr<FileKeeper>> Open(const std::string& directory);
+  /// Files are made in `directory`, even if another gets its name, and kept in
+  /// `store`, which is on the same disk; null: none is kept. Fails with kIo if
+  /// the directory cannot be opened, and with kTooManyFiles.
+  static Result<std::unique_ptr<FileKeeper>> Open(
+      const std::string& directory, std::unique_ptr<BlockStore> store);
 
   Result<Fd> Make(uint64_t size) override;
+  void Keep(const KeptName& name, int file, const std::string& digest,
+            std::shared_ptr<const void> owner) override;
+  std::optional<Kept> Take(const KeptName& name) override;
+  void Drop(const KeptName& name, const std::string& digest) override;
 
   int fd() const override { return asked_.fd(); }
   void Answer() override;
 
  private:
-  FileKeeper(Fd directory, Fd wake)
-      : directory_(std::move(directory)), asked_(std::move(wake)) {}
+  struct Question {
+    enum class What : uint8_t { kMake, kKeep, kTake, kDrop } what;
+    uint64_t size = 0;
+    KeptName name = {};
+    int file = -1;
+    std::string digest = {};
+    std::shared_ptr<const void> owner = nullptr;
+  };
+
+  FileKeeper(Fd directory, std::unique_ptr<BlockStore> store, Fd wake)
+      : directory_(std::move(directory)),
+        store_(std::move(store)),
+        asked_(std::move(wake)) {}
+
+  Result<Kept> Do(const Question& question) const;
+  Result<Kept> DoKept(const Question& question, const std::string& key) const;
+  /// Asks without waiting; does nothing if there is no memory.
+  void Post(Question question);
 
   const Fd directory_;
-  QuestionQueue<uint64_t, Result<Fd>> asked_;
+  const std::unique_ptr<BlockStore> store_;
+  QuestionQueue<Question, Result<Kept>> asked_;
 };
 
 }  // namespace ctxfs

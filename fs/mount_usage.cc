@@ -70,6 +70,10 @@ and its name is printed. It is removed after unmounting.
                      $XDG_CACHE_HOME/ctxfs, or ~/.cache/ctxfs)
   cache_dir_size=SIZE
                      how much each of both may take (default 10G)
+  materialize=SIZE   write a file of a container that was read as a whole to a
+                     file below cache_dir=, and serve it from there when it is
+                     opened again; how much these may take (default 0)
+  cache_keep         keep them for other mounts, where URLs are kept
   index=SIZE         memory for indexes of open containers (default 512M, 2G if
                      the source is a container)
   threads=N          worker threads (default: cores, at least 4)
@@ -79,7 +83,8 @@ and its name is printed. It is removed after unmounting.
   timeout=SECONDS    how long names and attributes of a mirrored directory may
                      be out of date (default 1); more is faster
   passthrough=WHO    auto (default), on or off: let the kernel read files of a
-                     mirrored directory that are no containers by itself
+                     mirrored directory that are no containers, and those of
+                     cache_dir= and materialize=, by itself
   noxattrs           give files no extended attributes, for a faster ls -l
   nosandbox          do not confine the daemon to reading the sources
   nonempty           mount on a directory that is not empty or has a ctxfs

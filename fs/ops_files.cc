@@ -82,7 +82,7 @@ Result<BackingFiles::Use> BackingOf(Server& server, Inode inode,
 Result<Opening> OpenFileAt(Server& server, Inode inode,
                            const ReadContext& context) {
   OpenFile opened = CTXFS_TRY(server.files().Open(inode, context));
-  server.made_files().Find(inode, opened);
+  CTXFS_TRY(server.made_files().Find(inode, opened, context));
   // The kernel sends no READ for an empty file, so whether it should be empty
   // is verified now.
   const bool verify = server.options().verify == VerifyMode::kOpen ||

@@ -160,6 +160,7 @@ constexpr Option kOptions[] = {
     {"offline"},
     {"cache_dir="},
     {"cache_dir_size=", &TakeSize<&MountOptions::cache_dir_bytes>, kSize},
+    {"cache_keep"},
     {"materialize=", &TakeSize<&MountOptions::materialize_bytes>, kSize},
     {"index=", &TakeSize<&MountOptions::index_bytes>, kSize},
     {"readahead=", &TakeSize<&MountOptions::readahead>, kSize},
@@ -370,6 +371,11 @@ bool ParseMountOptions(int argc, const char* const* argv, MountOptions* options,
     return false;
   }
   options->salvage = words.Has("salvage");
+  options->cache_keep = words.Has("cache_keep");
+  if (options->cache_keep && options->materialize_bytes == 0) {
+    *error = "option 'cache_keep' needs 'materialize='";
+    return false;
+  }
   options->key_file = words.ValueOf("keyfile=");
   options->insecure_key_file = words.Has("insecure_keyfile");
   options->cache_dir = words.ValueOf("cache_dir=");

@@ -6,7 +6,9 @@
 #include <chrono>
 
 #include "core/base/bytes.h"
+#include "core/base/environment.h"
 #include "core/base/text.h"
+#include "core/cache/block_store.h"
 #include "core/container/documents.h"
 #include "core/io/source.h"
 #include "core/io/spill_file.h"
@@ -25,6 +27,29 @@ std::unique_ptr<T> MakeOrLog() {
   if (made) return std::move(*made);
   Log(LogLevel::kWarning, made.error().Text());
   return nullptr;
+}
+
+/// The environment, but for what the options say.
+Environment VariablesOf(const MountOptions& options) {
+  return [given = options.remote](const char* name) {
+    const auto found = given.find(name);
+    return found == given.end() ? EnvironmentVariable(name) : found->second;
+  };
+}
+
+/// Opens the cache of the user for files that are kept. Fails if what the mount
+/// shows must not be kept, or the cache cannot be opened.
+Result<std::unique_ptr<BlockStore>> OpenStore(const MountOptions& options) {
+  if (options.verify == VerifyMode::kOff || options.salvage) {
+    return Error{Code::kUnsupported,
+                 "what is not verified (verify=off, salvage) is not"};
+  }
+  const Environment environment = VariablesOf(options);
+  const std::string directory = CacheDirectory(environment);
+  if (directory.empty()) {
+    return Error{Code::kIo, "there is no cache directory: set cache_dir="};
+  }
+  return BlockStore::Open(directory, CacheBytes(environment));
 }
 
 std::unique_ptr<Mirror> MakeMirror(Sources sources, const MountOptions& options,
@@ -102,8 +127,7 @@ Result<int> Server::OpenSpillFile() {
   Result<std::shared_ptr<SpillFile>> file =
       SpillFile::Make(directory, options_.cache_dir_bytes);
   if (file) {
-    Result<std::unique_ptr<FileKeeper>> keeper = FileKeeper::Open(directory);
-    if (keeper) keeper_ = std::move(*keeper);
+    OpenKeeper();
     spill_file_ = std::move(*file);
     cache_.SpillTo(spill_file_);
     return spill_file_->descriptor();
@@ -112,6 +136,27 @@ Result<int> Server::OpenSpillFile() {
   Log(LogLevel::kInfo,
       file.error().Text() + ": entries larger than cache= are kept in memory");
   return -1;
+}
+
+void Server::OpenKeeper() {
+  std::string directory = TemporaryDirectory();
+  std::unique_ptr<BlockStore> store;
+  if (options_.cache_keep) {
+    Result<std::unique_ptr<BlockStore>> opened = OpenStore(options_);
+    if (opened) {
+      store = std::move(*opened);
+      directory = CacheDirectory(VariablesOf(options_));
+    } else {
+      Log(LogLevel::kWarning, "nothing is kept: " + opened.error().Text());
+    }
+  }
+  auto keeper = FileKeeper::Open(directory, std::move(store));
+  if (keeper) {
+    keeper_ = std::move(*keeper);
+  } else if (options_.materialize_bytes > 0) {
+    Log(LogLevel::kWarning,
+        "nothing is materialised: " + keeper.error().Text());
+  }
 }
 
 Status Server::EnablePassthrough(int device) {
@@ -125,14 +170,21 @@ Status Server::EnablePassthrough(int device) {
 
 void Server::MakeFiles(bool passthrough) {
   const uint64_t most = options_.materialize_bytes;
-  if (keeper_ == nullptr) {
-    if (most > 0) Log(LogLevel::kWarning, "nothing is materialised");
-    return;
-  }
+  if (keeper_ == nullptr) return;
   if (passthrough) spill_file_->MakeFilesBy(*keeper_);
   if (most == 0) return;
+  if (!options_.key_file.empty()) {
+    Log(LogLevel::kWarning,
+        "nothing is materialised: entries that a key file decrypts are not "
+        "written to a disk");
+    return;
+  }
   made_files_.WriteTo(SpillFile::OfFiles(TemporaryDirectory(), most, *keeper_),
                       passthrough);
+  if (!options_.cache_keep) return;
+  made_files_.KeepIn(*keeper_, [this](Inode inode, const ReadContext& context) {
+    return files_->PathInFile(inode, context);
+  });
 }
 
 std::string Server::TemporaryDirectory() const {

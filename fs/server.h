@@ -83,6 +83,8 @@ class Server {
 
  private:
   std::string TemporaryDirectory() const;
+  /// Makes keeper_, where that can be.
+  void OpenKeeper();
   /// Has files be made below cache_dir, where that can be.
   void MakeFiles(bool passthrough);
   Stats::Others OthersFor(const ReadContext& context) const;

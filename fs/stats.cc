@@ -72,6 +72,8 @@ std::string Stats::Text(const Others& others) const {
   out.Add("materialized_bytes", "Bytes of the disk that they take.",
           made.bytes);
   out.Add("materialized_total", "Files that were materialised.", made.written);
+  out.Add("materialized_taken_total",
+          "Materialised files of other mounts that were taken up.", made.taken);
   out.Add("materialized_opens_total", "Opened files that were materialised.",
           made.opened);
   out.Add("passthrough", "Whether the kernel can read files by itself.",

@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures np.load of a GiB of float32 through views/npy.
 
-    scripts/bench_load.py [--bin DIR] [--scratch DIR] [--rounds N]
+    scripts/bench_load.py [--bin DIR] [--scratch DIR] [--rounds N] [--mib N]
 
 The array is a tensor of a safetensors file, and the vectors of a CVC of four chunks,
-stored as they are, with a CRC-32 each. Each is loaded three times from a fresh mount.
+stored as they are, with a CRC-32 each. Each is loaded three times from a fresh mount,
+and again with -o materialize=, where the second load waits until the first was written.
+The last column is by how many times the array the page cache grew since the mount.
 The yardstick, in the same round, is the same .npy on disk. All files are in the page
 cache. Every load is a new process, which times np.load alone. Prints a table in
 Markdown.
@@ -14,6 +16,7 @@ Markdown.
 import collections
 import json
 import pathlib
+import statistics
 import struct
 import subprocess
 import sys
@@ -23,7 +26,7 @@ import numpy as np
 
 import bench_lib as lib
 
-ROWS, COLUMNS = 1 << 18, 1 << 10  # a GiB of float32
+COLUMNS = 1 << 10  # of float32: 256 rows are a MiB
 CHUNKS = 4
 LOADS = ("first", "second", "third")
 
@@ -38,9 +41,19 @@ print(time.perf_counter() - start, array.nbytes)
 def load(path: pathlib.Path) -> float:
     command = [sys.executable, "-c", LOAD, str(path)]
     words = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
-    if int(words[1]) != ROWS * COLUMNS * 4:
+    if int(words[1]) < path.stat().st_size - 4096:
         raise RuntimeError(f"{path} has {words[1]} bytes")
     return float(words[0])
+
+
+def cached() -> int:
+    """Bytes of files in memory."""
+    words = pathlib.Path("/proc/meminfo").read_text().split()
+    return int(words[words.index("Cached:") + 1]) << 10
+
+
+def is_written(point: pathlib.Path) -> bool:
+    return "\nctxfs_materialized_files 1\n" in (point / ".ctxfs/stats").read_text()
 
 
 def write_safetensors(path: pathlib.Path, array: np.ndarray) -> None:
@@ -68,8 +81,8 @@ def write_cvc(path: pathlib.Path, array: np.ndarray) -> None:
             piece.tofile(file)
 
 
-def write_sources(scratch: pathlib.Path) -> dict[str, pathlib.Path]:
-    array = np.random.default_rng(1).random((ROWS, COLUMNS), dtype=np.float32)
+def write_sources(scratch: pathlib.Path, mib: int) -> dict[str, pathlib.Path]:
+    array = np.random.default_rng(1).random((mib * 256, COLUMNS), dtype=np.float32)
     paths = {kind: scratch / f"array.{kind}" for kind in ("npy", "safetensors", "cvc")}
     np.save(paths["npy"], array)
     write_safetensors(paths["safetensors"], array)
@@ -78,32 +91,43 @@ def write_sources(scratch: pathlib.Path) -> dict[str, pathlib.Path]:
 
 
 def measure(tools: lib.Tools, paths: dict[str, pathlib.Path],
-            taken: dict[tuple[str, str], list[float]]) -> None:
-    """Appends the seconds of one round."""
+            taken: dict[tuple[str, str], list[float]],
+            grown: dict[tuple[str, str], list[float]]) -> None:
+    """Appends the seconds of one round, and the growth of the page cache."""
     for path in paths.values():
         lib.warm(path)
     taken["disk", ""].append(load(paths["npy"]))
-    for kind in ("safetensors", "cvc"):
-        with tools.ctxfs(paths[kind]):
+    for kind, *options in (("safetensors",), ("safetensors", "materialize=4G"),
+                           ("cvc",), ("cvc", "materialize=4G")):
+        what = ", ".join([kind, *options])
+        with tools.ctxfs(paths[kind], *options):
             view = next((tools.point / "views/npy").rglob("vectors.npy"))
+            before = cached()
             for which in LOADS:
-                taken[kind, which].append(load(view))
+                taken[what, which].append(load(view))
+                if options:
+                    lib.wait_until(lambda: is_written(tools.point), 60)
+                grown[what, which].append((cached() - before) / view.stat().st_size)
 
 
 def main() -> None:
-    chosen = lib.peer_options(__doc__, rounds=5).parse_args()
+    options = lib.peer_options(__doc__, rounds=5)
+    options.add_argument("--mib", type=int, default=1024)
+    chosen = options.parse_args()
     tools = lib.Tools(chosen.bin.resolve(), lib.scratch_folder(chosen.scratch))
-    paths = write_sources(tools.scratch)
+    paths = write_sources(tools.scratch, chosen.mib)
     taken: dict[tuple[str, str], list[float]] = collections.defaultdict(list)
+    grown: dict[tuple[str, str], list[float]] = collections.defaultdict(list)
     for _ in range(chosen.rounds):
-        measure(tools, paths, taken)
-    print(lib.row("np.load", "", "seconds", "disk / this"))
-    print(lib.row("---", "---", "---", "---"))
+        measure(tools, paths, taken, grown)
+    print(lib.row("np.load", "", "seconds", "disk / this", "page cache"))
+    print(lib.row("---", "---", "---", "---", "---"))
     for (what, which), seconds in taken.items():
         ratios = [disk / this for disk, this in zip(taken["disk", ""], seconds)]
         spreads = [lib.spread(values, ".2f") for values in (seconds, ratios)]
         print(lib.row(what, which, *(f"{middle} ({least} to {most})"
-                                     for middle, least, most in spreads)))
+                                     for middle, least, most in spreads),
+                      f"{statistics.median(grown.get((what, which), [0])):.2f}"))
 
 
 if __name__ == "__main__":

@@ -33,19 +33,23 @@ std::optional<std::pair<uint64_t, uint64_t>> ParsePair(std::string_view text) {
   return again == text ? std::optional(parsed) : std::nullopt;
 }
 
-bool IsObjectName(std::string_view name) {
-  constexpr size_t kDigits = 64;
-  return name.size() == kDigits &&
-         name.find_first_not_of("0123456789abcdef") == name.npos;
+bool IsHex(std::string_view text, size_t digits) {
+  return text.size() == digits &&
+         text.find_first_not_of("0123456789abcdef") == text.npos;
 }
 
-/// The number of blocks in a file with this name, 0 for a record or an
-/// unfinished file; nullopt if the name is not one of a store.
+bool IsObjectName(std::string_view name) {
+  constexpr size_t kDigits = 64;
+  return IsHex(name, kDigits);
+}
+
+/// The number of blocks in a file with this name, 0 for any other file of a
+/// store; nullopt if the name is not one of a store.
 std::optional<uint32_t> BlocksOf(std::string_view name) {
   if (name.starts_with(kUnfinished)) {
     return ParsePair(name.substr(1)) ? std::optional(0U) : std::nullopt;
   }
-  if (name == kRecord) return 0;
+  if (name == kRecord || DigestInName(name)) return 0;
   const auto run = ParseFileName(name);
   return run ? std::optional(run->second) : std::nullopt;
 }
@@ -86,6 +90,13 @@ bool ReadAll(int fd, uint64_t offset, MutableBytes out) {
     out = out.subspan(static_cast<size_t>(n));
   }
   return true;
+}
+
+std::optional<std::string> DigestInName(std::string_view name) {
+  constexpr size_t kDigits = 32;
+  if (!name.starts_with(kWhole)) return std::nullopt;
+  name.remove_prefix(kWhole.size());
+  return IsHex(name, kDigits) ? std::optional(std::string(name)) : std::nullopt;
 }
 
 std::string FileName(uint64_t first, uint32_t count) {

@@ -17,7 +17,8 @@
 
 /// The directory of a BlockStore: a directory for each object, called by the
 /// SHA-256 of its key in 64 hex digits, with a file for each run of blocks,
-/// called "FIRST-COUNT" in decimal digits, or a record, called "record". Files
+/// called "FIRST-COUNT" in decimal digits, or a record, called "record", or a
+/// whole file, called "whole-" and its digest in 32 hex digits. Files
 /// that are being written are called ".PROCESS-NUMBER". Anything else there is
 /// not the store's.
 namespace ctxfs::block_files {
@@ -28,6 +29,7 @@ inline constexpr int kDirectoryFlags =
     O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW;
 inline constexpr char kUnfinished = '.';
 inline constexpr std::string_view kRecord = "record";
+inline constexpr std::string_view kWhole = "whole-";
 /// In the directory of the store: held by the process that makes room.
 inline constexpr const char* kLock = "lock";
 
@@ -42,6 +44,9 @@ Result<Fd> OpenTop(const std::string& directory);
 int64_t Nanoseconds(const struct timespec& time);
 
 bool ReadAll(int fd, uint64_t offset, MutableBytes out);
+
+/// The digest in the name of a whole file; nullopt for any other name.
+std::optional<std::string> DigestInName(std::string_view name);
 
 std::string FileName(uint64_t first, uint32_t count);
 /// Returns first and count of a run.
@@ -63,10 +68,12 @@ void ForEachObject(
 /// A file of an object, which may be damaged or a stranger's.
 struct File {
   std::string name;
-  uint32_t blocks;  // 0 if it is a record, or being written
+  uint32_t blocks;  // 0 if it is no run of blocks, or being written
   uint64_t bytes;
   int64_t used_ns;  // its mtime
 
+  /// Whether it is a file that was kept as it is, without a head.
+  bool whole() const { return name.starts_with(kWhole); }
   /// Whether it is being written.
   bool unfinished() const { return name.starts_with(kUnfinished); }
   /// Whether it is being written by a process that was likely killed.

@@ -32,12 +32,6 @@ namespace {
 
 constexpr size_t kMostObjects = 256;
 
-std::string DigestOf(const std::string& key) {
-  Sha256 digest;
-  digest.Update(AsBytes(key));
-  return digest.Raw();
-}
-
 /// Writes the head and the blocks of a file by one call if that takes them all:
 /// the kernel makes large pages of large writes.
 bool WriteAll(int fd, Bytes head, const std::vector<Bytes>& blocks) {
@@ -198,10 +192,20 @@ size_t BlockStore::Read(const std::string& key, uint64_t first,
   return done;
 }
 
-Fd BlockStore::OpenUnfinished(const std::string& digest, std::string* name) {
+std::string BlockStore::DigestOf(const std::string& key) {
+  Sha256 digest;
+  digest.Update(AsBytes(key));
+  return digest.Raw();
+}
+
+void BlockStore::EvictIfDue() {
   constexpr uint64_t kParts = 16;
-  const MutexLock lock(mutex_);
   if (unseen_ > most_ / kParts) Evict(most_ - most_ / kParts);
+}
+
+Fd BlockStore::OpenUnfinished(const std::string& digest, std::string* name) {
+  const MutexLock lock(mutex_);
+  EvictIfDue();
   Object* const object = Find(digest, /*create=*/true);
   if (object == nullptr) return Fd(-1);
   *name =

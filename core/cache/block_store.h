@@ -25,8 +25,9 @@ namespace ctxfs {
 /// file holds a run of blocks with the xxh3 of each; it is written under
 /// another name first, so that it is whole or not there. A block that does not
 /// match its checksum is not given out. Besides blocks there are records: texts
-/// that change. Safe for any number of threads: one that writes a file does not
-/// keep others from reading.
+/// that change, and whole files, which the kernel can read by itself. Safe for
+/// any number of threads: one that writes a file does not keep others from
+/// reading.
 ///
 /// A file, little-endian:
 ///   0   8 bytes "ctxfsblk"
@@ -79,6 +80,22 @@ class BlockStore {
   /// key. Otherwise like Write.
   void WriteRecord(const std::string& key, const std::string& record);
 
+  /// A file that was kept as it is, and the digest that it was kept with.
+  struct Whole {
+    Fd file;
+    std::string digest;
+  };
+  /// Opens the file with this key; nullopt if there is none. Its bytes are not
+  /// compared with the digest.
+  std::optional<Whole> OpenWhole(const std::string& key);
+
+  /// Keeps an open file that has no name yet and is on the same disk, unless
+  /// there is one with the same key and digest. Otherwise like Write.
+  bool KeepWhole(const std::string& key, int file, const std::string& digest);
+
+  /// Removes the file with this key and digest.
+  void DropWhole(const std::string& key, const std::string& digest);
+
   /// The descriptor of the directory, for a sandbox.
   int descriptor() const { return top_.get(); }
 
@@ -116,6 +133,10 @@ class BlockStore {
   /// the object if it is kept.
   Object* Finish(const std::string& digest, const std::string& name,
                  const std::string& last, bool whole) CTXFS_REQUIRES(mutex_);
+  /// The raw SHA-256 of a key.
+  static std::string DigestOf(const std::string& key);
+  /// Makes room if much was written since that was done.
+  void EvictIfDue() CTXFS_REQUIRES(mutex_);
   /// Drops the least recently used files until at most `most` bytes are left.
   /// Does nothing while another process does so.
   void Evict(uint64_t most) CTXFS_REQUIRES(mutex_);

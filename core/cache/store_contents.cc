@@ -48,7 +48,8 @@ class StoreWalk {
   void VisitObject(const std::string& name, int directory) {
     const StoreContents before = found_;
     block_files::ForEachFile(directory, [&](const File& file) {
-      if (IsOfStore(directory, file)) VisitFile(directory, file);
+      if (file.whole() || IsOfStore(directory, file))
+        VisitFile(directory, file);
     });
     if (found_.blocks > before.blocks) ++found_.objects;
     // Fails unless it is empty. One that was empty before may be another's.
@@ -61,6 +62,7 @@ class StoreWalk {
     if (file.unfinished() && !(removes_ && file.abandoned())) return;
     if (removes_ && !Remove(directory, file)) return;
     found_.blocks += file.blocks;
+    if (file.whole()) ++found_.files;
     found_.bytes += file.bytes;
   }
 

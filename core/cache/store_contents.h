@@ -13,6 +13,7 @@ namespace ctxfs {
 struct StoreContents {
   uint64_t objects = 0;
   uint64_t blocks = 0;
+  uint64_t files = 0;  // kept as they are
   uint64_t bytes = 0;  // of the files
 };
 

@@ -69,4 +69,19 @@ class Xxh3 {
   std::unique_ptr<XXH3_state_s, Free> state_;
 };
 
+/// XXH3 of 128 bits: 32 hex digits, for bytes that lie on a disk for long.
+class Xxh128 {
+ public:
+  Xxh128();
+  void Update(Bytes bytes);
+  /// Empty if there was no memory.
+  std::string Hex() const;
+
+ private:
+  struct Free {
+    void operator()(XXH3_state_s* state) const;
+  };
+  std::unique_ptr<XXH3_state_s, Free> state_;
+};
+
 }  // namespace ctxfs

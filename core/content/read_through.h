@@ -26,9 +26,9 @@ Status ReadThrough(const Content& content, const ReadContext& context,
   return {};
 }
 
-/// Fails with kStale unless `content`, verified, has the same bytes as
-/// `source`.
-Status CompareBytes(const Content& content, const Source& source,
+/// Fails with kStale unless `content`, verified, has the same bytes as `file`,
+/// a file of the system. What that was made from may have changed.
+Status CompareBytes(const Content& content, const Source& file,
                     const ReadContext& context);
 
 }  // namespace ctxfs

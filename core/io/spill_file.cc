@@ -20,9 +20,9 @@ namespace ctxfs {
 namespace {
 
 /// Not every file system can make a file without a name.
-int OpenUnlinked(const std::string& directory) {
-  const int fd =
-      ::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600);
+int OpenUnlinked(const std::string& directory, int more_flags) {
+  const int fd = ::open(directory.c_str(),
+                        O_TMPFILE | O_RDWR | O_CLOEXEC | more_flags, 0600);
   if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT)) {
     return fd;
   }
@@ -70,7 +70,7 @@ uint64_t LargestFile() {
 
 Result<std::shared_ptr<SpillFile>> SpillFile::Make(const std::string& directory,
                                                    uint64_t most) {
-  Fd fd(OpenUnlinked(directory));
+  Fd fd(OpenUnlinked(directory, O_EXCL));
   if (!fd.ok()) {
     return Failure("cannot make a temporary file in " + Quote(directory));
   }
@@ -160,6 +160,15 @@ Result<std::shared_ptr<const SpillFile::Part>> SpillFile::ReserveFile(
   const MutexLock lock(mutex_);
   bytes_ -= size;
   return made.error().sys_errno == ENOSPC ? DiskFull(size) : made.error();
+}
+
+std::shared_ptr<const SpillFile::Part> SpillFile::Adopt(Fd file,
+                                                        uint64_t size) {
+  auto part =
+      std::make_shared<const Part>(shared_from_this(), std::move(file), size);
+  const MutexLock lock(mutex_);
+  bytes_ += size;
+  return part;
 }
 
 SpillFile::Loan SpillFile::Lend(const std::shared_ptr<const Part>& part,
@@ -259,7 +268,7 @@ Result<Fd> MakeUnnamed(const Fd& directory, uint64_t size) {
   const std::string what = "cannot make a temporary file";
   // Reserving more than is free would fill the disk first, and then fail.
   if (size > FreeOn(directory)) return SystemError(what, ENOSPC);
-  Fd made(OpenUnlinked(directory.proc_path()));
+  Fd made(OpenUnlinked(directory.proc_path(), 0));
   if (!made.ok()) return IoError(what);
   const int failed = Allocate(made.get(), 0, size);
   if (failed == 0 && ::ftruncate(made.get(), static_cast<off_t>(size)) == 0) {

@@ -81,6 +81,9 @@ class SpillFile : public std::enable_shared_from_this<SpillFile> {
   /// outlives this. Called before there are other threads.
   void MakeFilesBy(FileMaker& maker) { maker_ = &maker; }
 
+  /// Counts a file that is there already as a part of `size` bytes.
+  std::shared_ptr<const Part> Adopt(Fd file, uint64_t size);
+
   /// Returns the part, a file of its own, for somebody who has it open for as
   /// long as he likes; null if more than `most` bytes would be lent so.
   using Loan = std::shared_ptr<const Part>;

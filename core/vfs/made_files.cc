@@ -8,9 +8,11 @@
 #include <new>
 
 #include "core/base/limits.h"
+#include "core/codec/digest.h"
 #include "core/content/made_file.h"
 #include "core/content/read_through.h"
 #include "core/content/spill_store.h"
+#include "core/version.h"
 #include "core/vfs/log.h"
 
 namespace ctxfs {
@@ -21,6 +23,20 @@ namespace {
 constexpr uint64_t kLeastSize = limits::kMiB;
 // A reader of many files is not followed by a list of all of them.
 constexpr size_t kMostQueued = 64;
+
+Result<std::string> DigestOf(const SpillFile::Part& part,
+                             const ReadContext& context) {
+  Xxh128 digest;
+  Buffer piece(limits::kMiB);
+  for (uint64_t at = 0; at < part.size(); at += piece.size()) {
+    CTXFS_TRY(context.Check());
+    const MutableBytes room =
+        piece.span().first(std::min<uint64_t>(piece.size(), part.size() - at));
+    CTXFS_TRY(part.Read(at, room));
+    digest.Update(room);
+  }
+  return digest.Hex();
+}
 
 }  // namespace
 
@@ -56,23 +72,31 @@ SpillFile::Loan MadeFiles::FindMade(Inode inode, const OpenFile& file) {
   return files_->Lend(made->part, UINT64_MAX);
 }
 
-void MadeFiles::Find(Inode inode, OpenFile& file) {
-  if (file.backing != nullptr || file.made_from == nullptr) return;
+void MadeFiles::KeepIn(KeptFiles& files, Namer path) {
+  kept_ = &files;
+  path_ = std::move(path);
+}
+
+Status MadeFiles::Find(Inode inode, OpenFile& file,
+                       const ReadContext& context) {
+  if (file.backing != nullptr || file.made_from == nullptr) return {};
   if (const auto block = file.content.AsBlock()) {
     SpillFile::Loan decoded = FindFile(cache_, *block);
     if (decoded != nullptr && decoded->size() == file.content.size()) {
       file.backing = std::make_shared<const MadeFile>(file.made_from, decoded);
-      return;
+      return {};
     }
   }
-  if (files_ == nullptr) return;
+  if (files_ == nullptr) return {};
   SpillFile::Loan made = FindMade(inode, file);
-  if (made == nullptr || !file.made_from->CheckAllUnchanged()) return;
+  if (made == nullptr) made = CTXFS_TRY(TakeUp(inode, file, context));
+  if (made == nullptr || !file.made_from->CheckAllUnchanged()) return {};
   file.backing = std::make_shared<const MadeFile>(file.made_from, made);
   file.content = Content(Range{file.backing, 0, nullptr}, made->size());
   file.entries = nullptr;  // what follows it need not be decoded for its reader
   const MutexLock lock(mutex_);
   ++stats_.opened;
+  return {};
 }
 
 bool MadeFiles::IsWorthIt(const OpenFile& file) const {
@@ -82,7 +106,7 @@ bool MadeFiles::IsWorthIt(const OpenFile& file) const {
       file.content.size() > files_->most()) {
     return false;
   }
-  return copies_ || !file.content.AsStored();
+  return copies_ || file.content.WorkExceeds(0);
 }
 
 void MadeFiles::NoteRead(Inode inode, std::shared_ptr<const OpenFile> file) {
@@ -129,11 +153,14 @@ Status MadeFiles::Write(const Job& job) {
   const OpenFile& file = *job.file;
   if (FindMade(job.inode, file) != nullptr) return {};
   const Part part = CTXFS_TRY(Reserve(file.content.size()));
+  if (part == nullptr) return {};  // what is open takes the room
   const ReadContext context(cache_, stopping_);
   Status stored;
   uint64_t at = 0;
+  Xxh128 digest;
   const Status read =
       ReadThrough(file.content, context, [&](Bytes piece) -> Status {
+        if (kept_ != nullptr) digest.Update(piece);
         stored = part->Write(at, piece);
         at += piece.size();
         return stored;
@@ -141,17 +168,75 @@ Status MadeFiles::Write(const Job& job) {
   if (!stored) return stored;
   // A reader that comes later is told why.
   if (!read || !file.made_from->CheckAllUnchanged()) return {};
-  Add(job, part);
+  const std::optional<KeptName> name = NameOf(job.inode, file, context);
+  const std::string hex = digest.Hex();
+  if (name && !hex.empty()) {
+    kept_->Keep(*name, part->descriptor(), hex, part);
+  }
+  Add(job.inode, file, part);
+  const MutexLock lock(mutex_);
+  ++stats_.written;
   return {};
 }
 
-void MadeFiles::Add(const Job& job, Part part) {
+void MadeFiles::Add(Inode inode, const OpenFile& file, Part part) {
+  Part other;
   const MutexLock lock(mutex_);
+  const auto before = by_inode_.find(inode);
+  if (before != by_inode_.end()) other = Forget(before->second);
   std::list<Made> one;
-  one.push_back({job.inode, job.file->made_from, std::move(part)});
-  by_inode_.insert_or_assign(job.inode, one.begin());
+  one.push_back({inode, file.made_from, std::move(part)});
+  by_inode_.emplace(inode, one.begin());
   made_.splice(made_.begin(), one);
-  ++stats_.written;
+}
+
+std::optional<KeptName> MadeFiles::NameOf(Inode inode, const OpenFile& file,
+                                          const ReadContext& context) const {
+  // To be raised when a file of the same path gets other bytes.
+  constexpr const char* kMade = "file 1 of ";
+  if (kept_ == nullptr || file.made_from->descriptor() < 0 ||
+      file.made_from->asked_others()) {
+    return std::nullopt;
+  }
+  const std::string path = path_(inode, context);
+  if (path.empty()) return std::nullopt;
+  return KeptName{file.made_from, kMade + std::string(kVersion) + ":" + path};
+}
+
+bool MadeFiles::MayBeKept(Inode inode, const OpenFile& file) const {
+  if (kept_ == nullptr || !IsWorthIt(file)) return false;
+  const MutexLock lock(mutex_);
+  return !missed_.contains(inode);
+}
+
+Result<SpillFile::Loan> MadeFiles::TakeUp(Inode inode, const OpenFile& file,
+                                          const ReadContext& context) {
+  constexpr size_t kMostMissed = 100'000;
+  if (!MayBeKept(inode, file)) return SpillFile::Loan();
+  const std::optional<KeptName> name = NameOf(inode, file, context);
+  std::optional<KeptFiles::Kept> kept;
+  if (name) kept = kept_->Take(*name);
+  if (kept) {
+    const uint64_t size = file.content.size();
+    CTXFS_TRY(context.CheckFor(size));
+    const Part part = files_->Adopt(std::move(kept->file), size);
+    Result<std::string> digest = DigestOf(*part, context);
+    if (!digest && digest.error().code == Code::kInterrupted) {
+      return std::move(digest).error();
+    }
+    if (digest && *digest == kept->digest && kept->size == size) {
+      Add(inode, file, part);
+      const MutexLock lock(mutex_);
+      ++stats_.taken;
+      return files_->Lend(part, UINT64_MAX);
+    }
+    Log(LogLevel::kWarning, "a materialised file is damaged, and removed");
+    kept_->Drop(*name, kept->digest);
+  }
+  const MutexLock lock(mutex_);
+  if (missed_.size() >= kMostMissed) missed_.clear();
+  missed_.insert(inode);
+  return SpillFile::Loan();
 }
 
 MadeFiles::Part MadeFiles::Forget(std::list<Made>::iterator made) {
@@ -165,7 +250,10 @@ Result<MadeFiles::Part> MadeFiles::Reserve(uint64_t size) {
   CTXFS_TRY(files_->CouldHold(size));
   while (true) {
     Result<Part> part = files_->Reserve(size);
-    if (part || part.error().sys_errno != ENOSPC || !EvictOldest()) return part;
+    if (part || part.error().sys_errno != ENOSPC) return part;
+    if (EvictOldest()) continue;
+    if (files_->bytes() > files_->most() - size) return Part();
+    return part;
   }
 }
 

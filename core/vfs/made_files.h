@@ -4,15 +4,20 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <list>
 #include <memory>
+#include <optional>
+#include <string>
 #include <thread>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "core/base/interrupt.h"
 #include "core/base/mutex.h"
 #include "core/content/block_cache.h"
+#include "core/io/kept_files.h"
 #include "core/io/spill_file.h"
 #include "core/vfs/attributes.h"
 #include "core/vfs/tree_source.h"
@@ -33,13 +38,20 @@ class MadeFiles {
   MadeFiles& operator=(const MadeFiles&) = delete;
 
   /// Files are written in `files`, each as a file of its own. `copies`: also
-  /// those that a container stores as they are, for which the kernel reads by
-  /// itself. Called before there are threads; without it, none is written.
+  /// those that need no work, for which the kernel reads by itself. Called
+  /// before there are threads; without it, none is written.
   void WriteTo(std::shared_ptr<SpillFile> files, bool copies);
 
+  /// Finds the path of a file below its container; empty if it is not known.
+  using Namer = std::function<std::string(Inode, const ReadContext&)>;
+  /// Has files kept for other mounts, and those of others taken up: by `files`,
+  /// which outlives this. Called before there are threads.
+  void KeepIn(KeptFiles& files, Namer path);
+
   /// Sets the backing of a file that was just opened, if there is one: written
-  /// here, or decoded into a file of its own before (SpillStore).
-  void Find(Inode inode, OpenFile& file);
+  /// here or by another mount, or decoded into a file of its own before
+  /// (SpillStore). Fails with kInterrupted alone.
+  Status Find(Inode inode, OpenFile& file, const ReadContext& context);
 
   /// Notes that as many bytes of a file were read as it has.
   void NoteRead(Inode inode, std::shared_ptr<const OpenFile> file);
@@ -48,6 +60,7 @@ class MadeFiles {
     uint64_t files = 0;  // now
     uint64_t bytes = 0;  // on the disk, of those that somebody has open, too
     uint64_t written = 0;
+    uint64_t taken = 0;   // ever, of those that other mounts have written
     uint64_t opened = 0;  // ever, instead of what they were made from
   };
   Stats stats() const;
@@ -76,13 +89,19 @@ class MadeFiles {
 
   bool IsWorthIt(const OpenFile& file) const;
   SpillFile::Loan FindMade(Inode inode, const OpenFile& file);
-  void Add(const Job& job, Part part);
+  void Add(Inode inode, const OpenFile& file, Part part);
+  std::optional<KeptName> NameOf(Inode inode, const OpenFile& file,
+                                 const ReadContext& context) const;
+  bool MayBeKept(Inode inode, const OpenFile& file) const;
+  Result<SpillFile::Loan> TakeUp(Inode inode, const OpenFile& file,
+                                 const ReadContext& context);
   /// Returns the file, to be freed without the lock.
   Part Forget(std::list<Made>::iterator made) CTXFS_REQUIRES(mutex_);
   void Queue(Job job);
   void Run();
   Status Write(const Job& job);
-  /// Reserves room, and lets older files go for it.
+  /// Reserves room, and lets older files go for it; null if those that are open
+  /// take it.
   Result<Part> Reserve(uint64_t size);
   bool EvictOldest();
   void Warn(const Error& error);
@@ -90,6 +109,8 @@ class MadeFiles {
   BlockCache& cache_;
   std::shared_ptr<SpillFile> files_;  // null: none is written
   bool copies_ = false;
+  KeptFiles* kept_ = nullptr;  // null: none is kept
+  Namer path_;
   Stopping stopping_;
   bool warned_ = false;  // of the thread
   mutable Mutex mutex_;
@@ -98,6 +119,8 @@ class MadeFiles {
   std::list<Made> made_ CTXFS_GUARDED_BY(mutex_);  // most recent first
   std::unordered_map<Inode, std::list<Made>::iterator> by_inode_
       CTXFS_GUARDED_BY(mutex_);
+  // Files that no other mount had written when they were first opened.
+  std::unordered_set<Inode> missed_ CTXFS_GUARDED_BY(mutex_);
   Stats stats_ CTXFS_GUARDED_BY(mutex_);
   std::thread thread_ CTXFS_GUARDED_BY(mutex_);
 };

@@ -143,6 +143,11 @@ std::string Namespace::PathInContainer(Inode inode,
   return place ? place->source->Path(place->node) : std::string();
 }
 
+std::string Namespace::PathInFile(Inode inode,
+                                  const ReadContext& context) const {
+  return resolver_.PathInFile(inode, context);
+}
+
 std::string Namespace::Path(Inode inode, const ReadContext& context) const {
   return resolver_.Path(inode, context);
 }

@@ -74,6 +74,9 @@ class Namespace {
   /// A file's path below its container's directory, or below the root if it is
   /// in no container.
   std::string PathInContainer(Inode inode, const ReadContext& context) const;
+  /// Below the container that is no part of another: for what outlives the
+  /// mount.
+  std::string PathInFile(Inode inode, const ReadContext& context) const;
   /// Below the root, through every container that it is nested in: for
   /// messages.
   std::string Path(Inode inode, const ReadContext& context) const;

@@ -231,6 +231,19 @@ void Resolver::Forget(Inode inode, uint64_t count) const {
   }
 }
 
+std::string Resolver::PathInFile(Inode inode,
+                                 const ReadContext& context) const {
+  const Result<Place> place = Find(inode, context);
+  if (!place || IsMirrored(inode)) return "";
+  const MountedContainers::Number number = NumberOf(inode);
+  const auto attachment = number == MountedContainers::kTop
+                              ? std::nullopt
+                              : attached_.AttachmentOf(number);
+  const std::string path = PathIn(*place);
+  if (!attachment || IsMirrored(attachment->at)) return path;
+  return PathInFile(attachment->at, context) + "/" + path;
+}
+
 std::string Resolver::Path(Inode inode, const ReadContext& context) const {
   const Result<Place> place = Find(inode, context);
   const std::string path = place ? PathIn(*place) : "";

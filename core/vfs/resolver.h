@@ -99,6 +99,8 @@ class Resolver {
            (inode == kRootInode || (inode & Mirror::kBit) != 0);
   }
 
+  /// Below the container that is no part of another; empty for what is in none.
+  std::string PathInFile(Inode inode, const ReadContext& context) const;
   /// Below the root, through every container that a file is nested in.
   std::string Path(Inode inode, const ReadContext& context) const;
 

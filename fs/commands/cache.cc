@@ -33,10 +33,12 @@ void PrintLine(const DiskCache& cache, const std::string& text) {
   std::printf("%s: %s\n", ListedName(cache.directory).c_str(), text.c_str());
 }
 
-/// "51 blocks of 2 objects".
+/// "51 blocks of 2 objects", and "3 files" if there are materialised ones.
 std::string Counts(const StoreContents& contents) {
-  return fmt::format("{} blocks of {} objects", contents.blocks,
-                     contents.objects);
+  const std::string files =
+      contents.files == 0 ? "" : fmt::format(", {} files", contents.files);
+  return fmt::format("{} blocks of {} objects{}", contents.blocks,
+                     contents.objects, files);
 }
 
 void PrintJson(const DiskCache& cache) {
@@ -44,7 +46,8 @@ void PrintJson(const DiskCache& cache) {
   const Json json = {
       {"directory", cache.directory}, {"exists", cache.contents.has_value()},
       {"bytes", contents.bytes},      {"limit", cache.most},
-      {"objects", contents.objects},  {"blocks", contents.blocks}};
+      {"objects", contents.objects},  {"blocks", contents.blocks},
+      {"files", contents.files}};
   std::printf("%s\n", JsonLine(json).c_str());
 }
 

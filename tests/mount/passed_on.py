@@ -7,7 +7,7 @@ import platform
 import re
 import signal
 
-from conftest import BIN, run, stop
+from conftest import BIN, run, stop, wait_until
 
 
 def missing() -> str:
@@ -40,3 +40,20 @@ def may_lease(path) -> bool:
             return False
         fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK)
         return True
+
+
+def open_passed_on(mounted, path):
+    """Opens a file that the kernel reads by itself: it does so once it has told the
+    daemon that all handles before were closed, in its own time."""
+    opened = []
+
+    def passed_on():
+        before = mounted.stats()["passthrough_opens_total"]
+        opened.append(open(path, "rb", buffering=0))
+        if mounted.stats()["passthrough_opens_total"] > before:
+            return True
+        opened.pop().close()
+        return False
+
+    assert wait_until(passed_on), mounted.stats()
+    return opened[0]

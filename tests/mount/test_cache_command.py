@@ -121,7 +121,8 @@ def test_30_5_only_urls_are_warmed(ctxfs, tmp_path):
 @NEEDS_URLS
 def test_30_5_info_counts_what_the_cache_has(web, ctxfs, cache):
     assert info(ctxfs) == {"directory": str(cache), "exists": False, "bytes": 0,
-                           "limit": 10 << 30, "objects": 0, "blocks": 0}
+                           "limit": 10 << 30, "objects": 0, "blocks": 0,
+                           "files": 0}
     done = ctxfs("cache", "info")
     assert done.returncode == 0
     assert done.stdout.decode() == f"{cache}: does not exist yet: nothing is cached\n"

@@ -238,7 +238,7 @@ def test_mounts_of_a_daemon_that_hangs(mount):
         os.kill(pid, 18)
 
 
-STATS = ("opens", "passed through", "without reads", "reads", "memory", "cache_dir",
+STATS = ("opens", "passed through", "materialised", "without reads", "reads", "memory", "cache_dir",
          "containers", "decoded")
 
 

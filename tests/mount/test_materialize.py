@@ -3,16 +3,18 @@
 and served from there when it is next opened (docs/mounting.md)."""
 import contextlib
 import errno
+import json
 import os
 import random
 import shutil
+import struct
 
 import numpy
 import pytest
 
 import shard
-from conftest import error_of, run, wait_until
-from passed_on import missing, stopped
+from conftest import BIN, error_of, read_fresh, run, wait_until
+from passed_on import missing, open_passed_on, stopped
 
 MIB = 1 << 20
 ENTRIES = {name: random.Random(name).randbytes(MIB) + bytes(MIB) for name in "abcd"}
@@ -70,14 +72,13 @@ def test_the_kernel_reads_it_by_itself(made):
         pytest.skip(reason)
     mounted = made()
     read_made(mounted, "a")
-    with open(mounted / "a", "rb", buffering=0) as file, stopped(mounted.pid()):
+    with open_passed_on(mounted, mounted / "a") as file, stopped(mounted.pid()):
         assert file.read() == ENTRIES["a"]
-    assert mounted.stats()["passthrough_opens_total"] == 1
 
 
 def test_views_are_materialised_too(mount, tmp_path):
     numpy.save(tmp_path / "x.npy", array := numpy.arange(MIB // 2, dtype=">f4"))
-    numpy.savez(tmp_path / "x.npz", array=array)
+    numpy.savez_compressed(tmp_path / "x.npz", array=array)
     mounted = mount(tmp_path / "x.npz", "materialize=64M")
     view = mounted / "views/npy/array.npy"
     if not view.exists():
@@ -118,12 +119,17 @@ def test_one_that_is_open_keeps_its_room(made):
         pytest.skip(reason)
     mounted = made(3)  # room for one
     read_made(mounted, "a")
-    with open(mounted / "a", "rb", buffering=0) as file:
+    with open_passed_on(mounted, mounted / "a") as file:
         assert (mounted / "b").read_bytes() == ENTRIES["b"]
         assert (mounted / "c").read_bytes() == ENTRIES["c"]
         assert mounted.stats()["materialized_bytes"] == 2 * MIB
         assert file.read() == ENTRIES["a"]
-    read_made(mounted, "d", 2)
+
+    def replaces_it():
+        assert read_fresh(mounted / "d") == ENTRIES["d"]
+        return mounted.stats()["materialized_total"] == 2
+
+    assert wait_until(replaces_it)
     assert mounted.stats()["materialized_bytes"] == 2 * MIB
 
 
@@ -138,6 +144,26 @@ def test_a_replaced_container_is_never_mixed_with_it(made, container, tmp_path):
         # The kernel reads by itself what it has registered, and has pages otherwise.
         with contextlib.suppress(OSError):
             assert before.read() in (ENTRIES["a"], b"")
+
+
+def test_a_change_of_a_file_beside_the_container_is_noticed(mount, tmp_path):
+    def write_shard(fill):
+        data = bytes([fill]) * MIB
+        tensor = {"dtype": "BF16", "shape": [MIB // 2], "data_offsets": [0, MIB]}
+        header = json.dumps({"x": tensor}).encode()
+        (tmp_path / "part.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + data)
+
+    write_shard(1)
+    index = tmp_path / "model.safetensors.index.json"
+    index.write_text(json.dumps({"metadata": {}, "weight_map": {"x": "part.safetensors"}}))
+    mounted = mount(index, "materialize=64M")
+    view = mounted / "views/npy/x.npy"
+    widened = view.read_bytes()
+    assert wait_until(lambda: mounted.stats()["materialized_total"] == 1)
+    assert view.read_bytes() == widened
+    assert mounted.stats()["materialized_opens_total"] == 1
+    write_shard(2)
+    assert error_of(read_fresh, view) == errno.ESTALE
 
 
 def test_in_a_mirror_a_replaced_container_has_its_own_bytes(mount, container, cache):
@@ -222,3 +248,111 @@ def test_a_killed_mount_leaves_nothing(made, cache):
     (mounted / "a").read_bytes()
     mounted.kill()
     assert list(cache.iterdir()) == []
+
+
+def kept_files(cache) -> list:
+    return sorted(path for path in cache.glob("*/whole-*"))
+
+
+@pytest.fixture
+def kept(made, cache):
+    """A kept file: that of the entry a, written by a mount that is gone."""
+    mounted = made(64, "cache_keep")
+    read_made(mounted, "a")
+    assert wait_until(lambda: kept_files(cache))
+    assert run("umount", mounted.point).returncode == 0
+    return kept_files(cache)[0]
+
+
+def test_another_mount_takes_up_what_was_kept(kept, made):
+    assert kept.read_bytes() == ENTRIES["a"]
+    mounted = made(64, "cache_keep")
+    assert (mounted / "a").read_bytes() == ENTRIES["a"]
+    counted = mounted.stats()
+    assert counted["materialized_taken_total"] == counted["materialized_opens_total"] == 1
+    assert counted["decoded_bytes_total"] == 0
+    if not missing():
+        assert counted["passthrough_opens_total"] == 1
+    assert (mounted / "b").read_bytes() == ENTRIES["b"]
+
+
+def test_a_mirror_takes_up_what_a_mount_of_the_container_kept(kept, mount, container, cache):
+    mounted = mount(container.parent, "materialize=64M", "cache_keep", f"cache_dir={cache}")
+    assert (mounted.point / container.name / "a").read_bytes() == ENTRIES["a"]
+    assert mounted.stats()["materialized_taken_total"] == 1
+
+
+def test_a_mount_without_the_option_takes_up_nothing(kept, made):
+    mounted = made()
+    assert (mounted / "a").read_bytes() == ENTRIES["a"]
+    assert mounted.stats()["materialized_taken_total"] == 0
+
+
+@pytest.mark.parametrize("damage", [
+    lambda data: data[:-1] + bytes([data[-1] ^ 1]),
+    lambda data: data[:-4096],
+    lambda data: data + b"x",
+])
+def test_a_damaged_kept_file_is_removed(kept, made, damage):
+    os.chmod(kept, 0o600)
+    kept.write_bytes(damage(ENTRIES["a"]))
+    mounted = made(64, "cache_keep")
+    assert (mounted / "a").read_bytes() == ENTRIES["a"]
+    assert mounted.stats()["materialized_taken_total"] == 0
+    assert wait_until(lambda: not kept.exists() or kept.read_bytes() == ENTRIES["a"])
+
+
+def test_of_another_container_nothing_is_taken_up(kept, made, container, tmp_path):
+    write_container(tmp_path / "next", {"a": ENTRIES["b"]})
+    os.replace(tmp_path / "next", container)
+    mounted = made(64, "cache_keep")
+    assert (mounted / "a").read_bytes() == ENTRIES["b"]
+    assert mounted.stats()["materialized_taken_total"] == 0
+
+
+def test_a_mount_that_is_killed_leaves_whole_files_alone(made, cache):
+    for _ in range(3):
+        mounted = made(64, "cache_keep")
+        for name in ENTRIES:
+            (mounted / name).read_bytes()
+        mounted.kill()
+        for file in kept_files(cache):
+            assert file.read_bytes() in ENTRIES.values()
+        assert {path.name[:6] for path in cache.glob("*/*")} <= {"whole-"}
+
+
+def test_the_cache_command_counts_and_removes_them(kept, cache, monkeypatch):
+    monkeypatch.setenv("CTXFS_CACHE_DIR", str(cache))
+    done = run(BIN / "ctxfs", "cache", "info", "--json")
+    if b"without" in done.stderr:
+        pytest.skip("this build has no cache command")
+    found = json.loads(done.stdout)
+    assert (found["files"], found["bytes"]) == (1, len(ENTRIES["a"]))
+    assert b"1 files" in run(BIN / "ctxfs", "cache", "info").stdout
+    assert run(BIN / "ctxfs", "cache", "clear").returncode == 0
+    assert kept_files(cache) == []
+
+
+def test_the_oldest_kept_files_make_room(made, cache):
+    mounted = made(64, "cache_keep", "cache_dir_size=5M")
+    for count, name in enumerate(ENTRIES, 1):
+        read_made(mounted, name, count)
+    assert wait_until(lambda: 1 <= len(kept_files(cache)) <= 2)
+
+
+def test_what_is_not_verified_or_has_a_key_is_not_kept(made, cache, tmp_path):
+    key = tmp_path / "key"
+    key.write_bytes(bytes(32))
+    key.chmod(0o600)
+    mounted = made(64, "cache_keep", "verify=off")
+    read_made(mounted, "a")
+    assert kept_files(cache) == []
+    locked = made(64, "cache_keep", f"keyfile={key}")
+    assert (locked / "a").read_bytes() == ENTRIES["a"]
+    assert (locked / "b").read_bytes() == ENTRIES["b"]
+    assert locked.stats()["materialized_total"] == 0
+
+
+def test_keeping_needs_something_to_keep(refused, container):
+    code, text = refused(container, "cache_keep")
+    assert code == 1 and "materialize" in text

@@ -10,7 +10,7 @@ import pytest
 
 import shard
 from conftest import GOLDEN, error_of, run, wait_until
-from passed_on import may_lease, missing, stopped
+from passed_on import may_lease, missing, open_passed_on, stopped
 
 BYTES = bytes(range(251)) * 5000
 CONTAINER = GOLDEN / "shard" / "entries_1.shard"
@@ -100,22 +100,22 @@ def decoded(mount, tmp_path):
     both; the first was decoded there. Returns its bytes, too."""
     if reason := missing():
         pytest.skip(reason)
-    entries = [shard.zstd_entry(name, bytes([n]) * MIB + BYTES * 2) for n, name in enumerate("xy")]
+    entries = [shard.zstd_entry(name, bytes([n]) * MIB + BYTES * 8) for n, name in enumerate("xy")]
     path = tmp_path / "two.shard"
     path.write_bytes(shard.build(entries))
-    data = bytes(MIB) + BYTES * 2
-    mounted = mount(path, "cache=1M", f"cache_dir_size={3 * len(data)}")
+    data = bytes(MIB) + BYTES * 8
+    mounted = mount(path, "cache=8M", f"cache_dir_size={3 * len(data)}")
     assert (mounted / "x").read_bytes() == data
     return mounted, data
 
 
 def test_an_entry_in_a_temporary_file_is_read_without_the_daemon(decoded):
     mounted, data = decoded
-    with open(mounted / "x", "rb", buffering=0) as file:
-        with stopped(mounted.pid()):
-            assert os.pread(file.fileno(), 4096, 12345) == data[12345:12345 + 4096]
-            with mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as mapped:
-                assert mapped[:] == data
+    with (open_passed_on(mounted, mounted / "x") as file,
+          mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as mapped,
+          stopped(mounted.pid())):
+        assert os.pread(file.fileno(), 4096, 12345) == data[12345:12345 + 4096]
+        assert mapped[:] == data
     counted = mounted.stats()
     assert counted["passthrough_opens_total"] == 1
     assert counted["cache_dir_bytes"] == len(data)
@@ -125,7 +125,7 @@ def test_an_entry_in_a_temporary_file_is_read_without_the_daemon(decoded):
 def test_what_the_kernel_reads_keeps_its_room_until_it_is_closed(decoded):
     mounted, data = decoded
     other = b"\1" * MIB + data[MIB:]
-    with open(mounted / "x", "rb", buffering=0) as first:
+    with open_passed_on(mounted, mounted / "x") as first:
         assert (mounted / "y").read_bytes() == other
         with open(mounted / "y", "rb", buffering=0) as second:
             # Half of the room is left to entries that are to be decoded.
@@ -136,7 +136,7 @@ def test_what_the_kernel_reads_keeps_its_room_until_it_is_closed(decoded):
 
 def test_an_entry_is_verified_again_after_a_touch_while_the_kernel_reads_it(decoded):
     mounted, data = decoded
-    with open(mounted / "x", "rb", buffering=0) as before:
+    with open_passed_on(mounted, mounted / "x") as before:
         os.chmod(mounted.source, 0o600)
         with open(mounted / "x", "rb", buffering=0) as after:
             assert after.read() == data and before.read() == data
@@ -147,7 +147,7 @@ def test_forged_bytes_are_not_mixed_with_those_that_the_kernel_reads(decoded):
     mounted, data = decoded
     times = mounted.source.stat()
     forged = bytearray(mounted.source.read_bytes())
-    with open(mounted / "x", "rb", buffering=0) as before:
+    with open_passed_on(mounted, mounted / "x") as before:
         forged[len(forged) // 4] ^= 1
         with open(mounted.source, "r+b") as file:
             file.write(forged)

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/cache/store_contents.h"
 #include "core/io/fd.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/temp_dir.h"
@@ -55,6 +56,38 @@ class BlockStoreTest : public testing::Test {
 
   TempDir dir_;
 };
+
+TEST_F(BlockStoreTest, KeepsWholeFilesForTheNextProcess) {
+  const std::string digest(32, 'd');
+  {
+    const auto store = Open();
+    const Fd file(::open(dir_.Path("cache").c_str(), O_TMPFILE | O_RDWR, 0600));
+    ASSERT_EQ(::write(file.get(), "whole", 5), 5);
+    EXPECT_FALSE(store->OpenWhole("key"));
+    EXPECT_TRUE(store->KeepWhole("key", file.get(), digest));
+    EXPECT_TRUE(store->KeepWhole("key", file.get(), digest)) << "once more";
+  }
+  const auto store = Open();
+  const auto found = store->OpenWhole("key");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->digest, digest);
+  char bytes[6] = {};
+  EXPECT_EQ(::read(found->file.get(), bytes, 5), 5);
+  EXPECT_STREQ(bytes, "whole");
+  EXPECT_FALSE(store->OpenWhole("other"));
+  EXPECT_EQ((*CountStore(dir_.Path("cache")))->files, 1U);
+  store->DropWhole("key", digest);
+  EXPECT_FALSE(store->OpenWhole("key"));
+  EXPECT_TRUE(Files().empty());
+}
+
+TEST_F(BlockStoreTest, WholeFilesAreRemovedWithTheBlocks) {
+  const auto store = Open();
+  const Fd file(::open(dir_.Path("cache").c_str(), O_TMPFILE | O_RDWR, 0600));
+  EXPECT_TRUE(store->KeepWhole("key", file.get(), std::string(32, '0')));
+  EXPECT_EQ((*ClearStore(dir_.Path("cache")))->files, 1U);
+  EXPECT_TRUE(Files().empty());
+}
 
 TEST_F(BlockStoreTest, Item30_5_KeepsBlocksForTheNextProcess) {
   const std::string a = Block('a');

@@ -75,6 +75,18 @@ TEST(MountOptions, TakeTheUmaskOfWhoeverMounts) {
   EXPECT_EQ(::umask(before), 027U) << "and leave it alone";
 }
 
+TEST(MountOptions, FilesAreMaterialisedOnDemand) {
+  const Parsed parsed = ParseOption("cache_keep,materialize=3G");
+  ASSERT_TRUE(parsed.ok) << parsed.error;
+  EXPECT_EQ(parsed.options.materialize_bytes, uint64_t{3} << 30);
+  EXPECT_TRUE(parsed.options.cache_keep);
+  EXPECT_FALSE(ParseOption("materialize=1M").options.cache_keep);
+  EXPECT_EQ(ParseOption("flat").options.materialize_bytes, 0U);
+  EXPECT_FALSE(ParseOption("materialize=much").ok);
+  EXPECT_EQ(ParseOption("cache_keep").error,
+            "option 'cache_keep' needs 'materialize='");
+}
+
 TEST(MountOptions, DoWhatTheyAreForWhereverTheyStand) {
   const Arguments orders[] = {
       {"source", "mnt", "-f", "-o",

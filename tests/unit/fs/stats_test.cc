@@ -144,6 +144,15 @@ TEST(Stats, TellWhatTheKernelReadsByItself) {
   EXPECT_EQ(samples.at("ctxfs_passthrough_opens_total"), 7);
 }
 
+TEST(Stats, TellWhatIsMaterialised) {
+  const auto samples = Samples(Stats(), {.made = {1, 2, 3, 4, 5}});
+  EXPECT_EQ(samples.at("ctxfs_materialized_files"), 1);
+  EXPECT_EQ(samples.at("ctxfs_materialized_bytes"), 2);
+  EXPECT_EQ(samples.at("ctxfs_materialized_total"), 3);
+  EXPECT_EQ(samples.at("ctxfs_materialized_taken_total"), 4);
+  EXPECT_EQ(samples.at("ctxfs_materialized_opens_total"), 5);
+}
+
 TEST(Stats, TellWhatIsBeingWorkedOn) {
   const auto samples = Samples(Stats(), {.pool = {3, 4, 5}});
   EXPECT_EQ(samples.at("ctxfs_requests_running"), 3);

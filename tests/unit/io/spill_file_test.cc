@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/io/spill_file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <cstdlib>
@@ -113,6 +115,55 @@ TEST(SpillFile, CannotBeMadeWhereNoFileCanBe) {
   EXPECT_TRUE(Fails(missing, Code::kIo));
   EXPECT_NE(missing.error().what.find("missing"), std::string::npos);
   EXPECT_TRUE(Fails(SpillFile::Make("/proc/self", 1), Code::kIo));
+}
+
+/// Makes files in a directory; none where that is not set.
+class Maker final : public FileMaker {
+ public:
+  Result<Fd> Make(uint64_t size) override {
+    if (!directory.ok()) return Error{Code::kIo, "no directory"};
+    return MakeUnnamed(directory, size);
+  }
+  Fd directory{-1};
+};
+
+TEST(SpillFile, PartsAreFilesOfTheirOwnWhereTheseCanBeMade) {
+  const Spilled spilled(10'000);
+  Maker maker;
+  spilled.file->MakeFilesBy(maker);
+  EXPECT_EQ(spilled.Reserve(1000)->descriptor(), -1) << "a part of one file";
+  maker.directory = Fd(::open(::testing::TempDir().c_str(), O_RDONLY));
+  Part part = spilled.Reserve(6000);
+  ASSERT_NE(part, nullptr);
+  struct stat st {};
+  ASSERT_EQ(::fstat(part->descriptor(), &st), 0);
+  EXPECT_EQ(st.st_size, 6000);
+  EXPECT_EQ(st.st_nlink, 0U);
+  const std::string text = Noise(6000);
+  EXPECT_TRUE(Ok(part->Write(0, AsBytes(text.substr(0, 10)))));
+  EXPECT_TRUE(Ok(part->Write(10, AsBytes(text.substr(10)))));
+  EXPECT_TRUE(ReadAll(*part) == text);
+  EXPECT_EQ(spilled.file->bytes(), 6000U);
+  EXPECT_EQ(spilled.Reserve(4001), nullptr);
+  part.reset();
+  EXPECT_EQ(spilled.file->bytes(), 0U);
+}
+
+TEST(SpillFile, LendsNoMoreThanItMay) {
+  Maker maker;
+  maker.directory = Fd(::open(::testing::TempDir().c_str(), O_RDONLY));
+  const auto file = SpillFile::OfFiles("there", 10'000, maker);
+  const Part one = *file->Reserve(3000);
+  const Part other = *file->Reserve(3000);
+  SpillFile::Loan loan = file->Lend(one, 5000);
+  ASSERT_NE(loan, nullptr);
+  EXPECT_NE(file->Lend(one, 5000), nullptr) << "the same once more";
+  EXPECT_EQ(file->Lend(other, 5000), nullptr);
+  EXPECT_TRUE(file->IsLent(*one));
+  EXPECT_EQ(file->lent(), 3000U);
+  loan.reset();
+  EXPECT_FALSE(file->IsLent(*one));
+  EXPECT_NE(file->Lend(other, 5000), nullptr);
 }
 
 TEST(SpillFile, IsSafeForManyThreads) {
