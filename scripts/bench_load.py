@@ -15,6 +15,7 @@ Markdown.
 
 import collections
 import json
+import os
 import pathlib
 import statistics
 import struct
@@ -107,6 +108,7 @@ def measure(tools: lib.Tools, paths: dict[str, pathlib.Path],
                 taken[what, which].append(load(view))
                 if options:
                     lib.wait_until(lambda: is_written(tools.point), 60)
+                    os.sync()  # what is being written to the disk is read slowly
                 grown[what, which].append((cached() - before) / view.stat().st_size)
 
 
