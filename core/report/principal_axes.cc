@@ -139,8 +139,8 @@ Result<Projection> ProjectRows(std::span<const float> rows, size_t width,
                           std::min(1.0, second.squares / squares)};
   projection.points.resize(all.count());
   CTXFS_TRY(all.ForEach([&](size_t i, std::span<const float> row) {
-    projection.points[i] = {static_cast<float>(all.Along(row, first.axis)),
-                            static_cast<float>(all.Along(row, second.axis))};
+    projection.points[i] = {all.Along(row, first.axis),
+                            all.Along(row, second.axis)};
   }));
   return projection;
 }

@@ -13,7 +13,7 @@ namespace ctxfs {
 
 /// Vectors projected onto the two directions in which they differ most.
 struct Projection {
-  std::vector<std::array<float, 2>> points;  // one for each vector
+  std::vector<std::array<double, 2>> points;  // one for each vector
   /// The part of the variance that is along each direction, 0 to 1.
   std::array<double, 2> explained{};
 };

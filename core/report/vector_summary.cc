@@ -64,7 +64,7 @@ class Summary {
       squares += value * value;
       fits = fits && std::abs(value) <= FLT_MAX;  // not of a NaN
     }
-    if (fits) norms_.push_back(static_cast<float>(std::sqrt(squares)));
+    if (fits) norms_.push_back(std::sqrt(squares));
     if (!fits) ++infinite_;
     Remember(number, vector);
     if (fits && projected) {
@@ -102,18 +102,17 @@ class Summary {
 
   void AddNorms(Json& shown) const {
     shown["infinite"] = infinite_;
-    shown["zeros"] = std::count(norms_.begin(), norms_.end(), 0.0F);
+    shown["zeros"] = std::count(norms_.begin(), norms_.end(), 0.0);
     if (norms_.empty()) return;
     const auto [least, most] =
         std::minmax_element(norms_.begin(), norms_.end());
-    const double range = static_cast<double>(*most) - *least;
+    const double range = *most - *least;
     std::vector<uint64_t> bins(range > 0 ? kBins : 1);
     double sum = 0;
-    for (const float norm : norms_) {
+    for (const double norm : norms_) {
       sum += norm;
-      const double place = range > 0 ? (static_cast<double>(norm) - *least) /
-                                           range * static_cast<double>(kBins)
-                                     : 0;
+      const double place =
+          range > 0 ? (norm - *least) / range * static_cast<double>(kBins) : 0;
       ++bins[std::min(bins.size() - 1, static_cast<size_t>(place))];
     }
     shown["min"] = shown["low"] = *least;
@@ -146,7 +145,7 @@ class Summary {
   }
 
   const size_t width_;
-  std::vector<float> norms_;  // of those that have one
+  std::vector<double> norms_;  // of those that have one
   uint64_t infinite_ = 0;
   std::vector<Seen> seen_;
   std::vector<float> projected_;

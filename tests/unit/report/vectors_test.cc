@@ -107,6 +107,18 @@ TEST(VectorsTest, Item32_6_NormsAndDuplicates) {
   EXPECT_EQ(found["projected"], 6) << "without NaN and infinities";
 }
 
+TEST(VectorsTest, NormsMayBeLargerThanAFloat) {
+  constexpr float kMost = std::numeric_limits<float>::max();
+  const Json found =
+      SummaryOf(Vectors({kMost, kMost, -kMost, kMost, 0, 0, kMost, -kMost}, 2));
+  EXPECT_EQ(found["infinite"], 0);
+  EXPECT_GT(found["max"].get<double>(), kMost);
+  EXPECT_EQ(found["bins"][0], 1);
+  EXPECT_EQ(found["bins"][39], 3);
+  EXPECT_EQ(found["points"].size(), 4U);
+  EXPECT_TRUE(found["points"][0][0].is_number());
+}
+
 TEST(VectorsTest, Item32_6_OfTooManyTwentyThousandAreRead) {
   constexpr uint64_t kCount = 22'000;
   std::vector<float> values;
