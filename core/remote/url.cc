@@ -122,10 +122,13 @@ Result<std::string> UrlBeside(const std::string& url, std::string_view path) {
     return Error{Code::kCorrupt, "leads out of the directory"};
   }
   // A version, or a signature in the query, is of one object.
-  const Scheme& scheme = *SchemeOf(url);
-  const std::string_view whole = scheme.without_suffix(url);
+  const Scheme* const scheme = SchemeOf(url);
+  if (scheme == nullptr) {
+    return Error{Code::kCorrupt, "is beside no URL"};
+  }
+  const std::string_view whole = scheme->without_suffix(url);
   const std::string directory(whole.substr(0, whole.rfind('/') + 1));
-  return directory + (scheme.literal ? std::string(path) : Encoded(path, "/"));
+  return directory + (scheme->literal ? std::string(path) : Encoded(path, "/"));
 }
 
 std::string NameOf(std::string_view url) {
