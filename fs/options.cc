@@ -372,10 +372,6 @@ bool ParseMountOptions(int argc, const char* const* argv, MountOptions* options,
   }
   options->salvage = words.Has("salvage");
   options->cache_keep = words.Has("cache_keep");
-  if (options->cache_keep && options->materialize_bytes == 0) {
-    *error = "option 'cache_keep' needs 'materialize='";
-    return false;
-  }
   options->key_file = words.ValueOf("keyfile=");
   options->insecure_key_file = words.Has("insecure_keyfile");
   options->cache_dir = words.ValueOf("cache_dir=");

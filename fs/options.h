@@ -38,7 +38,7 @@ struct MountOptions {
   std::string cache_dir;     // empty: as SpillDirectory() says
   uint64_t cache_dir_bytes = limits::kSpillBytes;
   uint64_t materialize_bytes = 0;  // 0: nothing is materialised
-  bool cache_keep = false;         // whether that is kept for other mounts
+  bool cache_keep = false;         // whether files are kept for other mounts
   uint64_t index_bytes = 0;        // 0: as BudgetFor() says
   unsigned threads = 0;            // 0: as many as there are cores, at least 4
   /// Bytes of work per byte of a container that a request may cause; 0: any.

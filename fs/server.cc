@@ -37,6 +37,11 @@ Environment VariablesOf(const MountOptions& options) {
   };
 }
 
+/// The directory of temporary files.
+std::string TemporaryDirectory(const MountOptions& options) {
+  return options.cache_dir.empty() ? SpillDirectory() : options.cache_dir;
+}
+
 /// Opens the cache of the user for files that are kept. Fails if what the mount
 /// shows must not be kept, or the cache cannot be opened.
 Result<std::unique_ptr<BlockStore>> OpenStore(const MountOptions& options) {
@@ -67,14 +72,37 @@ std::unique_ptr<Mirror> MakeMirror(Sources sources, const MountOptions& options,
 
 }  // namespace
 
+std::unique_ptr<FileKeeper> OpenKeeper(const MountOptions& options) {
+  std::string directory = TemporaryDirectory(options);
+  std::unique_ptr<BlockStore> store;
+  if (options.cache_keep) {
+    Result<std::unique_ptr<BlockStore>> opened = OpenStore(options);
+    if (opened) {
+      store = std::move(*opened);
+      directory = CacheDirectory(VariablesOf(options));
+    } else {
+      Log(LogLevel::kWarning, "nothing is kept: " + opened.error().Text());
+    }
+  }
+  auto keeper = FileKeeper::Open(directory, std::move(store));
+  if (keeper) return std::move(*keeper);
+  if (options.materialize_bytes > 0) {
+    Log(LogLevel::kWarning,
+        "nothing is materialised: " + keeper.error().Text());
+  }
+  return nullptr;
+}
+
 Server::Server(Sources sources, const MountOptions& options,
-               const OpenOptions& open_options, const std::string& mount_point)
+               const OpenOptions& open_options, const std::string& mount_point,
+               FileKeeper* keeper)
     : options_(options),
       others_(options.AllowsOthers()),
       cache_(options.cache_bytes),
       prefetcher_(cache_, options.cache_bytes),
       made_files_(cache_),
       signals_(MakeOrLog<SignalWatch>()),
+      keeper_(keeper),
       pool_(PoolThreads(options)) {
   // Spare memory comes on top of the cache: allow only a part of that size.
   constexpr uint64_t kPart = 8;
@@ -109,7 +137,7 @@ std::vector<Questions*> Server::questions() const {
   std::vector<Questions*> all;
   if (signals_ != nullptr) all.push_back(signals_.get());
   if (backing_files_ != nullptr) all.push_back(backing_files_.get());
-  if (keeper_ != nullptr) all.push_back(keeper_.get());
+  if (keeper_ != nullptr) all.push_back(keeper_);
   return all;
 }
 
@@ -123,11 +151,10 @@ void Server::StopTelling() {
 
 Result<int> Server::OpenSpillFile() {
   const bool given = !options_.cache_dir.empty();
-  const std::string directory = TemporaryDirectory();
+  const std::string directory = TemporaryDirectory(options_);
   Result<std::shared_ptr<SpillFile>> file =
       SpillFile::Make(directory, options_.cache_dir_bytes);
   if (file) {
-    OpenKeeper();
     spill_file_ = std::move(*file);
     cache_.SpillTo(spill_file_);
     return spill_file_->descriptor();
@@ -136,27 +163,6 @@ Result<int> Server::OpenSpillFile() {
   Log(LogLevel::kInfo,
       file.error().Text() + ": entries larger than cache= are kept in memory");
   return -1;
-}
-
-void Server::OpenKeeper() {
-  std::string directory = TemporaryDirectory();
-  std::unique_ptr<BlockStore> store;
-  if (options_.cache_keep) {
-    Result<std::unique_ptr<BlockStore>> opened = OpenStore(options_);
-    if (opened) {
-      store = std::move(*opened);
-      directory = CacheDirectory(VariablesOf(options_));
-    } else {
-      Log(LogLevel::kWarning, "nothing is kept: " + opened.error().Text());
-    }
-  }
-  auto keeper = FileKeeper::Open(directory, std::move(store));
-  if (keeper) {
-    keeper_ = std::move(*keeper);
-  } else if (options_.materialize_bytes > 0) {
-    Log(LogLevel::kWarning,
-        "nothing is materialised: " + keeper.error().Text());
-  }
 }
 
 Status Server::EnablePassthrough(int device) {
@@ -170,7 +176,7 @@ Status Server::EnablePassthrough(int device) {
 
 void Server::MakeFiles(bool passthrough) {
   const uint64_t most = options_.materialize_bytes;
-  if (keeper_ == nullptr) return;
+  if (keeper_ == nullptr || spill_file_ == nullptr) return;
   if (passthrough) spill_file_->MakeFilesBy(*keeper_);
   if (most == 0) return;
   if (!options_.key_file.empty()) {
@@ -179,16 +185,13 @@ void Server::MakeFiles(bool passthrough) {
         "written to a disk");
     return;
   }
-  made_files_.WriteTo(SpillFile::OfFiles(TemporaryDirectory(), most, *keeper_),
-                      passthrough);
+  made_files_.WriteTo(
+      SpillFile::OfFiles(TemporaryDirectory(options_), most, *keeper_),
+      passthrough);
   if (!options_.cache_keep) return;
   made_files_.KeepIn(*keeper_, [this](Inode inode, const ReadContext& context) {
     return files_->PathInFile(inode, context);
   });
-}
-
-std::string Server::TemporaryDirectory() const {
-  return options_.cache_dir.empty() ? SpillDirectory() : options_.cache_dir;
 }
 
 Stats::Others Server::OthersFor(const ReadContext& context) const {

@@ -22,12 +22,18 @@
 
 namespace ctxfs {
 
+/// What makes and keeps files for a mount; null if that cannot be. Called
+/// before any thread is confined.
+std::unique_ptr<FileKeeper> OpenKeeper(const MountOptions& options);
+
 /// What the FUSE operations work on: one mount's files, cache and counters.
 class Server {
  public:
-  /// A mount of `sources`, those of `options`, at `mount_point`.
+  /// A mount of `sources`, those of `options`, at `mount_point`. `keeper`,
+  /// which outlives it, is that of OpenKeeper.
   Server(Sources sources, const MountOptions& options,
-         const OpenOptions& open_options, const std::string& mount_point);
+         const OpenOptions& open_options, const std::string& mount_point,
+         FileKeeper* keeper);
 
   const Namespace& files() const { return *files_; }
   Namespace& files() { return *files_; }
@@ -82,9 +88,6 @@ class Server {
   void LogFailure(Inode inode, const Error& error);
 
  private:
-  std::string TemporaryDirectory() const;
-  /// Makes keeper_, where that can be.
-  void OpenKeeper();
   /// Has files be made below cache_dir, where that can be.
   void MakeFiles(bool passthrough);
   Stats::Others OthersFor(const ReadContext& context) const;
@@ -107,7 +110,7 @@ class Server {
   std::unordered_set<Inode> logged_ CTXFS_GUARDED_BY(mutex_);
   std::unique_ptr<SignalWatch> signals_;
   std::unique_ptr<BackingFiles> backing_files_;
-  std::unique_ptr<FileKeeper> keeper_;     // null: nothing is made
+  FileKeeper* const keeper_;               // null: nothing is made
   std::shared_ptr<SpillFile> spill_file_;  // null: nothing is decoded to disk
   RequestPool pool_;                       // last: its threads use the rest
 };

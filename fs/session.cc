@@ -173,16 +173,22 @@ Result<OpenOptions> OpenOptionsOf(const MountOptions& options) {
 }
 
 /// Calls `parse`, which parses bytes of the sources before the mount exists, in
-/// a thread that is confined to reading them.
-void ParseConfined(const MountOptions& options,
+/// a thread that is confined to reading them. Meanwhile, this thread is there
+/// for what `keeper`, which may be null, is asked.
+void ParseConfined(const MountOptions& options, FileKeeper* keeper,
                    const std::function<void()>& parse) {
-  if (!options.sandbox) return parse();
+  constexpr std::chrono::milliseconds kMoment(5);
   const LeavingLinks links =
       options.AllowsOthers() ? LeavingLinks::kRefused : LeavingLinks::kFollowed;
-  std::async(std::launch::async, [&] {
-    ConfineToReading(options.sources, links);
+  std::future<void> parsed = std::async(std::launch::async, [&] {
+    if (options.sandbox) ConfineToReading(options.sources, links);
     parse();
-  }).get();
+  });
+  while (keeper != nullptr &&
+         parsed.wait_for(kMoment) != std::future_status::ready) {
+    keeper->Answer();
+  }
+  parsed.get();
 }
 
 }  // namespace
@@ -198,14 +204,16 @@ ExitCode Serve(const MountOptions& options,
     return EndWith(ExitCode::kKey, Quote(options.key_file) + ": " +
                                        options_of_files.error().Text());
   }
-  const OpenOptions& open_options = *options_of_files;
+  OpenOptions& open_options = *options_of_files;
+  const std::unique_ptr<FileKeeper> keeper = OpenKeeper(options);
+  if (options.cache_keep) open_options.kept = keeper.get();
   if (Status ready = StartFetcher(options.sources, options.remote); !ready) {
     return EndWith(ExitCode::kSource,
                    Quote(ShownSource(options)) + ": " + ready.error().Text());
   }
   std::string source;
   Result<Sources> sources = Error{};
-  ParseConfined(options, [&] {
+  ParseConfined(options, keeper.get(), [&] {
     sources = FindSources(options.sources, open_options, &source,
                           options.index_bytes);
   });
@@ -229,9 +237,9 @@ ExitCode Serve(const MountOptions& options,
   std::optional<Confinement> confinement;
   if (options.sandbox) confinement = ConfinementOf(*sources, options);
   std::optional<Server> made;
-  ParseConfined(options, [&] {
+  ParseConfined(options, keeper.get(), [&] {
     made.emplace(std::move(*sources), options, open_options,
-                 mount_point->path());
+                 mount_point->path(), keeper.get());
   });
   Server& server = *made;
   const Result<int> spill_file = server.OpenSpillFile();

@@ -17,6 +17,7 @@
 namespace ctxfs {
 
 class FormatSet;
+class KeptFiles;
 
 struct OpenOptions {
   bool verify = true;    // false: checksums are ignored
@@ -32,6 +33,9 @@ struct OpenOptions {
   AccessScope access = AccessScope::kMounter;
   /// See SourceOptions.
   bool watch_ctime = false;
+  /// Where what takes a pass over a file is kept for other mounts; null:
+  /// nowhere. Outlives the containers.
+  KeptFiles* kept = nullptr;
   /// All formats, for containers that name or hold files of other formats.
   /// OpenContainer sets it. Null: no other format is known.
   const FormatSet* formats = nullptr;

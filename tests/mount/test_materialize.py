@@ -351,8 +351,3 @@ def test_what_is_not_verified_or_has_a_key_is_not_kept(made, cache, tmp_path):
     assert (locked / "a").read_bytes() == ENTRIES["a"]
     assert (locked / "b").read_bytes() == ENTRIES["b"]
     assert locked.stats()["materialized_total"] == 0
-
-
-def test_keeping_needs_something_to_keep(refused, container):
-    code, text = refused(container, "cache_keep")
-    assert code == 1 and "materialize" in text
