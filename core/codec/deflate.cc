@@ -12,6 +12,8 @@
 #include <cstring>
 #include <string>
 
+#include "core/base/build_id.h"
+
 namespace ctxfs {
 namespace {
 
@@ -37,7 +39,8 @@ Error WrongSize(const char* how, size_t size) {
 
 }  // namespace
 
-DeflateDecoder::DeflateDecoder() : state_(new inflate_state) {
+// All of it is set, since SaveState writes all of it.
+DeflateDecoder::DeflateDecoder() : state_(new inflate_state()) {
   isal_inflate_init(state_.get());
   state_->crc_flag = ISAL_DEFLATE;
 }
@@ -53,6 +56,17 @@ size_t DeflateDecoder::StateBytes() { return sizeof(inflate_state); }
 
 void DeflateDecoder::SaveState(MutableBytes state) const {
   std::memcpy(state.data(), state_.get(), sizeof(inflate_state));
+  // Decode sets these anew; they would tell where the memory of a process lies.
+  auto* const saved = reinterpret_cast<inflate_state*>(state.data());
+  saved->next_in = nullptr;
+  saved->next_out = nullptr;
+}
+
+std::string DeflateDecoder::StateVersion() {
+  const std::string build =
+      BuildIdOf(reinterpret_cast<uintptr_t>(&isal_inflate));
+  if (build.empty()) return build;
+  return fmt::format("{}.{}", build, sizeof(inflate_state));
 }
 
 size_t DeflateDecoder::taken_too_many() const {

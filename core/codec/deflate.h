@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 
 #include "core/base/bytes.h"
 #include "core/base/interrupt.h"
@@ -25,6 +26,9 @@ class DeflateDecoder {
   static size_t StateBytes();
   /// Writes the state to `state`, which has StateBytes() bytes.
   void SaveState(MutableBytes state) const;
+  /// Names the build of the library, whose states no other build may read;
+  /// empty if that is not known.
+  static std::string StateVersion();
 
   /// Decodes from the start of `in` to the start of `out` until one of them is
   /// used up or the stream ends. Fails with kCorrupt; the decoder must not be
