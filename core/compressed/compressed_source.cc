@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/interrupt_scope.h"
+#include "core/compressed/saved_index.h"
 #include "core/compressed/stopped_decoders.h"
 #include "core/content/block.h"
 #include "core/content/block_cache.h"
@@ -70,10 +71,12 @@ class CompressedSource::Part final : public Block {
 
 CompressedSource::CompressedSource(SourcePtr compressed,
                                    std::shared_ptr<const DecodedIndex> index,
+                                   std::unique_ptr<OpeningReads> reads,
                                    uint64_t owner, BlockCache& cache)
     : DerivedSource(compressed),
       compressed_(std::move(compressed)),
       index_(std::move(index)),
+      reads_(std::move(reads)),
       owner_(owner),
       cache_(cache) {}
 
@@ -90,7 +93,10 @@ Status CompressedSource::ReadAt(uint64_t offset, MutableBytes out) const {
   if (!InBounds(offset, out.size(), size())) {
     return Error{Code::kCorrupt, "read past the end", offset};
   }
+  if (reads_->Find(offset, out)) return CheckUnchanged();
   const ReadContext context(cache_, InterruptScope::OfThread());
+  const uint64_t from = offset;
+  const MutableBytes all = out;
   while (!out.empty()) {
     const Part part(*this, offset / DecodedIndex::kPart);
     const BlockCache::Pinned bytes = CTXFS_TRY(context.Get(part));
@@ -101,7 +107,12 @@ Status CompressedSource::ReadAt(uint64_t offset, MutableBytes out) const {
     out = out.subspan(length);
     offset += length;
   }
+  reads_->Add(from, all);
   return CheckUnchanged();
+}
+
+void CompressedSource::EndOpening(KeptFiles* kept) const {
+  if (kept != nullptr) KeepIndex(*kept, compressed_, *index_, *reads_);
 }
 
 Result<Buffer> CompressedSource::DecodePart(uint64_t part,
@@ -139,10 +150,12 @@ Result<Buffer> CompressedSource::DecodePart(uint64_t part,
   return decoded;
 }
 
-Result<SourcePtr> OpenCompressed(SourcePtr compressed, Compression compression,
-                                 const ReadContext& context) {
-  BlockCache& cache = CacheOf(context);
-  const uint64_t owner = NewOwner();
+namespace {
+
+/// Decodes the file for the first time, in the memory of `cache`.
+Result<std::shared_ptr<const DecodedIndex>> MakeIndex(
+    const SourcePtr& compressed, Compression compression, uint64_t owner,
+    BlockCache& cache, const ReadContext& context) {
   std::shared_ptr<const DecodedIndex> index;
   const auto decode = [&](uint64_t memory) {
     return [&, memory](const ReadContext& shared) -> Status {
@@ -166,8 +179,29 @@ Result<SourcePtr> OpenCompressed(SourcePtr compressed, Compression compression,
                       kMostDecoderMemory);
   }
   if (!done) return std::move(done).error();
-  return SourcePtr(std::make_shared<const CompressedSource>(
-      std::move(compressed), std::move(index), owner, cache));
+  return index;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const CompressedSource>> OpenCompressed(
+    SourcePtr compressed, Compression compression, KeptFiles* kept,
+    const ReadContext& context) {
+  BlockCache& cache = CacheOf(context);
+  const uint64_t owner = NewOwner();
+  auto reads = std::make_unique<OpeningReads>();
+  std::shared_ptr<const DecodedIndex> index;
+  if (kept != nullptr) {
+    index =
+        TakeIndex(*kept, compressed, compression, *reads, context.interrupt());
+  }
+  if (index == nullptr) {
+    index =
+        CTXFS_TRY(MakeIndex(compressed, compression, owner, cache, context));
+    if (kept != nullptr) reads->Record();
+  }
+  return std::make_shared<const CompressedSource>(
+      std::move(compressed), std::move(index), std::move(reads), owner, cache);
 }
 
 }  // namespace ctxfs

@@ -9,11 +9,14 @@
 #include "core/base/interrupt.h"
 #include "core/base/result.h"
 #include "core/compressed/decoded_index.h"
+#include "core/compressed/opening_reads.h"
 #include "core/content/block_cache.h"
 #include "core/content/read_context.h"
 #include "core/io/source.h"
 
 namespace ctxfs {
+
+class KeptFiles;
 
 /// The decoded bytes of a compressed file. Parts of 256 KiB are decoded when
 /// they are read, from the last place before them or by a decoder that has
@@ -25,7 +28,8 @@ class CompressedSource final : public DerivedSource {
  public:
   /// `owner` is that of its parts in `cache`.
   CompressedSource(SourcePtr compressed,
-                   std::shared_ptr<const DecodedIndex> index, uint64_t owner,
+                   std::shared_ptr<const DecodedIndex> index,
+                   std::unique_ptr<OpeningReads> reads, uint64_t owner,
                    BlockCache& cache);
   ~CompressedSource() override;
 
@@ -41,6 +45,9 @@ class CompressedSource final : public DerivedSource {
                       index_->verified};
   }
   Status ReadAt(uint64_t offset, MutableBytes out) const override;
+  /// Its container is open: what that took is kept in `kept`, unless it is null
+  /// or has it already.
+  void EndOpening(KeptFiles* kept) const;
   /// The compressed file, which is decoded again when it is opened.
   Result<SourcePtr> Renew() const override { return from().Renew(); }
   Result<SourcePtr> OpenBeside(const std::string& path) const override {
@@ -61,14 +68,18 @@ class CompressedSource final : public DerivedSource {
 
   const SourcePtr compressed_;
   const std::shared_ptr<const DecodedIndex> index_;
+  const std::unique_ptr<OpeningReads> reads_;
   const uint64_t owner_;
   BlockCache& cache_;
 };
 
 /// Decodes a compressed file once, and returns its decoded bytes. See
-/// IndexCompressed. The cache of `context` has to outlive them, unless it keeps
-/// nothing (LoneContext): then it is one of 64 MiB for all such files.
-Result<SourcePtr> OpenCompressed(SourcePtr compressed, Compression compression,
-                                 const ReadContext& context);
+/// IndexCompressed. The pass is not needed if `kept`, which may be null, has
+/// what it found (EndOpening). The cache of `context` has to outlive them,
+/// unless it keeps nothing (LoneContext): then it is one of 64 MiB for all such
+/// files.
+Result<std::shared_ptr<const CompressedSource>> OpenCompressed(
+    SourcePtr compressed, Compression compression, KeptFiles* kept,
+    const ReadContext& context);
 
 }  // namespace ctxfs

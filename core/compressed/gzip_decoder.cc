@@ -79,11 +79,14 @@ class GzipDecoder final : public Decoder {
 };
 
 void GzipDecoder::Resume(const std::string& packed) {
-  // It was compressed here, and is in memory.
   Buffer state(DeflateDecoder::StateBytes());
-  (void)ZSTD_decompress(state.data(), state.size(), packed.data(),
-                        packed.size());
-  member_.emplace(state.span());
+  const size_t size =
+      ZSTD_decompress(state.data(), state.size(), packed.data(), packed.size());
+  if (size == state.size()) {
+    member_.emplace(state.span());
+  } else {
+    member_.emplace();  // what it decodes has not the right hash
+  }
 }
 
 Status GzipDecoder::Begin(const Interrupt& interrupt) {

@@ -314,10 +314,12 @@ Result<std::shared_ptr<const Container>> OpenRecognised(
       decompress ? CTXFS_TRY(CompressionAround(*source, head.span(), options))
                  : Compression::kNone;
   if (compression != Compression::kNone) {
-    SourcePtr decoded =
-        CTXFS_TRY(OpenCompressed(std::move(source), compression, context));
-    return OpenRecognised(std::move(decoded), options, context,
-                          /*decompress=*/false);
+    const auto decoded = CTXFS_TRY(
+        OpenCompressed(std::move(source), compression, options.kept, context));
+    auto opened =
+        OpenRecognised(decoded, options, context, /*decompress=*/false);
+    if (opened) decoded->EndOpening(options.kept);
+    return opened;
   }
   // The signature of a foreign format explains a file better than the error of
   // a format that it resembles. Text, or a foreign format without a signature,

@@ -125,7 +125,7 @@ void TryCompressed(Bytes input) {
   if (compression == Compression::kNone) return;
   const Result<SourcePtr> opened = OpenCompressed(
       std::make_shared<const MemorySource>(std::string(AsText(input))),
-      compression, LoneContext());
+      compression, nullptr, LoneContext());
   if (!opened) {
     Require(!opened.error().what.empty(), "a refusal says why");
     return;

@@ -13,7 +13,7 @@ import tarfile
 import numpy
 import pytest
 
-from conftest import BIN, GOLDEN, run
+from conftest import BIN, GOLDEN, run, wait_until
 
 CTXFS = BIN / "ctxfs"
 PACKERS = {
@@ -182,3 +182,77 @@ def test_the_file_may_not_change_behind_the_mount(mount, tree, tmp_path):
         file.truncate(1000)
     with pytest.raises(OSError):
         (point / "data" / "sub" / "059.bin").read_bytes()
+
+
+@pytest.fixture
+def cache(tmp_path):
+    directory = tmp_path / "cache"
+    directory.mkdir(mode=0o700)
+    return directory
+
+
+def kept_in(cache):
+    return [path for path in cache.rglob("whole-*") if path.is_file()]
+
+
+def bytes_read(mounted):
+    return mounted.stats()["container_bytes_total"]
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+@pytest.mark.parametrize("mirror", [False, True])
+def test_another_mount_does_not_decode_it_again(mount, tree, tmp_path, cache, suffix, mirror):
+    archive = tmp_path / "in" / f"a.tar.{suffix}"
+    archive.parent.mkdir()
+    shutil.copy(packed(tree / "a.tar", suffix), archive)
+    options = ("cache_keep", f"cache_dir={cache}")
+
+    def shown():
+        mounted = mount(archive.parent if mirror else archive, *options)
+        top = mounted.point / (archive.name + "~dir" if mirror else archive.name) / "data"
+        names = sorted(str(path.relative_to(top)) for path in top.rglob("*"))
+        return mounted, top, names, bytes_read(mounted)
+
+    first, top, names, before = shown()
+    assert len(names) == 61
+    assert wait_until(lambda: kept_in(cache))
+    assert digests(top) == digests(tree / "data")
+    assert run("umount", first.point).returncode == 0
+
+    _, top, again, read = shown()
+    assert again == names
+    assert read < before - archive.stat().st_size * 0.9, "only names were asked for"
+    assert digests(top) == digests(tree / "data")
+    assert len(kept_in(cache)) == 1
+
+
+def test_a_damaged_index_is_made_anew(mount, tree, tmp_path, cache):
+    archive = tmp_path / "a.tar.gz"
+    shutil.copy(packed(tree / "a.tar", "gz"), archive)
+    options = ("flat", "cache_keep", f"cache_dir={cache}")
+    mounted = mount(archive, *options)
+    assert wait_until(lambda: kept_in(cache))
+    assert run("umount", mounted.point).returncode == 0
+    kept, = kept_in(cache)
+    sound = kept.read_bytes()
+    for damaged in (sound[:-1], sound[:1000] + b"\xff" + sound[1001:], b""):
+        kept.chmod(0o600)
+        kept.write_bytes(damaged)
+        mounted = mount(archive, *options)
+        assert digests(mounted.point / "data") == digests(tree / "data")
+        assert wait_until(lambda: [one.read_bytes() for one in kept_in(cache)] == [sound])
+        assert run("umount", mounted.point).returncode == 0
+
+
+def test_the_index_of_a_file_that_was_replaced_is_not_used(mount, tree, tmp_path, cache):
+    archive = tmp_path / "a.tar.gz"
+    shutil.copy(packed(tree / "a.tar", "gz"), archive)
+    options = ("flat", "cache_keep", f"cache_dir={cache}")
+    mounted = mount(archive, *options)
+    assert wait_until(lambda: kept_in(cache))
+    assert run("umount", mounted.point).returncode == 0
+    other = tmp_path / "other"
+    (other / "data").mkdir(parents=True)
+    (other / "data" / "one").write_text("of the other one")
+    subprocess.run(["tar", "-C", other, "-czf", archive, "data"], check=True)
+    assert (mount(archive, *options).point / "data" / "one").read_text() == "of the other one"

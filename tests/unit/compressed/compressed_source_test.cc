@@ -9,6 +9,7 @@
 #include <string>
 
 #include "core/compressed/decoded_index.h"
+#include "core/compressed/saved_index.h"
 #include "tests/unit/testing/compress.h"
 #include "tests/unit/testing/result.h"
 
@@ -94,7 +95,7 @@ class Compressed : public testing::TestWithParam<Packer> {
  protected:
   Result<SourcePtr> Open(std::string bytes) {
     return OpenCompressed(Memory(std::move(bytes)), GetParam().compression,
-                          LoneContext());
+                          nullptr, LoneContext());
   }
   std::string Pack(std::string_view text) { return GetParam().pack(text); }
 };
@@ -202,10 +203,10 @@ class Interrupted final : public Interrupt {
 TEST_P(Compressed, OpeningCanBeInterrupted) {
   const Interrupted soon(4);
   BlockCache cache(limits::kMiB);
-  EXPECT_TRUE(
-      Fails(OpenCompressed(Memory(Pack(Prose(kLong / 2))),
-                           GetParam().compression, ReadContext(cache, soon)),
-            Code::kInterrupted));
+  EXPECT_TRUE(Fails(
+      OpenCompressed(Memory(Pack(Prose(kLong / 2))), GetParam().compression,
+                     nullptr, ReadContext(cache, soon)),
+      Code::kInterrupted));
 }
 
 // Text that takes hardly any stored bytes ends right behind a place.
@@ -222,6 +223,52 @@ TEST_P(Compressed, DecodingGoesOnFromEveryPlace) {
       ASSERT_TRUE(Ok(made)) << place.decoded;
       EXPECT_EQ(*made, rest.size() - 1) << place.decoded;
     }
+  }
+}
+
+TEST_P(Compressed, ASavedIndexIsTheSame) {
+  const std::string text = Prose(kLong);
+  const SourcePtr stored = Memory(Pack(text));
+  const auto index = IndexCompressed(stored, GetParam().compression,
+                                     kMostDecoderMemory, NeverInterrupted());
+  ASSERT_TRUE(Ok(index));
+  const auto saved = SaveIndex(**index);
+  ASSERT_TRUE(Ok(saved));
+  const auto load = [&](std::string_view bytes) {
+    ByteReader in(AsBytes(bytes));
+    return LoadIndex(in, *stored, GetParam().compression, NeverInterrupted());
+  };
+  const auto loaded = load(*saved);
+  ASSERT_TRUE(Ok(loaded));
+  const auto again = SaveIndex(**loaded);
+  ASSERT_TRUE(Ok(again));
+  EXPECT_TRUE(*again == *saved);
+  const Place& last = (*loaded)->places.back();
+  Buffer rest(text.size() - last.decoded);
+  ASSERT_TRUE(Ok((*loaded)
+                     ->DecoderAt(stored, last)
+                     ->Fill(rest.span(), NeverInterrupted())));
+  EXPECT_TRUE(AsText(rest.span()) == text.substr(last.decoded));
+
+  for (size_t left = 0; left < saved->size(); left += 1 + left / 9) {
+    EXPECT_TRUE(Fails(load(saved->substr(0, left)), Code::kCorrupt)) << left;
+  }
+}
+
+TEST(SavedIndex, CountsAreNotBelieved) {
+  const SourcePtr stored = Memory("stored");
+  for (const size_t number : {1U, 2U, 4U, 5U}) {
+    DecodedIndex index;
+    index.compression = Compression::kGzip;
+    index.places.emplace_back();
+    std::string saved = *SaveIndex(index);
+    StoreLe(UINT64_MAX, reinterpret_cast<std::byte*>(saved.data()) +
+                            number * sizeof(uint64_t));
+    ByteReader in(AsBytes(saved));
+    EXPECT_TRUE(
+        Fails(LoadIndex(in, *stored, Compression::kGzip, NeverInterrupted()),
+              Code::kCorrupt))
+        << number;
   }
 }
 
@@ -251,7 +298,7 @@ TEST(CompressedSource, BytesThatChangeAfterTheirChecksumMatchedAreNotServed) {
       RawDeflate(Noise(5'000'000), 0, 16 + MAX_WBITS));
   BlockCache cache(limits::kMiB);  // keeps a few parts of the first pass
   const auto source =
-      OpenCompressed(changing, Compression::kGzip, ReadContext(cache));
+      OpenCompressed(changing, Compression::kGzip, nullptr, ReadContext(cache));
   ASSERT_TRUE(Ok(source));
   changing->Replace(RawDeflate(Noise(5'000'000, 2), 0, 16 + MAX_WBITS));
   EXPECT_FALSE((*source)->ReadAt(0, Buffer(10).span()));
@@ -297,8 +344,8 @@ TEST(CompressedSource, AMagicNumberWithinABlockIsData) {
   std::mt19937 random(1);
   std::string text = bytes;
   while (text.size() < 2'500'000) text += bytes[random() % bytes.size()];
-  const auto source =
-      OpenCompressed(Memory(Bzip2(text)), Compression::kBzip2, LoneContext());
+  const auto source = OpenCompressed(Memory(Bzip2(text)), Compression::kBzip2,
+                                     nullptr, LoneContext());
   ASSERT_TRUE(Ok(source));
   EXPECT_TRUE(Window(**source, 0, text.size()) == text);
   EXPECT_TRUE(Window(**source, 2'000'000, 100) == text.substr(2'000'000, 100));
@@ -307,8 +354,8 @@ TEST(CompressedSource, AMagicNumberWithinABlockIsData) {
 TEST(CompressedSource, ManyMagicNumbersWithinABlockAreDamage) {
   std::string stored("BZh9\x31\x41\x59\x26\x53\x59\0\0\0\0", 14);
   for (int i = 0; i < 100'000; ++i) stored += "\x17\x72\x45\x38\x50\x90";
-  const auto source =
-      OpenCompressed(Memory(stored), Compression::kBzip2, LoneContext());
+  const auto source = OpenCompressed(Memory(stored), Compression::kBzip2,
+                                     nullptr, LoneContext());
   ASSERT_FALSE(source);
   EXPECT_EQ(source.error().code, Code::kCorrupt);
   EXPECT_EQ(source.error().what, "bzip2: the data of a block is damaged");

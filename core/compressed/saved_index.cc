@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A saved index: 6 numbers of 64 bits (compression, decoded size, memory,
+// verified, hashes, places), the hashes, and for each place its two numbers,
+// the size of its state and the state.
+#include "core/compressed/saved_index.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <utility>
+
+#include "core/base/heap_allowance.h"
+#include "core/base/limits.h"
+#include "core/codec/deflate.h"
+#include "core/codec/digest.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr uint64_t kNumbers = 6 * sizeof(uint64_t);
+constexpr uint64_t kPlaceNumbers = 3 * sizeof(uint64_t);
+
+/// The name of an index, with the versions of its bytes and of the states of
+/// decoders in it; empty if the latter is not known.
+std::string NameOf(Compression compression) {
+  constexpr const char* kName = "packed-index-1";
+  if (compression != Compression::kGzip) return kName;
+  const std::string states = DeflateDecoder::StateVersion();
+  return states.empty() ? "" : std::string(kName) + "." + states;
+}
+
+// Above the hashes of 1 TiB and the places of any file.
+constexpr uint64_t kMostSaved = 80 * limits::kMiB;
+
+Error NoIndex(uint64_t at) {
+  return {Code::kCorrupt, "not a saved index of this file", at};
+}
+
+uint64_t SavedSize(const DecodedIndex& index) {
+  uint64_t size = kNumbers + index.hashes.size() * sizeof(uint64_t);
+  for (const Place& place : index.places)
+    size += kPlaceNumbers + place.state.size();
+  return size;
+}
+
+Status LoadHashes(ByteReader& in, uint64_t count, DecodedIndex& index) {
+  const uint64_t parts = index.size / DecodedIndex::kPart +
+                         (index.size % DecodedIndex::kPart == 0 ? 0 : 1);
+  if (count != parts || count > in.remaining() / sizeof(uint64_t)) {
+    return NoIndex(in.offset());
+  }
+  CTXFS_TRY(HeapAllowance::Admit(count * sizeof(uint64_t)));
+  index.hashes.reserve(static_cast<size_t>(count));
+  for (uint64_t i = 0; i < count; ++i) index.hashes.push_back(in.U64());
+  return {};
+}
+
+/// They are in order, and the first one is the start of the file.
+Status LoadPlaces(ByteReader& in, uint64_t count, uint64_t stored,
+                  DecodedIndex& index) {
+  if (count == 0 || count > in.remaining() / kPlaceNumbers) {
+    return NoIndex(in.offset());
+  }
+  CTXFS_TRY(HeapAllowance::Admit(count * sizeof(Place) + in.remaining()));
+  for (uint64_t i = 0; i < count; ++i) {
+    const uint64_t at = in.offset();
+    Place place{in.U64(), in.U64()};
+    place.state = AsText(in.Take(in.U64()));
+    const bool follows = i == 0 ? place.decoded == 0
+                                : place.decoded > index.places.back().decoded &&
+                                      place.decoded <= index.size;
+    if (!in.ok() || !follows || place.stored_bits / CHAR_BIT > stored) {
+      return NoIndex(at);
+    }
+    index.places.push_back(std::move(place));
+  }
+  return {};
+}
+
+std::string DigestOf(Bytes bytes) {
+  Xxh128 digest;
+  digest.Update(bytes);
+  return digest.Hex();
+}
+
+bool WriteAll(int file, Bytes bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(file, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    bytes = bytes.subspan(static_cast<size_t>(n));
+  }
+  return true;
+}
+
+bool ReadAll(int file, MutableBytes out) {
+  off_t at = 0;
+  while (!out.empty()) {
+    const ssize_t n = ::pread(file, out.data(), out.size(), at);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    out = out.subspan(static_cast<size_t>(n));
+    at += n;
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<std::string> SaveIndex(const DecodedIndex& index) {
+  const uint64_t size = SavedSize(index);
+  CTXFS_TRY(HeapAllowance::Admit(size));
+  std::string saved;
+  saved.reserve(static_cast<size_t>(size));
+  for (const uint64_t number :
+       {static_cast<uint64_t>(index.compression), index.size, index.memory,
+        uint64_t{index.verified}, uint64_t{index.hashes.size()},
+        uint64_t{index.places.size()}}) {
+    AppendLe(number, saved);
+  }
+  for (const uint64_t hash : index.hashes) AppendLe(hash, saved);
+  for (const Place& place : index.places) {
+    AppendLe(place.decoded, saved);
+    AppendLe(place.stored_bits, saved);
+    AppendLe(uint64_t{place.state.size()}, saved);
+    saved += place.state;
+  }
+  return saved;
+}
+
+Result<std::shared_ptr<const DecodedIndex>> LoadIndex(
+    ByteReader& in, const Source& source, Compression compression,
+    const Interrupt& interrupt) {
+  auto index = std::make_shared<DecodedIndex>();
+  index->compression = compression;
+  const bool same = in.U64() == static_cast<uint64_t>(compression);
+  index->size = in.U64();
+  index->memory = in.U64();
+  index->verified = in.U64() != 0;
+  const uint64_t hashes = in.U64();
+  const uint64_t places = in.U64();
+  if (!in.ok() || !same || index->size > limits::kStreamedBytes ||
+      index->memory > kMostDecoderMemory) {
+    return NoIndex(0);
+  }
+  CTXFS_TRY(LoadHashes(in, hashes, *index));
+  CTXFS_TRY(LoadPlaces(in, places, source.size(), *index));
+  if (compression == Compression::kXz) {
+    index->xz = CTXFS_TRY(ReadXzIndex(source, interrupt));
+  }
+  return std::shared_ptr<const DecodedIndex>(std::move(index));
+}
+
+void KeepIndex(KeptFiles& files, const SourcePtr& source,
+               const DecodedIndex& index, OpeningReads& reads) {
+  std::string read;
+  const std::string name = NameOf(index.compression);
+  if (!reads.SaveAndClear(read) || name.empty() || source->descriptor() < 0) {
+    return;
+  }
+  Result<std::string> saved = SaveIndex(index);
+  if (!saved || !AppendAdmitted(*saved, read) || saved->size() > kMostSaved) {
+    return;
+  }
+  Result<Fd> made = files.Make(saved->size());
+  if (!made || !WriteAll(made->get(), AsBytes(*saved))) return;
+  const auto file = std::make_shared<const Fd>(std::move(*made));
+  files.Keep({source, name}, file->get(), DigestOf(AsBytes(*saved)), file);
+}
+
+std::shared_ptr<const DecodedIndex> TakeIndex(KeptFiles& files,
+                                              const SourcePtr& source,
+                                              Compression compression,
+                                              OpeningReads& reads,
+                                              const Interrupt& interrupt) {
+  const KeptName name{source, NameOf(compression)};
+  if (name.what.empty() || source->descriptor() < 0) return nullptr;
+  const auto kept = files.Take(name);
+  if (!kept || kept->size > kMostSaved || !HeapAllowance::Admit(kept->size)) {
+    return nullptr;
+  }
+  Buffer saved(static_cast<size_t>(kept->size));
+  if (!ReadAll(kept->file.get(), saved.span())) return nullptr;
+  if (DigestOf(saved.span()) == kept->digest) {
+    ByteReader in(saved.span());
+    auto index = LoadIndex(in, *source, compression, interrupt);
+    const Status read = index ? reads.Load(in, (*index)->size) : Status();
+    if (index && read) return std::move(*index);
+    if (index || index.error().code != Code::kCorrupt) return nullptr;
+  }
+  files.Drop(name, kept->digest);
+  return nullptr;
+}
+
+}  // namespace ctxfs

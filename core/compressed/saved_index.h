@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/base/bytes.h"
+#include "core/base/interrupt.h"
+#include "core/base/result.h"
+#include "core/compressed/decoded_index.h"
+#include "core/compressed/opening_reads.h"
+#include "core/io/kept_files.h"
+#include "core/io/source.h"
+
+namespace ctxfs {
+
+/// An index as bytes, which LoadIndex reads; others may follow. Fails with
+/// kNoMemory.
+Result<std::string> SaveIndex(const DecodedIndex& index);
+
+/// The index of `source`, which was saved for the same bytes. Of an .xz file,
+/// reads its own index anew. Fails with kCorrupt for bytes that are no index of
+/// a file of this size and compression.
+Result<std::shared_ptr<const DecodedIndex>> LoadIndex(
+    ByteReader& saved, const Source& source, Compression compression,
+    const Interrupt& interrupt);
+
+/// Keeps an index of `source` in `files`, where that is a file of the system,
+/// with what opening its container has read, if that was recorded. Forgets
+/// `reads`.
+void KeepIndex(KeptFiles& files, const SourcePtr& source,
+               const DecodedIndex& index, OpeningReads& reads);
+
+/// Returns the index that was kept for `source`, after comparing it with its
+/// digest, and sets `reads`; null if there is none.
+std::shared_ptr<const DecodedIndex> TakeIndex(KeptFiles& files,
+                                              const SourcePtr& source,
+                                              Compression compression,
+                                              OpeningReads& reads,
+                                              const Interrupt& interrupt);
+
+}  // namespace ctxfs
