@@ -1,33 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/formats/zip/keras.h"
 
-#include <string>
 #include <string_view>
 
 #include "core/base/json.h"
 #include "core/base/limits.h"
 #include "core/container/config_facts.h"
+#include "core/formats/zip/member_text.h"
 
 namespace ctxfs::zip {
-namespace {
-
-/// The JSON of a member; null if it is damaged, has no JSON or over 4 MiB.
-Result<Json> ReadJson(const Archive& archive, uint32_t member,
-                      const ReadContext& context) {
-  constexpr uint64_t kMost = 4 * limits::kMiB;
-  const Result<Content> content = archive.Open(member);
-  if (!content && content.error().Permanent()) return Json();
-  if (!content) return content.error();
-  if (content->size() > kMost) return Json();
-  const Result<std::string> text = ReadAll(*content, context);
-  if (!text && text.error().Permanent()) return Json();
-  if (!text) return text.error();
-  Result<ParsedJson> parsed = ParseJson(*text);
-  return parsed ? std::move(parsed->value) : Json();
-}
-
-}  // namespace
-
 std::optional<KerasMembers> FindKerasMembers(const Archive& archive) {
   std::optional<uint32_t> config;
   std::optional<uint32_t> metadata;
@@ -45,8 +26,11 @@ std::optional<KerasMembers> FindKerasMembers(const Archive& archive) {
 
 Status AddKerasFacts(const Archive& archive, const KerasMembers& members,
                      const ReadContext& context, Facts& facts) {
-  const Json config = CTXFS_TRY(ReadJson(archive, members.config, context));
-  const Json metadata = CTXFS_TRY(ReadJson(archive, members.metadata, context));
+  constexpr uint64_t kMost = 4 * limits::kMiB;
+  const Json config =
+      CTXFS_TRY(MemberJson(archive, members.config, kMost, context));
+  const Json metadata =
+      CTXFS_TRY(MemberJson(archive, members.metadata, kMost, context));
   if (config.is_object()) {
     const auto inner = config.find("config");
     if (inner != config.end() && inner->is_object()) {
