@@ -20,6 +20,7 @@
 #include "core/container/put_text.h"
 #include "core/formats/npy/header.h"
 #include "core/formats/zip/coverage.h"
+#include "core/formats/zip/exported_program.h"
 #include "core/formats/zip/keras.h"
 #include "core/formats/zip/limits.h"
 #include "core/formats/zip/records.h"
@@ -262,6 +263,9 @@ class ZipContainer final : public Container, public SaysFacts {
     if (keras_) {
       info["contents"] = "a Keras 3 model: keras.saving.load_model reads it";
     }
+    if (program_ != nullptr) {
+      info["contents"] = "a PyTorch program: torch.export.load reads it";
+    }
   }
 
   std::vector<Error> Inspect(const ReadContext& context) const override {
@@ -288,6 +292,7 @@ class ZipContainer final : public Container, public SaysFacts {
   Status AddFacts(const ReadContext& context, Facts& facts) const override {
     AddNamed(Info(context), {{"contents", "contents"}}, facts);
     if (keras_) CTXFS_TRY(AddKerasFacts(*archive_, *keras_, context, facts));
+    if (program_ != nullptr) CTXFS_TRY(program_->AddFacts(context, facts));
     facts.Add("files", files_);
     facts.Add("links", links_->count());
     return AddArrays(*Entries(), context, facts);
@@ -295,6 +300,13 @@ class ZipContainer final : public Container, public SaysFacts {
 
   Exports Export() const override {
     Exports exports;
+    if (program_ != nullptr) {
+      exports.bundle_name = "model";
+      exports.arrays = [program = program_](const ReadContext& context) {
+        return program->Arrays(context);
+      };
+      return exports;
+    }
     if (npy_members_ == 0) return exports;
     exports.bundle_name = "arrays";
     exports.arrays = [arrays = arrays_](const ReadContext& context) {
@@ -337,6 +349,8 @@ class ZipContainer final : public Container, public SaysFacts {
   uint32_t files_ = 0;
   uint32_t npy_members_ = 0;
   const std::optional<KerasMembers> keras_ = FindKerasMembers(*archive_);
+  const std::shared_ptr<const ExportedProgram> program_ =
+      ExportedProgram::Find(archive_);  // null for another archive
 };
 
 bool StartsWith(Bytes head, uint32_t signature) {

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/base/json.h"
+#include "core/container/exports.h"
+#include "core/container/facts.h"
+#include "core/content/read_context.h"
+#include "core/formats/zip/zip.h"
+
+namespace ctxfs::zip {
+
+/// The tensors of a program that torch.export has saved, a .pt2 file
+/// (docs/zip.md, section 16): members without names of their own, and
+/// documents that name them.
+class ExportedProgram : public std::enable_shared_from_this<ExportedProgram> {
+ public:
+  /// Finds one by the names of members; null for another archive.
+  static std::shared_ptr<const ExportedProgram> Find(
+      std::shared_ptr<const Archive> archive);
+
+  /// The tensors, as far as a document and the member that it names agree.
+  /// Reads the documents.
+  std::vector<ArrayInfo> Arrays(const ReadContext& context) const;
+
+  /// Adds the numbers of tensors and of parameters.
+  Status AddFacts(const ReadContext& context, Facts& facts) const;
+
+ private:
+  /// MODEL_weights_config.json or MODEL_constants_config.json, and what it
+  /// names: members of its directory.
+  struct Document {
+    uint32_t member;
+    std::string directory;  // ends in a slash
+    std::string model;
+  };
+  /// A tensor that a document names.
+  struct Named {
+    ArrayInfo array;
+    bool is_parameter = false;
+  };
+
+  /// Members below top_, by their paths there.
+  using Members = std::unordered_map<std::string_view, uint32_t>;
+
+  explicit ExportedProgram(std::shared_ptr<const Archive> archive)
+      : archive_(std::move(archive)) {}
+
+  bool FindDocuments();
+  /// Notes a member if it is a document.
+  void AddDocument(uint32_t member, std::string_view kind);
+  /// Fails only for reasons that may pass.
+  Result<std::vector<Named>> Tensors(const ReadContext& context) const;
+  Result<Members> BelowTop(const ReadContext& context) const;
+  Status AddTensors(const Document& document, const Members& members,
+                    const ReadContext& context,
+                    std::vector<Named>& tensors) const;
+  Result<bool> IsBigEndian(const Members& members,
+                           const ReadContext& context) const;
+  /// Null if its description is wrong, or does not fit its member.
+  std::optional<ArrayInfo> ArrayOf(const std::string& directory,
+                                   const Json& described,
+                                   const Members& members,
+                                   bool big_endian) const;
+
+  const std::shared_ptr<const Archive> archive_;
+  const uint64_t owner_ = NewOwner();
+  std::vector<Document> documents_;
+  std::string top_;
+  bool several_ = false;  // models, whose names are in those of tensors
+};
+
+}  // namespace ctxfs::zip
