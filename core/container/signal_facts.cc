@@ -4,41 +4,55 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "core/base/bytes.h"
 #include "core/base/limits.h"
+#include "core/codec/half.h"
 
 namespace ctxfs {
 namespace {
 
 constexpr uint64_t kMostReadBytes = 8 * limits::kMiB;
 
-template <typename T>
-std::optional<std::pair<T, T>> RangeOf(std::string_view bytes) {
-  std::optional<std::pair<T, T>> range;
-  for (size_t at = 0; at + sizeof(T) <= bytes.size(); at += sizeof(T)) {
-    const T value = LoadLe<T>(AsBytes(bytes).data() + at);
-    if constexpr (std::is_floating_point_v<T>) {
+/// ", 0 to 1" of numbers that are stored as `Stored` each, which `number`
+/// converts; empty if none is finite.
+template <typename Stored, typename Number>
+std::string RangeOf(std::string_view bytes, const Number& number) {
+  using Value = std::invoke_result_t<const Number&, Stored>;
+  std::optional<std::pair<Value, Value>> range;
+  for (size_t at = 0; at + sizeof(Stored) <= bytes.size();
+       at += sizeof(Stored)) {
+    const Value value = number(LoadLe<Stored>(AsBytes(bytes).data() + at));
+    if constexpr (std::is_floating_point_v<Value>) {
       if (!std::isfinite(value)) continue;
     }
     if (!range) range = {value, value};
     range->first = std::min(range->first, value);
     range->second = std::max(range->second, value);
   }
-  return range;
+  if (!range) return {};
+  return fmt::format(", {} to {}", range->first, range->second);
 }
 
-/// ", 0 to 1"; empty for a type that has no order or no number.
+/// The bits of a bfloat16 are the upper ones of a float.
+float Bf16ToFloat(uint16_t bits) {
+  return std::bit_cast<float>(uint32_t{bits} << 16U);
+}
+
+/// RangeOf; empty for a type that has no order.
 std::string RangeText(DType dtype, std::string_view bytes) {
+  if (dtype == DType::kF16) return RangeOf<uint16_t>(bytes, &HalfToFloat);
+  if (dtype == DType::kBf16) return RangeOf<uint16_t>(bytes, &Bf16ToFloat);
   return VisitNumber(
       dtype,
-      [bytes](auto zero) -> std::string {
-        const auto range = RangeOf<decltype(zero)>(bytes);
-        if (!range) return {};
-        return fmt::format(", {} to {}", range->first, range->second);
+      [bytes](auto zero) {
+        return RangeOf<decltype(zero)>(
+            bytes, [](decltype(zero) value) { return value; });
       },
       [] { return std::string(); });
 }
