@@ -15,11 +15,21 @@ void FailedRanges::Add(Range range, Clock::time_point now) {
 const FailedRanges::Range* FailedRanges::Find(uint64_t object, uint64_t granule,
                                               Clock::time_point now) const {
   const auto found = std::ranges::find_if(ranges_, [&](const Known& one) {
-    return one.until >= now && one.range.object == object &&
-           granule >= one.range.first &&
-           granule - one.range.first < one.range.count;
+    return one.until >= now && one.Has(object, granule);
   });
   return found == ranges_.end() ? nullptr : &found->range;
+}
+
+std::optional<FailedRanges::Range> FailedRanges::Take(uint64_t object,
+                                                      uint64_t granule,
+                                                      Clock::time_point now) {
+  const Range* const found = Find(object, granule, now);
+  if (found == nullptr) return std::nullopt;
+  Range taken = *found;
+  std::erase_if(ranges_, [object, granule](const Known& one) {
+    return one.Has(object, granule);
+  });
+  return taken;
 }
 
 }  // namespace ctxfs::remote

@@ -4,15 +4,17 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <optional>
 
 #include "core/base/result.h"
 
 namespace ctxfs::remote {
 
-/// Granules that were waited for in vain a moment ago. When the kernel's
-/// read-ahead fails, the kernel asks again at once for the page that a reader
-/// needs, and so does whoever else waited for that page: these requests have
-/// what the first one left of its time. Not safe for several threads.
+/// Granules that were waited for in vain, known until a moment after that wait
+/// failed and was to end. When the kernel's read-ahead fails, the kernel asks
+/// again for the page that a reader needs: this request has what the first one
+/// left of its time. The one after that is of somebody who tries again, and
+/// waits anew. Not safe for several threads.
 class FailedRanges {
  public:
   using Clock = std::chrono::steady_clock;
@@ -32,11 +34,19 @@ class FailedRanges {
   /// Valid until the next call.
   const Range* Find(uint64_t object, uint64_t granule,
                     Clock::time_point now = Clock::now()) const;
+  /// The same, and forgets it and others that have the granule.
+  std::optional<Range> Take(uint64_t object, uint64_t granule,
+                            Clock::time_point now = Clock::now());
 
  private:
   static constexpr size_t kMost = 256;
 
   struct Known {
+    bool Has(uint64_t object, uint64_t granule) const {
+      return range.object == object && granule >= range.first &&
+             granule - range.first < range.count;
+    }
+
     Range range;
     Clock::time_point until;
   };

@@ -171,9 +171,8 @@ Result<bool> FetchClient::Load(const BlockFile& file,
 
 Status FetchClient::CheckFailed(const Key& key) {
   const auto now = ServerWait::Clock::now();
-  const FailedRanges::Range* const failed =
-      failed_.Find(key.first, key.second, now);
-  if (failed == nullptr) return {};
+  const auto failed = failed_.Take(key.first, key.second, now);
+  if (!failed) return {};
   if (failed->end <= now + kTooLittle) return failed->error;
   ServerWait::OfThread().EndBy(failed->end);
   return {};

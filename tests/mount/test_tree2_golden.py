@@ -212,7 +212,7 @@ def has_container_above(root: pathlib.Path, path: bytes) -> bool:
 MEASURES = (
     ["du", "-a", "--apparent-size", "MOUNT"],
     ["find", "MOUNT", "-ls"],
-    ["ls", "-lR", "--color=always", "MOUNT"],
+    ["ls", "-alR", "--color=always", "MOUNT"],
     ["rsync", "-an", "--itemize-changes", "MOUNT", "NOWHERE"],
 )
 UNCHANGED = ("verified_passed_total", "verified_failed_total", "reads_total",

@@ -147,6 +147,8 @@ TEST_F(Waiting, Item30_6_AReadThatRepeatsAFailedOneDoesNotWaitAgain) {
   ASSERT_FALSE(again);
   EXPECT_EQ(again.error().code, Code::kIo);
   EXPECT_TRUE(Requests().empty());
+  // The next one is of somebody who tries again.
+  EXPECT_TRUE(Fails(Read(3, minutes(0), WaitsOnce()), Code::kInterrupted));
 }
 
 }  // namespace
