@@ -17,12 +17,11 @@ class ServerWait {
  public:
   using Clock = std::chrono::steady_clock;
 
-  explicit ServerWait(Clock::time_point began = Clock::now()) : began_(began) {
-    if (Current() == nullptr) Current() = this;
+  explicit ServerWait(Clock::time_point began = Clock::now())
+      : began_(began), outer_(Current()) {
+    if (outer_ == nullptr) Current() = this;
   }
-  ~ServerWait() {
-    if (Current() == this) Current() = nullptr;
-  }
+  ~ServerWait() { Current() = outer_; }
   ServerWait(const ServerWait&) = delete;
   ServerWait& operator=(const ServerWait&) = delete;
 
@@ -50,6 +49,7 @@ class ServerWait {
   }
 
   const Clock::time_point began_;
+  ServerWait* const outer_;
   Clock::time_point latest_ = Clock::time_point::max();
   uint64_t came_ = 0;
 };
