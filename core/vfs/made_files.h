@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -14,8 +13,8 @@
 #include <unordered_set>
 #include <utility>
 
-#include "core/base/interrupt.h"
 #include "core/base/mutex.h"
+#include "core/base/stop_flag.h"
 #include "core/content/block_cache.h"
 #include "core/io/kept_files.h"
 #include "core/io/spill_file.h"
@@ -77,15 +76,6 @@ class MadeFiles {
     Inode inode = 0;
     std::shared_ptr<const OpenFile> file;
   };
-  /// Ends the thread, and interrupts what it writes.
-  class Stopping final : public Interrupt {
-   public:
-    bool interrupted() const override { return set_; }
-    void Set() { set_ = true; }
-
-   private:
-    std::atomic<bool> set_ = false;
-  };
 
   bool IsWorthIt(const OpenFile& file) const;
   SpillFile::Loan FindMade(Inode inode, const OpenFile& file);
@@ -111,7 +101,7 @@ class MadeFiles {
   bool copies_ = false;
   KeptFiles* kept_ = nullptr;  // null: none is kept
   Namer path_;
-  Stopping stopping_;
+  StopFlag stopping_;
   bool warned_ = false;  // of the thread
   mutable Mutex mutex_;
   CondVar changed_;

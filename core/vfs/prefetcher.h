@@ -2,15 +2,14 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <thread>
 #include <vector>
 
-#include "core/base/interrupt.h"
 #include "core/base/mutex.h"
+#include "core/base/stop_flag.h"
 #include "core/container/file_table.h"
 #include "core/content/block_cache.h"
 #include "core/vfs/tree_source.h"
@@ -46,19 +45,8 @@ class Prefetcher {
   void Run();
   void Prepare(Job job);
 
-  /// Ends the threads, and interrupts what they prepare, when this is
-  /// destroyed.
-  class Stopping final : public Interrupt {
-   public:
-    bool interrupted() const override { return set_; }
-    void Set() { set_ = true; }
-
-   private:
-    std::atomic<bool> set_ = false;
-  };
-
   BlockCache& cache_;
-  Stopping stopping_;
+  StopFlag stopping_;
   const uint64_t largest_;
   Mutex mutex_;
   CondVar changed_;

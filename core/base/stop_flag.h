@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+
+#include "core/base/interrupt.h"
+
+namespace ctxfs {
+
+/// Ends threads of an object, and interrupts their work, when it is destroyed.
+class StopFlag final : public Interrupt {
+ public:
+  bool interrupted() const override { return set_; }
+  void Set() { set_ = true; }
+
+ private:
+  std::atomic<bool> set_ = false;
+};
+
+}  // namespace ctxfs
