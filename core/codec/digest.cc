@@ -51,35 +51,29 @@ void Xxh3::Free::operator()(XXH3_state_s* state) const {
   XXH3_freeState(state);
 }
 
-Xxh3::Xxh3() : state_(XXH3_createState()) {
-  if (state_ != nullptr) XXH3_64bits_reset(state_.get());
+Xxh3::Xxh3(Width width) : width_(width), state_(XXH3_createState()) {
+  if (state_ == nullptr) return;
+  if (width_ == Width::k64) {
+    XXH3_64bits_reset(state_.get());
+  } else {
+    XXH3_128bits_reset(state_.get());
+  }
 }
 
 void Xxh3::Update(Bytes bytes) {
   if (state_ == nullptr) return;
-  XXH3_64bits_update(state_.get(), bytes.data(), bytes.size());
+  if (width_ == Width::k64) {
+    XXH3_64bits_update(state_.get(), bytes.data(), bytes.size());
+  } else {
+    XXH3_128bits_update(state_.get(), bytes.data(), bytes.size());
+  }
 }
 
 std::string Xxh3::Hex() const {
   if (state_ == nullptr) return {};
-  return fmt::format("{:016x}", XXH3_64bits_digest(state_.get()));
-}
-
-void Xxh128::Free::operator()(XXH3_state_s* state) const {
-  XXH3_freeState(state);
-}
-
-Xxh128::Xxh128() : state_(XXH3_createState()) {
-  if (state_ != nullptr) XXH3_128bits_reset(state_.get());
-}
-
-void Xxh128::Update(Bytes bytes) {
-  if (state_ == nullptr) return;
-  XXH3_128bits_update(state_.get(), bytes.data(), bytes.size());
-}
-
-std::string Xxh128::Hex() const {
-  if (state_ == nullptr) return {};
+  if (width_ == Width::k64) {
+    return fmt::format("{:016x}", XXH3_64bits_digest(state_.get()));
+  }
   const XXH128_hash_t hash = XXH3_128bits_digest(state_.get());
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }

@@ -53,11 +53,14 @@ class Md5 : public Digest {
   Md5() : Digest(DigestKind::kMd5) {}
 };
 
-/// XXH3 of 64 bits: 16 hex digits, as xxhsum(1) prints them. Detects accidents
-/// only, many times as fast as the digests above.
+/// XXH3, many times as fast as the digests above. Detects accidents only.
 class Xxh3 {
  public:
-  Xxh3();
+  /// k64: 16 hex digits, as xxhsum(1) prints them. k128: 32, for bytes that lie
+  /// on a disk for long.
+  enum class Width : uint8_t { k64, k128 };
+
+  explicit Xxh3(Width width = Width::k64);
   void Update(Bytes bytes);
   /// Empty if there was no memory.
   std::string Hex() const;
@@ -66,22 +69,14 @@ class Xxh3 {
   struct Free {
     void operator()(XXH3_state_s* state) const;
   };
+  const Width width_;
   std::unique_ptr<XXH3_state_s, Free> state_;
 };
 
-/// XXH3 of 128 bits: 32 hex digits, for bytes that lie on a disk for long.
-class Xxh128 {
+/// XXH3 of 128 bits.
+class Xxh128 : public Xxh3 {
  public:
-  Xxh128();
-  void Update(Bytes bytes);
-  /// Empty if there was no memory.
-  std::string Hex() const;
-
- private:
-  struct Free {
-    void operator()(XXH3_state_s* state) const;
-  };
-  std::unique_ptr<XXH3_state_s, Free> state_;
+  Xxh128() : Xxh3(Width::k128) {}
 };
 
 }  // namespace ctxfs
