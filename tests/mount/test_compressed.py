@@ -226,33 +226,39 @@ def test_another_mount_does_not_decode_it_again(mount, tree, tmp_path, cache, su
     assert len(kept_in(cache)) == 1
 
 
-def test_a_damaged_index_is_made_anew(mount, tree, tmp_path, cache):
+@pytest.fixture
+def kept(mount, tree, tmp_path, cache):
+    """An archive whose index was kept by a mount that is gone; mounts it again."""
     archive = tmp_path / "a.tar.gz"
     shutil.copy(packed(tree / "a.tar", "gz"), archive)
-    options = ("flat", "cache_keep", f"cache_dir={cache}")
-    mounted = mount(archive, *options)
+
+    def mounted():
+        return mount(archive, "flat", "cache_keep", f"cache_dir={cache}")
+
+    first = mounted()
     assert wait_until(lambda: kept_in(cache))
-    assert run("umount", mounted.point).returncode == 0
-    kept, = kept_in(cache)
-    sound = kept.read_bytes()
+    assert run("umount", first.point).returncode == 0
+    return archive, mounted
+
+
+def test_a_damaged_index_is_made_anew(kept, tree, cache):
+    _, again = kept
+    file, = kept_in(cache)
+    sound = file.read_bytes()
     for damaged in (sound[:-1], sound[:1000] + b"\xff" + sound[1001:], b""):
-        kept.chmod(0o600)
-        kept.write_bytes(damaged)
-        mounted = mount(archive, *options)
+        assert damaged != sound
+        file.chmod(0o600)
+        file.write_bytes(damaged)
+        mounted = again()
         assert digests(mounted.point / "data") == digests(tree / "data")
         assert wait_until(lambda: [one.read_bytes() for one in kept_in(cache)] == [sound])
         assert run("umount", mounted.point).returncode == 0
 
 
-def test_the_index_of_a_file_that_was_replaced_is_not_used(mount, tree, tmp_path, cache):
-    archive = tmp_path / "a.tar.gz"
-    shutil.copy(packed(tree / "a.tar", "gz"), archive)
-    options = ("flat", "cache_keep", f"cache_dir={cache}")
-    mounted = mount(archive, *options)
-    assert wait_until(lambda: kept_in(cache))
-    assert run("umount", mounted.point).returncode == 0
+def test_the_index_of_a_file_that_was_replaced_is_not_used(kept, tmp_path):
+    archive, again = kept
     other = tmp_path / "other"
     (other / "data").mkdir(parents=True)
     (other / "data" / "one").write_text("of the other one")
     subprocess.run(["tar", "-C", other, "-czf", archive, "data"], check=True)
-    assert (mount(archive, *options).point / "data" / "one").read_text() == "of the other one"
+    assert (again().point / "data" / "one").read_text() == "of the other one"
