@@ -26,8 +26,8 @@ class DeflateDecoder {
   static size_t StateBytes();
   /// Writes the state to `state`, which has StateBytes() bytes.
   void SaveState(MutableBytes state) const;
-  /// Names the build of the library, whose states no other build may read;
-  /// empty if that is not known.
+  /// Identifies the build of the library: a state may be read by the build that
+  /// wrote it alone. Empty if the build is not known.
   static std::string StateVersion();
 
   /// Decodes from the start of `in` to the start of `out` until one of them is

@@ -84,8 +84,8 @@ class SpillFile : public std::enable_shared_from_this<SpillFile> {
   /// Counts a file that is there already as a part of `size` bytes.
   std::shared_ptr<const Part> Adopt(Fd file, uint64_t size);
 
-  /// Returns the part, a file of its own, for somebody who has it open for as
-  /// long as he likes; null if more than `most` bytes would be lent so.
+  /// Returns the part, a file of its own, to a reader that may keep it open for
+  /// any time; null if more than `most` bytes would be lent like that.
   using Loan = std::shared_ptr<const Part>;
   Loan Lend(const std::shared_ptr<const Part>& part, uint64_t most);
   /// Bytes of the parts that are lent, and whether one is.

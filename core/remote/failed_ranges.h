@@ -13,8 +13,8 @@ namespace ctxfs::remote {
 /// Granules that were waited for in vain, known until a moment after that wait
 /// failed and was to end. When the kernel's read-ahead fails, the kernel asks
 /// again for the page that a reader needs: this request has what the first one
-/// left of its time. The one after that is of somebody who tries again, and
-/// waits anew. Not safe for several threads.
+/// left of its time. A later request for the page comes from a program that
+/// reads again, and waits for the server. Not safe for several threads.
 class FailedRanges {
  public:
   using Clock = std::chrono::steady_clock;

@@ -94,8 +94,8 @@ void AddFacts(const Json& info, bool texts_only, Json& report) {
   report["facts"] = std::move(facts);
 }
 
-/// Adds "contents": [number, unit], what there is in the container, if it says
-/// so: "50 samples".
+/// Adds "contents": [number, unit], such as [50, "samples"], from the first
+/// fact of `facts` that counts what the container holds.
 void AddContents(const Facts& facts, Json& report) {
   for (const char* const key : {"samples", "rows", "length", "parameters"}) {
     for (const Fact& fact : facts.all()) {
@@ -233,10 +233,10 @@ void AddFaults(const FoundFaults& faults, const FileTable& entries,
   }
 }
 
-/// Adds whose checksums verify a file that is compressed as a whole, and
-/// the sizes that the page shows first: those of info.json, which are
-/// facts as well, where it has them. Those of entries may change with what can
-/// be read of them.
+/// Adds "verified_by", the compression of a packed file whose checksums cover
+/// all of it, and the sizes that the page shows first: those of info.json,
+/// which are facts as well, where it has them. Those of entries may change with
+/// what can be read of them.
 void AddSizes(const Container& container, const Json& info, bool index_only,
               Json& report) {
   const uint64_t all = container.StoredSize();

@@ -133,7 +133,7 @@ TEST_F(Waiting, Item30_6_ALateAnswerIsThereForTheNextRead) {
   const std::vector<FetchRequest> requests = Requests();
   ASSERT_EQ(requests.size(), 1U);
   Answer(requests.front());
-  // Whoever waits for anything takes the answer.
+  // A read that waits for another granule receives the answer, too.
   EXPECT_FALSE(Read(9, minutes(0), WaitsOnce()));
   EXPECT_EQ(Requests().size(), 1U);
   EXPECT_TRUE(Ok(Read(3, kTimeout + minutes(1))));
@@ -147,7 +147,7 @@ TEST_F(Waiting, Item30_6_AReadThatRepeatsAFailedOneDoesNotWaitAgain) {
   ASSERT_FALSE(again);
   EXPECT_EQ(again.error().code, Code::kIo);
   EXPECT_TRUE(Requests().empty());
-  // The next one is of somebody who tries again.
+  // The second repetition asks the server again.
   EXPECT_TRUE(Fails(Read(3, minutes(0), WaitsOnce()), Code::kInterrupted));
 }
 
