@@ -115,3 +115,18 @@ def test_a_big_endian_record_and_two_models(mount, tmp_path):
     assert names(mounted) == ["model/w.npy", "other/w.npy"]
     numpy.testing.assert_array_equal(numpy.load(mounted.point / "views/npy/model/w.npy"), [1, 2])
     numpy.testing.assert_array_equal(numpy.load(mounted.point / "views/npy/other/w.npy"), [1])
+
+
+def test_long_documents_in_a_short_archive_are_not_read(tmp_path):
+    """torch does not compress them: a document that is much longer costs nothing."""
+    path = tmp_path / "p.pt2"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("p/archive_format", "pt2")
+        archive.writestr("p/data/weights/t", b"\0" * 8)
+        for i, count in enumerate((200, 9000, 300)):
+            tensors = {f"{n:06}": described() for n in range(count)}
+            archive.writestr(f"p/data/weights/m{i}_weights_config.json",
+                             json.dumps({"config": tensors}))
+    assert path.stat().st_size < 200_000
+    info, = json.loads(run(CTXFS, "info", "--json", path).stdout)
+    assert next(one["value"] for one in info["facts"] if one["key"] == "tensors") == 500

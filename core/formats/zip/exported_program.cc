@@ -26,8 +26,13 @@ namespace {
 
 constexpr size_t kMostDimensions = 64;
 constexpr size_t kMostDocuments = 64;
-// Some 40,000 tensors.
-constexpr uint64_t kMostDocument = 16 * limits::kMiB;
+// Bytes of all documents that are read: some 85,000 tensors. torch does not
+// compress them, so they are not longer than the archive by more than this.
+constexpr uint64_t kMostText = 16 * limits::kMiB;
+constexpr uint64_t kCompressedText = limits::kMiB;
+// Memory of a tensor, and of each of its dimensions.
+constexpr uint64_t kTensorBytes = 512;
+constexpr uint64_t kDimensionBytes = 4 * sizeof(uint64_t);
 
 /// The types of torch's ScalarType in torch/_export/serde/schema.py.
 std::optional<DType> TypeOf(const Json& code) {
@@ -117,29 +122,30 @@ bool ExportedProgram::FindDocuments() {
     top_ = name.substr(0, name.size() - kFormat.size() + 1);
   }
   if (top_.empty()) return false;
-  for (uint32_t i = 0; i < count && documents_.size() < kMostDocuments; ++i) {
-    AddDocument(i, "weights");
-    AddDocument(i, "constants");
-  }
+  AddDocuments("weights");
+  AddDocuments("constants");
   several_ = std::ranges::any_of(documents_, [this](const Document& one) {
     return one.model != documents_.front().model;
   });
   return !documents_.empty();
 }
 
-void ExportedProgram::AddDocument(uint32_t member, std::string_view kind) {
+void ExportedProgram::AddDocuments(std::string_view kind) {
   const std::string directory = fmt::format("data/{}/", kind);
   const std::string suffix = fmt::format("_{}_config.json", kind);
   const std::string prefix = top_ + directory;
-  std::string_view name = archive_->Name(member);
-  if (archive_->member(member).kind != Kind::kFile ||
-      !name.starts_with(prefix) || !name.ends_with(suffix) ||
-      name.size() <= prefix.size() + suffix.size()) {
-    return;
+  for (uint32_t i = 0; i < archive_->count(); ++i) {
+    std::string_view name = archive_->Name(i);
+    if (archive_->member(i).kind != Kind::kFile || !name.starts_with(prefix) ||
+        !name.ends_with(suffix) ||
+        name.size() <= prefix.size() + suffix.size()) {
+      continue;
+    }
+    if (documents_.size() == kMostDocuments) break;
+    name.remove_prefix(prefix.size());
+    name.remove_suffix(suffix.size());
+    documents_.push_back({i, directory, std::string(name)});
   }
-  name.remove_prefix(prefix.size());
-  name.remove_suffix(suffix.size());
-  documents_.push_back({member, directory, std::string(name)});
 }
 
 Result<ExportedProgram::Members> ExportedProgram::BelowTop(
@@ -218,10 +224,13 @@ std::optional<ArrayInfo> ExportedProgram::ArrayOf(const std::string& directory,
 
 Status ExportedProgram::AddTensors(const Document& document,
                                    const Members& members,
-                                   const ReadContext& context,
+                                   const ReadContext& context, uint64_t& room,
                                    std::vector<Named>& tensors) const {
-  const Json json = CTXFS_TRY(
-      MemberJson(*archive_, document.member, limits::kJsonBytes, context));
+  const uint64_t size = archive_->Size(document.member);
+  if (size > room) return {};
+  room -= size;
+  const Json json =
+      CTXFS_TRY(MemberJson(*archive_, document.member, size, context));
   const Json& config = At(json, "config");
   if (!config.is_object()) return {};
   const bool big_endian = CTXFS_TRY(IsBigEndian(members, context));
@@ -232,7 +241,8 @@ Status ExportedProgram::AddTensors(const Document& document,
         ArrayOf(document.directory, described, members, big_endian);
     if (!array) continue;
     array->name = several_ ? document.model + "/" + name : name;
-    CTXFS_TRY(AdmitGrowth(tensors));
+    CTXFS_TRY(HeapAllowance::Admit(kTensorBytes +
+                                   array->shape.size() * kDimensionBytes));
     tensors.push_back(
         {std::move(*array), At(described, "is_param") == Json(true)});
   }
@@ -243,8 +253,10 @@ Result<std::vector<ExportedProgram::Named>> ExportedProgram::Tensors(
     const ReadContext& context) const {
   std::vector<Named> tensors;
   const Members members = CTXFS_TRY(BelowTop(context));
+  uint64_t room =
+      std::min(kMostText, kCompressedText + archive_->source()->stored_size());
   for (const Document& document : documents_) {
-    CTXFS_TRY(AddTensors(document, members, context, tensors));
+    CTXFS_TRY(AddTensors(document, members, context, room, tensors));
   }
   return tensors;
 }

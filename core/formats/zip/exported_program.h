@@ -54,13 +54,14 @@ class ExportedProgram : public std::enable_shared_from_this<ExportedProgram> {
       : archive_(std::move(archive)) {}
 
   bool FindDocuments();
-  /// Notes a member if it is a document.
-  void AddDocument(uint32_t member, std::string_view kind);
+  /// Adds those of "weights" or "constants".
+  void AddDocuments(std::string_view kind);
   /// Fails only for reasons that may pass.
   Result<std::vector<Named>> Tensors(const ReadContext& context) const;
   Result<Members> BelowTop(const ReadContext& context) const;
+  /// Adds the tensors of a document of at most `room` bytes, and takes these.
   Status AddTensors(const Document& document, const Members& members,
-                    const ReadContext& context,
+                    const ReadContext& context, uint64_t& room,
                     std::vector<Named>& tensors) const;
   Result<bool> IsBigEndian(const Members& members,
                            const ReadContext& context) const;
