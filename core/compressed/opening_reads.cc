@@ -27,9 +27,11 @@ void Extend(Range& range, uint64_t offset, Bytes bytes) {
 void OpeningReads::Record() {
   const MutexLock lock(mutex_);
   recording_ = true;
+  in_use_ = true;
 }
 
 bool OpeningReads::Find(uint64_t offset, MutableBytes out) const {
+  if (!in_use_) return false;
   const MutexLock lock(mutex_);
   if (recording_) return false;
   const auto after = ranges_.upper_bound(offset);
@@ -43,11 +45,12 @@ bool OpeningReads::Find(uint64_t offset, MutableBytes out) const {
 }
 
 void OpeningReads::Add(uint64_t offset, Bytes bytes) {
+  if (!in_use_) return;
   const MutexLock lock(mutex_);
-  if (!recording_) return;
+  if (!recording_ || too_many_) return;
   bytes_ += bytes.size();
   if (bytes_ > kMost || !HeapAllowance::Admit(bytes.size())) {
-    recording_ = false;
+    too_many_ = true;
     ranges_.clear();
     return;
   }
@@ -79,6 +82,7 @@ bool OpeningReads::SaveAndClear(std::string& saved) {
     whole = whole && AppendAdmitted(saved, bytes);
   }
   ranges_.clear();
+  in_use_ = false;
   return whole;
 }
 
@@ -95,6 +99,7 @@ Status OpeningReads::Load(ByteReader& saved, uint64_t size) {
     CTXFS_TRY(HeapAllowance::Admit(bytes.size()));
     ranges_[offset] = AsText(bytes);
   }
+  in_use_ = !ranges_.empty();
   return {};
 }
 

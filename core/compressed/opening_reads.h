@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -17,7 +18,7 @@ namespace ctxfs {
 /// them. Safe for any number of threads.
 class OpeningReads {
  public:
-  /// More than that are not kept: then there are none.
+  /// Of more than that, none is kept.
   static constexpr uint64_t kMost = 32 * limits::kMiB;
 
   OpeningReads() = default;
@@ -29,8 +30,8 @@ class OpeningReads {
   bool Find(uint64_t offset, MutableBytes out) const;
   /// Notes what was read, while it is recorded.
   void Add(uint64_t offset, Bytes bytes);
-  /// Forgets all of them. Returns whether they were recorded, and were not too
-  /// many; then appends them to `saved` first.
+  /// Forgets all of them. Returns whether they were recorded; then appends them
+  /// to `saved` first, or that there are none if they were too many.
   bool SaveAndClear(std::string& saved);
 
   /// Adds those of a source of `size` bytes that SaveAndClear has written.
@@ -40,8 +41,11 @@ class OpeningReads {
  private:
   void AddLocked(uint64_t offset, Bytes bytes) CTXFS_REQUIRES(mutex_);
 
+  /// Whether any are recorded or known: most sources are read without a lock.
+  std::atomic<bool> in_use_ = false;
   mutable Mutex mutex_;
   bool recording_ CTXFS_GUARDED_BY(mutex_) = false;
+  bool too_many_ CTXFS_GUARDED_BY(mutex_) = false;
   std::map<uint64_t, std::string> ranges_ CTXFS_GUARDED_BY(mutex_);
   uint64_t bytes_ CTXFS_GUARDED_BY(mutex_) = 0;
 };
