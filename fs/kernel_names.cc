@@ -46,4 +46,9 @@ void ForgetKernelName(fuse_session* session, Inode directory,
   (void)!::writev(fuse_session_fd(session), parts, 3);
 }
 
+void DropKernelPages(fuse_session* session, Inode file) {
+  if (fuse_session_exited(session) != 0) return;
+  (void)fuse_lowlevel_notify_inval_inode(session, file, 0, 0);
+}
+
 }  // namespace ctxfs

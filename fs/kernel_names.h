@@ -19,4 +19,8 @@ namespace ctxfs {
 void ForgetKernelName(fuse_session* session, Inode directory,
                       const std::string& name);
 
+/// Has the kernel drop its pages of a file, and ask for its attributes again.
+/// The same holds of it.
+void DropKernelPages(fuse_session* session, Inode file);
+
 }  // namespace ctxfs

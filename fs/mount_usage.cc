@@ -84,6 +84,10 @@ and its name is printed. It is removed after unmounting.
   readahead=SIZE     the read-ahead of the mount (root only)
   timeout=SECONDS    how long names and attributes of a mirrored directory may
                      be out of date (default 1); more is faster
+  revalidate=SECONDS
+                     let the kernel open files and use what it has of them
+                     without asking, and see after SECONDS that a container has
+                     changed (default 0: at each open)
   passthrough=WHO    auto (default), on or off: let the kernel read files of a
                      mirrored directory that are no containers, and those of
                      cache_dir= and materialize=, by itself

@@ -14,8 +14,10 @@
 
 #include "core/base/limits.h"
 #include "core/content/read_context.h"
+#include "core/vfs/log.h"
 #include "core/vfs/xattr.h"
 #include "fs/fuse_request.h"
+#include "fs/inode_files.h"
 #include "fs/ops_internal.h"
 
 namespace ctxfs::ops {
@@ -67,6 +69,14 @@ double Seconds(const Server& server, Lifetime lifetime) {
   return 0;
 }
 
+double AttributeSeconds(const Server& server, const Attributes& attributes) {
+  const bool revalidated = server.opens_without_handles() &&
+                           !attributes.directory &&
+                           attributes.lifetime == Lifetime::kForever;
+  return revalidated ? server.options().revalidate
+                     : Seconds(server, attributes.lifetime);
+}
+
 namespace {
 
 void Init(void* userdata, fuse_conn_info* conn) {
@@ -91,6 +101,14 @@ void Init(void* userdata, fuse_conn_info* conn) {
   if ((conn->capable & FUSE_CAP_NO_OPENDIR_SUPPORT) != 0 &&
       server.files().NamesLast(kRootInode) == Lifetime::kForever) {
     server.set_lists_without_handles();
+  }
+  constexpr unsigned kNeeded =
+      FUSE_CAP_NO_OPEN_SUPPORT | FUSE_CAP_AUTO_INVAL_DATA;
+  if (server.options().revalidate == 0) return;
+  if ((conn->capable & kNeeded) == kNeeded) {
+    server.set_opens_without_handles();
+  } else {
+    Log(LogLevel::kWarning, "revalidate=: the kernel cannot open files itself");
   }
 }
 
@@ -119,6 +137,25 @@ class LookedUp {
   Inode inode_;  // 0: none, or the kernel knows of it
 };
 
+/// Called before the kernel is told attributes that let it use its pages.
+Status CheckPages(Server& server, Inode inode, Attributes& attributes,
+                  const ReadContext& context) {
+  if (!server.opens_without_handles()) return {};
+  return server.inode_files().Check(inode, attributes, context);
+}
+
+Result<Attributes> Examine(Server& server, Inode inode,
+                           const ReadContext& context) {
+  Attributes attributes = CTXFS_TRY(server.files().Examine(inode, context));
+  CTXFS_TRY(CheckPages(server, inode, attributes, context));
+  return attributes;
+}
+
+void ForgetInode(Server& server, Inode inode, uint64_t count) {
+  server.inode_files().Forget(inode);
+  server.files().Forget(inode, count);
+}
+
 Result<LookedUp> LookUp(Server& server, Inode parent, const std::string& name,
                         const ReadContext& context) {
   const std::optional<FoundNode> found =
@@ -129,10 +166,13 @@ Result<LookedUp> LookUp(Server& server, Inode parent, const std::string& name,
   answer.entry.entry_timeout =
       Seconds(server, server.files().NamesLast(parent));
   if (found) {
-    const Attributes& attributes = found->attributes;
+    Attributes attributes = found->attributes;
+    // A file that cannot be examined has its name; its attributes, which are
+    // asked for next, tell why.
+    const Status good = CheckPages(server, found->inode, attributes, context);
     answer.entry.ino = found->inode;
     answer.entry.attr = StatOf(server, answer.entry.ino, attributes);
-    answer.entry.attr_timeout = Seconds(server, attributes.lifetime);
+    answer.entry.attr_timeout = good ? AttributeSeconds(server, attributes) : 0;
   }
   return answer;
 }
@@ -152,13 +192,13 @@ void Lookup(fuse_req_t req, fuse_ino_t parent, const char* name) {
 }
 
 void Forget(fuse_req_t req, fuse_ino_t inode, uint64_t count) {
-  ServerOf(req).files().Forget(inode, count);
+  ForgetInode(ServerOf(req), inode, count);
   fuse_reply_none(req);
 }
 
 void ForgetMulti(fuse_req_t req, size_t count, fuse_forget_data* forgets) {
   for (size_t i = 0; i < count; ++i) {
-    ServerOf(req).files().Forget(forgets[i].ino, forgets[i].nlookup);
+    ForgetInode(ServerOf(req), forgets[i].ino, forgets[i].nlookup);
   }
   fuse_reply_none(req);
 }
@@ -168,11 +208,11 @@ void GetAttr(fuse_req_t req, fuse_ino_t inode, fuse_file_info* /*fi*/) {
   Serve(
       req, inode,
       [&server, inode](const ReadContext& context) {
-        return server.files().Examine(inode, context);
+        return Examine(server, inode, context);
       },
       [&server, inode](fuse_req_t to, const Attributes& attributes) {
         const struct stat st = StatOf(server, inode, attributes);
-        fuse_reply_attr(to, &st, Seconds(server, attributes.lifetime));
+        fuse_reply_attr(to, &st, AttributeSeconds(server, attributes));
       });
 }
 

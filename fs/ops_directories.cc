@@ -12,6 +12,7 @@
 #include "core/content/read_context.h"
 #include "core/vfs/listing.h"
 #include "fs/fuse_request.h"
+#include "fs/inode_files.h"
 #include "fs/ops_internal.h"
 
 namespace ctxfs::ops {
@@ -90,7 +91,9 @@ fuse_entry_param EntryOf(const Server& server, const Listing::Name& name) {
   if (name.attributes) {
     entry.ino = name.inode;
     entry.attr = StatOf(server, name.inode, *name.attributes);
-    entry.attr_timeout = Seconds(server, name.attributes->lifetime);
+    entry.attr_timeout = server.inode_files().HasPages(name.inode)
+                             ? 0  // not before InodeFiles::Check
+                             : AttributeSeconds(server, *name.attributes);
     entry.entry_timeout = Seconds(server, Lifetime::kForever);
   }
   return entry;

@@ -3,7 +3,6 @@
 // Requests about open files.
 #include <sys/uio.h>
 
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <memory>
@@ -13,93 +12,21 @@
 #include "core/base/limits.h"
 #include "core/content/content.h"
 #include "core/content/read_context.h"
-#include "core/content/read_through.h"
 #include "core/content/window.h"
 #include "core/content/work.h"
 #include "core/vfs/file_handle.h"
-#include "fs/backing_files.h"
 #include "fs/fuse_request.h"
+#include "fs/inode_files.h"
+#include "fs/opened_file.h"
 #include "fs/ops_internal.h"
 
 namespace ctxfs::ops {
 namespace {
 
-/// What fuse_file_info::fh of a file points to.
-struct OpenedFile {
-  OpenedFile(std::shared_ptr<FileHandle> file, BackingFiles::Use use)
-      : handle(std::move(file)), backing(std::move(use)) {}
-
-  // A request that its caller gave up may still use the file when the kernel
-  // closes it.
-  std::shared_ptr<FileHandle> handle;
-  BackingFiles::Use backing;
-  std::atomic<uint64_t> asked = 0;  // bytes of all READ requests
-};
-
-struct Opening {
-  std::unique_ptr<OpenedFile> opened;
-  FileHandle::File file;
-  /// Whether reads must not go through the kernel's pages.
-  bool direct = false;
-};
-
 /// Whether the counters of `.ctxfs/stats` count the file: not if it is one of
 /// them.
 bool IsCounted(const OpenFile& file) {
   return file.lifetime != Lifetime::kNone;
-}
-
-/// Whether a page of the file may contain readable and unreadable bytes. The
-/// kernel reads whole pages and would fail for the readable ones, too. Up to
-/// 4 MiB that were not verified yet are verified to find out.
-bool IsPartlyUnreadable(const Server& server, const OpenFile& file,
-                        const ReadContext& context) {
-  uint64_t budget = 4 * limits::kMiB;
-  // Without pages the file could not be mapped, which is worse.
-  return server.maps_direct_io() && file.content.HasUnreadable(budget, context);
-}
-
-/// Whether the kernel may read `used` for a file, because it does so for other
-/// handles. A file of a mirrored directory is as the one below it.
-Status CheckBacking(const OpenFile& file, const SourcePtr& used,
-                    const ReadContext& context) {
-  const bool plain = file.backing != nullptr && file.backing == file.made_from;
-  if (used == nullptr || used == file.backing || plain) return {};
-  return CompareBytes(file.content, *used, context);
-}
-
-/// Has the kernel read the file by itself where that is possible.
-Result<BackingFiles::Use> BackingOf(Server& server, Inode inode,
-                                    const OpenFile& file,
-                                    const ReadContext& context) {
-  BackingFiles* const files = server.backing_files();
-  if (files == nullptr || !files->enabled()) return BackingFiles::Use();
-  BackingFiles::Use use = files->Open(inode, file.backing);
-  CTXFS_TRY(CheckBacking(file, use.file(), context));
-  return use;
-}
-
-Result<Opening> OpenFileAt(Server& server, Inode inode,
-                           const ReadContext& context) {
-  OpenFile opened = CTXFS_TRY(server.files().Open(inode, context));
-  CTXFS_TRY(server.made_files().Find(inode, opened, context));
-  // The kernel sends no READ for an empty file, so whether it should be empty
-  // is verified now.
-  const bool verify = server.options().verify == VerifyMode::kOpen ||
-                      opened.content.size() == 0;
-  auto handle =
-      std::make_shared<FileHandle>(server.files(), inode, std::move(opened));
-  if (verify) {
-    CTXFS_TRY(handle->Verify(*handle->file(), context));
-  }
-  FileHandle::File now = handle->file();
-  const bool direct = now->lifetime == Lifetime::kNone ||
-                      IsPartlyUnreadable(server, *now, context);
-  BackingFiles::Use backing =
-      CTXFS_TRY(BackingOf(server, inode, *now, context));
-  return Opening{
-      std::make_unique<OpenedFile>(std::move(handle), std::move(backing)),
-      std::move(now), direct};
 }
 
 /// Whether reading a file can take so long that its reader gives up. Requests
@@ -124,6 +51,11 @@ void Open(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi) {
     return;
   }
   Server& server = ServerOf(req);
+  if (server.opens_without_handles()) {
+    // The kernel opens files itself from now on, and keeps their pages.
+    fuse_reply_err(req, ENOSYS);
+    return;
+  }
   Serve(
       req, inode,
       [&server, inode](const ReadContext& context) {
@@ -201,31 +133,33 @@ Result<ReadAnswer> ReadFile(Server& server, FileHandle& handle,
   return ReadAnswer(window, slices);
 }
 
-}  // namespace
+/// A READ request, and the file that it is answered from.
+struct FileRead {
+  Inode inode;
+  uint64_t from;
+  size_t size;
+  std::chrono::steady_clock::time_point start;
+  uint64_t file;  // what names the open file; not 0
+};
 
-void Read(fuse_req_t req, fuse_ino_t inode, size_t size, off_t offset,
-          fuse_file_info* fi) {
-  const auto start = std::chrono::steady_clock::now();
+void ReadFrom(fuse_req_t req, const FileRead& asked,
+              std::shared_ptr<FileHandle> handle, uint64_t before) {
   Server& server = ServerOf(req);
-  auto* const opened = reinterpret_cast<OpenedFile*>(fi->fh);
-  std::shared_ptr<FileHandle> handle = opened->handle;
+  const auto [inode, from, size, start, key] = asked;
   FileHandle::File file = handle->file();
-  const auto from = static_cast<uint64_t>(offset);
   const bool counted = IsCounted(*file);
   const uint64_t whole = file->content.size();
-  const uint64_t before =
-      opened->asked.fetch_add(size, std::memory_order_relaxed);
   FileHandle::File read;  // null until as much as all of it was read
   if (before < whole && size >= whole - before) read = file;
   if (counted) server.stats().CountRequest();
   server.prefetcher().ObserveRead(*file, from, from + size);
   Serve(
       req, inode,
-      [&server, handle = std::move(handle), file = std::move(file), from,
-       size](const ReadContext& context) {
+      [&server, handle = std::move(handle), file = std::move(file), from = from,
+       size = size](const ReadContext& context) {
         return ReadFile(server, *handle, *file, from, size, context);
       },
-      [&server, inode, counted, start, read = std::move(read)](
+      [&server, inode = inode, counted, start = start, read = std::move(read)](
           fuse_req_t to, const ReadAnswer& answer) {
         // Before the reply, so that a reader that has it finds it counted.
         if (counted) {
@@ -235,10 +169,44 @@ void Read(fuse_req_t req, fuse_ino_t inode, size_t size, off_t offset,
         answer.Send(to);
         if (read != nullptr) server.made_files().NoteRead(inode, read);
       },
-      fi->fh);
+      key);
+}
+
+/// Reads a file that the kernel has opened by itself.
+void ReadInode(fuse_req_t req, const FileRead& asked) {
+  Server& server = ServerOf(req);
+  Serve(
+      req, asked.inode,
+      [&server, inode = asked.inode](const ReadContext& context) {
+        return server.inode_files().Open(inode, context);
+      },
+      [&server, asked](fuse_req_t to, std::shared_ptr<FileHandle> handle) {
+        ReadFrom(to, asked, std::move(handle),
+                 server.inode_files().NoteAsked(asked.inode, asked.size));
+      },
+      asked.file);
+}
+
+}  // namespace
+
+void Read(fuse_req_t req, fuse_ino_t inode, size_t size, off_t offset,
+          fuse_file_info* fi) {
+  FileRead asked{inode, static_cast<uint64_t>(offset), size,
+                 std::chrono::steady_clock::now(), fi->fh};
+  if (auto* const opened = reinterpret_cast<OpenedFile*>(fi->fh)) {
+    ReadFrom(req, asked, opened->handle,
+             opened->asked.fetch_add(size, std::memory_order_relaxed));
+    return;
+  }
+  asked.file = inode;
+  ReadInode(req, asked);
 }
 
 void Flush(fuse_req_t req, fuse_ino_t /*inode*/, fuse_file_info* fi) {
+  if (ServerOf(req).opens_without_handles()) {
+    fuse_reply_err(req, ENOSYS);  // the kernel sends no other
+    return;
+  }
   const auto thread = static_cast<uint64_t>(fuse_req_ctx(req)->pid);
   ServerOf(req).pool().GiveUp({fi->fh, thread});
   fuse_reply_err(req, 0);

@@ -22,6 +22,9 @@ struct stat StatOf(const Server& server, Inode inode,
                    const Attributes& attributes);
 /// Returns how long the kernel may keep an answer, in seconds.
 double Seconds(const Server& server, Lifetime lifetime);
+/// The same of attributes. Meanwhile it uses its pages of a file that it opens
+/// by itself.
+double AttributeSeconds(const Server& server, const Attributes& attributes);
 
 // ops_files.cc
 void Open(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi);

@@ -168,6 +168,8 @@ constexpr Option kOptions[] = {
     {"max_expansion=", &TakeNumber<&MountOptions::max_expansion>, kNumber},
     {"timeout=", &TakeNumber<&MountOptions::timeout>,
      "a whole number of seconds"},
+    {"revalidate=", &TakeNumber<&MountOptions::revalidate>,
+     "a whole number of seconds"},
     {"uid=", &TakeNumber<&MountOptions::uid>, kNumber},
     {"gid=", &TakeNumber<&MountOptions::gid>, kNumber},
     {"umask=", &TakeUmask, "an octal number such as 022"},
@@ -248,6 +250,23 @@ std::string TakeValues(const Words& words, MountOptions* options) {
            (views ? "all, none or names of " + ViewNames()
                   : std::string(option.expected));
   }
+  return "";
+}
+
+/// With revalidate=, the kernel opens files by itself, for which it can be told
+/// nothing of a single one. Returns what contradicts that; empty if nothing
+/// does.
+std::string SetRevalidation(MountOptions& options) {
+  if (options.revalidate == 0) return "";
+  if (options.verify == VerifyMode::kOpen) {
+    return "option 'revalidate' cannot be combined with 'verify=open': files "
+           "are opened by the kernel itself";
+  }
+  if (options.passthrough == Passthrough::kOn) {
+    return "option 'revalidate' cannot be combined with 'passthrough=on'";
+  }
+  options.passthrough = Passthrough::kOff;
+  options.timeout = std::max(options.timeout, options.revalidate);
   return "";
 }
 
@@ -364,6 +383,8 @@ bool ParseMountOptions(int argc, const char* const* argv, MountOptions* options,
   if (words.Has("-v")) options->log = LogLevel::kInfo;
   options->cache_bytes = DefaultCacheBytes();
   *error = TakeValues(words, options);
+  if (!error->empty()) return false;
+  *error = SetRevalidation(*options);
   if (!error->empty()) return false;
   options->flat = words.Has("flat");
   if (options->flat && options->sources.size() > 1) {

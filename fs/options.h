@@ -47,6 +47,9 @@ struct MountOptions {
   /// Seconds for which names and attributes of mirrored directories may be
   /// believed.
   uint32_t timeout = 1;
+  /// Seconds for which the kernel may open files, and use its pages of them,
+  /// without a request; 0: it asks at each open.
+  uint32_t revalidate = 0;
   /// Values that replace those of environment variables for opening URLs, by
   /// the names of the variables.
   std::map<std::string, std::string> remote;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -15,6 +16,8 @@
 #include "core/vfs/sources.h"
 #include "fs/backing_files.h"
 #include "fs/file_keeper.h"
+#include "fs/inode_files.h"
+#include "fs/kernel_pages.h"
 #include "fs/options.h"
 #include "fs/request_pool.h"
 #include "fs/signal_watch.h"
@@ -72,6 +75,13 @@ class Server {
   /// parts before it were listed with. Set before there are threads.
   bool lists_without_handles() const { return lists_without_handles_; }
   void set_lists_without_handles() { lists_without_handles_ = true; }
+  /// Whether the kernel opens files by itself, and is told no handle. Set
+  /// before there are threads.
+  bool opens_without_handles() const { return opens_without_handles_; }
+  void set_opens_without_handles() { opens_without_handles_ = true; }
+  InodeFiles& inode_files() { return *inode_files_; }
+  const InodeFiles& inode_files() const { return *inode_files_; }
+  KernelPages& kernel_pages() { return kernel_pages_; }
   /// Whether nothing was sent to the kernel yet; true once. Written while there
   /// are no threads, read by all of them later.
   bool TakeFirstAnswer() {
@@ -103,8 +113,11 @@ class Server {
   std::unique_ptr<Namespace> files_;
   Prefetcher prefetcher_;
   MadeFiles made_files_;
+  KernelPages kernel_pages_;
+  std::optional<InodeFiles> inode_files_;  // of files_
   bool maps_direct_io_ = false;
   bool lists_without_handles_ = false;
+  bool opens_without_handles_ = false;
   bool answered_ = false;
   Mutex mutex_;
   std::unordered_set<Inode> logged_ CTXFS_GUARDED_BY(mutex_);

@@ -86,6 +86,23 @@ TEST(MountOptions, FilesAreMaterialisedOnDemand) {
   EXPECT_TRUE(ParseOption("cache_keep").options.cache_keep);
 }
 
+TEST(MountOptions, WhatTheKernelOpensByItselfIsToldNothing) {
+  EXPECT_EQ(ParseOption("flat").options.revalidate, 0U);
+  const Parsed parsed = ParseOption("revalidate=60");
+  ASSERT_TRUE(parsed.ok) << parsed.error;
+  EXPECT_EQ(parsed.options.revalidate, 60U);
+  EXPECT_EQ(parsed.options.timeout, 60U) << "names last as long";
+  EXPECT_EQ(parsed.options.passthrough, Passthrough::kOff);
+  EXPECT_EQ(ParseOption("revalidate=60,timeout=90").options.timeout, 90U);
+  EXPECT_EQ(ParseOption("revalidate=0").options.passthrough,
+            Passthrough::kAuto);
+  for (const char* bad :
+       {"revalidate=1,verify=open", "revalidate=1,passthrough=on",
+        "revalidate=soon", "revalidate=-1"}) {
+    EXPECT_FALSE(ParseOption(bad).ok) << bad;
+  }
+}
+
 TEST(MountOptions, DoWhatTheyAreForWhereverTheyStand) {
   const Arguments orders[] = {
       {"source", "mnt", "-f", "-o",
