@@ -3,26 +3,34 @@
 """Measures np.load of one sample after the other, as a DataLoader's workers do.
 
 bench_loader.py [--rounds N] [--passes N] [--samples N] [--build DIR]:
-writes samples as .npy files into a directory, mounts it, and lets two processes
-load every other sample of a shuffled order, again and again: from the directory,
-from its mirror, and from its mirror with -o timeout=3600. Prints the samples a
-second of the first pass over a fresh mount and of the passes after it, as ratios
-to the directory itself.
+writes samples as .npy files into a directory and a tar file, mounts each, and lets
+two processes load every other sample of a shuffled order, again and again: from the
+directory, from its mirror, and from the tar file, with options that let the kernel
+ask less. Prints the samples a second of the first pass over a fresh mount and of the
+passes after it, as ratios to the directory itself.
 """
 
 import argparse
 import multiprocessing
+import os
 import pathlib
 import random
 import statistics
+import tarfile
 import tempfile
 import time
+from collections.abc import Callable
 
 import bench_lib as lib
 import numpy as np
 
 WORKERS = 2
-SHAPES = {"48 KiB": (3, 64, 64), "588 KiB": (3, 224, 224)}
+TAR = "samples.tar"
+MOUNTS = {"mirror": (False, []),
+          "mirror, timeout=3600": (False, ["timeout=3600"]),
+          "mirror, revalidate=3600": (False, ["revalidate=3600"]),
+          "tar": (True, []),
+          "tar, revalidate=3600": (True, ["revalidate=3600"])}
 
 
 def load_all(paths: list[str]) -> None:
@@ -30,14 +38,28 @@ def load_all(paths: list[str]) -> None:
         np.load(path)
 
 
-def one_pass(folder: pathlib.Path, names: list[str], seed: int) -> float:
-    """Samples a second that all workers together load."""
+def read_all(paths: list[str]) -> None:
+    """By three system calls each; open() of Python makes further ones."""
+    for path in paths:
+        descriptor = os.open(path, os.O_RDONLY)
+        os.read(descriptor, 1 << 20)
+        os.close(descriptor)
+
+
+# How samples are read, and their shapes.
+SIZES = {"4 KiB, by system calls": (read_all, (992,)),
+         "48 KiB, by numpy": (load_all, (3, 64, 64)),
+         "588 KiB, by numpy": (load_all, (3, 224, 224))}
+
+
+def one_pass(folder: pathlib.Path, names: list[str], seed: int, read: Callable) -> float:
+    """Samples a second that all workers together read."""
     order = [str(folder / name) for name in names]
     random.Random(seed).shuffle(order)
     with multiprocessing.Pool(WORKERS) as pool:
-        pool.map(load_all, [[]] * WORKERS, 1)  # they have started
+        pool.map(read, [[]] * WORKERS, 1)  # they have started
         start = time.perf_counter()
-        pool.map(load_all, [order[i::WORKERS] for i in range(WORKERS)], 1)
+        pool.map(read, [order[i::WORKERS] for i in range(WORKERS)], 1)
         return len(order) / (time.perf_counter() - start)
 
 
@@ -47,6 +69,9 @@ def write_samples(folder: pathlib.Path, count: int, shape: tuple[int, ...]) -> l
     names = [f"{i:06}.npy" for i in range(count)]
     for name in names:
         np.save(folder / name, chance.random(shape, dtype=np.float32))
+    with tarfile.open(folder.parent / TAR, "w") as tar:
+        for name in names:
+            tar.add(folder / name, name)
     return names
 
 
@@ -56,21 +81,23 @@ def show(what: str, got: list[float], base: list[float]) -> None:
           f"{statistics.median(ratios):5.2f} ({min(ratios):.2f} to {max(ratios):.2f})")
 
 
-def measure(folder: pathlib.Path, names: list[str], options: argparse.Namespace) -> None:
+def measure(folder: pathlib.Path, names: list[str], read: Callable,
+            options: argparse.Namespace) -> None:
     """Each pass over a mount comes right after one over the directory."""
     point = folder.parent / "mnt"
-    one_pass(folder, names, 0)  # into the page cache
-    mounts = {"mirror": [], "mirror, timeout=3600": ["timeout=3600"]}
-    for what, more in mounts.items():
+    one_pass(folder, names, 0, read)  # into the page cache
+    for what, (packed, more) in MOUNTS.items():
+        source = folder.parent / TAR if packed else folder
+        samples = point / TAR if packed else point
         first, later = ([], []), ([], [])
         for seed in range(options.rounds):
-            with lib.mounted(options.build, folder, point, *more, *options.options):
+            with lib.mounted(options.build, source, point, *more, *options.options):
                 for passes, into in ((1, first), (options.passes, later)):
                     for _ in range(passes):
-                        for where, rates in ((point, into[0]), (folder, into[1])):
+                        for where, rates in ((samples, into[0]), (folder, into[1])):
                             # As in a long pass, each file was last used a while ago.
                             time.sleep(1.1)
-                            rates.append(one_pass(where, names, seed))
+                            rates.append(one_pass(where, names, seed, read))
         show(f"{what}: first pass", *first)
         show(f"{what}: later", *later)
 
@@ -83,12 +110,12 @@ def main() -> None:
     parser.add_argument("--build", type=pathlib.Path, default=lib.ROOT / "build" / "release")
     parser.add_argument("--options", action="append", default=[])
     options = parser.parse_args()
-    for size, shape in SHAPES.items():
+    for size, (read, shape) in SIZES.items():
         with tempfile.TemporaryDirectory() as folder:
             samples = pathlib.Path(folder) / "samples"
             names = write_samples(samples, options.samples, shape)
             print(f"{options.samples} samples of {size}, {WORKERS} processes:")
-            measure(samples, names, options)
+            measure(samples, names, read, options)
 
 
 if __name__ == "__main__":
