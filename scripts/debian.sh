@@ -28,6 +28,12 @@ mirror() {
     grep -v security | head -n 1
 }
 
+# What debootstrap is to do as for sid: a suite that is younger than it.
+script() {
+  local scripts=/usr/share/debootstrap/scripts
+  [ -e "$scripts/$suite" ] || echo "$scripts/sid"
+}
+
 make_tree() {
   local from
   scripts/install.sh tree || cannot "debootstrap is not installed"
@@ -36,7 +42,7 @@ make_tree() {
   rm -rf --one-file-system "$tree.partial"
   mkdir -p build
   debootstrap --variant=minbase --include=ca-certificates,ccache \
-    "$suite" "$tree.partial" "$from" >"$tree.log" ||
+    "$suite" "$tree.partial" "$from" $(script) >"$tree.log" ||
     cannot "debootstrap failed, see $tree.log"
   # As systemd and Docker make it; fusermount3 -u reads it.
   ln -s /proc/mounts "$tree.partial/etc/mtab"
