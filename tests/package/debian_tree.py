@@ -10,8 +10,9 @@ import subprocess
 
 SUITE = platform.freedesktop_os_release()["VERSION_CODENAME"]
 MIRROR = os.environ.get("CTXFS_DEBIAN_MIRROR", "http://deb.debian.org/debian")
-# What apt, dpkg and ldconfig write about every package.
-BOOKKEEPING = ("/var/lib/dpkg/", "/var/lib/apt/", "/var/cache/", "/var/log/", "/tmp/")
+# What apt, dpkg and ldconfig write about every package, and mount(8) about mounts.
+BOOKKEEPING = ("/var/lib/dpkg/", "/var/lib/apt/", "/var/cache/", "/var/log/", "/tmp/",
+               "/run/mount")
 ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
     "LC_ALL": "C.UTF-8",
