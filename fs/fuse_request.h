@@ -74,6 +74,7 @@ class FuseRequest final : public PendingRequest {
     }
   }
   void Answer() override {
+    server_.stats().NoteWait(ServerWait::Clock::now() - began_);
     if (*computed_) {
       send_(Take(), std::move(**computed_));
     } else {

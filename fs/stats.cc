@@ -10,6 +10,7 @@ namespace {
 
 constexpr uint64_t kFirstBucketNs = 10'000;
 constexpr unsigned kFactor = 4;
+constexpr uint64_t kMillisecondNs = 1'000'000;
 
 }  // namespace
 
@@ -26,6 +27,14 @@ void Stats::CountReply(const Window& answer, std::chrono::nanoseconds took) {
     ++bucket;
   }
   latency_[bucket].fetch_add(1, std::memory_order_relaxed);
+}
+
+void Stats::NoteWait(std::chrono::nanoseconds took) {
+  const auto ns = static_cast<uint64_t>(took.count());
+  uint64_t longest = longest_ns_.load(std::memory_order_relaxed);
+  while (ns > longest && !longest_ns_.compare_exchange_weak(
+                             longest, ns, std::memory_order_relaxed)) {
+  }
 }
 
 std::string Stats::Text(const Others& others) const {
@@ -60,6 +69,9 @@ std::string Stats::Text(const Others& others) const {
           pool.queued);
   out.Add("requests_given_up_total", "Requests whose callers gave up.",
           pool.refused);
+  out.Add("request_longest_milliseconds",
+          "Longest time from a request of any kind to its answer.",
+          longest_ns_ / kMillisecondNs);
   out.Add("open_containers", "Containers open.", others.containers);
   out.Add("opens_total", "Opened files.", opens_);
   out.Add(

@@ -22,6 +22,9 @@ class Stats {
   void CountRequest() { requests_.fetch_add(1, std::memory_order_relaxed); }
   /// Counts its answer, before it is sent for the same reason.
   void CountReply(const Window& answer, std::chrono::nanoseconds took);
+  /// Notes how long a request of any kind waited for its answer, also before it
+  /// is sent. One that its caller gave up has none.
+  void NoteWait(std::chrono::nanoseconds took);
   void CountError() { errors_.fetch_add(1, std::memory_order_relaxed); }
   void CountOpen() { opens_.fetch_add(1, std::memory_order_relaxed); }
   /// Counts a handle that was closed without a READ request.
@@ -53,6 +56,7 @@ class Stats {
   std::atomic<uint64_t> errors_ = 0;
   std::array<std::atomic<uint64_t>, kOrigins> bytes_ = {};
   std::atomic<uint64_t> nanoseconds_ = 0;
+  std::atomic<uint64_t> longest_ns_ = 0;  // of all requests
   std::atomic<uint64_t> opens_ = 0;
   std::atomic<uint64_t> unread_ = 0;
   std::array<std::atomic<uint64_t>, kBuckets + 1> latency_ = {};

@@ -35,7 +35,8 @@ constexpr Column kColumns[] = {
     {"from memory", "read_memory_bytes_total", true},
     {"from cache_dir", "read_cache_dir_bytes_total", true},
     {"from containers", "read_container_bytes_total", true},
-    {"decoded", "decoded_bytes_total", true}};
+    {"decoded", "decoded_bytes_total", true},
+    {"longest, ms", "request_longest_milliseconds", false}};
 
 /// All mounts of ctxfs, or those at `points`. If none is at one of these,
 /// prints an error and sets `failed`.

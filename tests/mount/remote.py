@@ -171,6 +171,12 @@ def counters(root) -> dict[str, float]:
             if name.startswith("ctxfs_remote_")}
 
 
+def longest_request(root) -> float:
+    """Seconds that the longest request of a mount took, by `ctxfs stats`."""
+    (mount,) = json.loads(run(CTXFS, "stats", "--json", root.parent, check=True).stdout)
+    return mount["counters"]["request_longest_milliseconds"] / 1000
+
+
 def children_named(name: str, of: pathlib.Path) -> list[int]:
     """Processes of this name with the mount point in their command line."""
     found = []

@@ -239,7 +239,7 @@ def test_mounts_of_a_daemon_that_hangs(mount):
 
 
 STATS = ("opens", "passed through", "materialised", "without reads", "reads", "memory", "cache_dir",
-         "containers", "decoded")
+         "containers", "decoded", "longest, ms")
 
 
 def stats_of(*points) -> dict[str, dict[str, str]]:

@@ -20,6 +20,7 @@ from remote import (  # noqa: F401  fixtures
     fixture_ctxfs,
     fixture_faults,
     fixture_mounted,
+    longest_request,
     tensors,
     values,
 )
@@ -30,12 +31,16 @@ SIZE = 192 << 10
 COUNT = 240  # tensors of an object
 READERS = 8
 TIMEOUT = 2
-# A request of a kind that stalls would take a minute and more without the timeout. What it
-# takes besides is for a machine that does other things as well.
-LONGEST = TIMEOUT + 15
+# A request of the kernel waits no longer than the timeout and this: threads of a machine that
+# does other things as well run late. One of a kind that stalls would take two minutes.
+SLACK = 1
+# Requests of the kernel that need other granules, by the bytes of a read. When one of two fails,
+# the kernel repeats it, which has what is left of its time.
+REQUESTS = {4096: 1, SIZE: 2}
 
-# Of all reads so far, by their bytes.
+# Of all reads so far, by their bytes, and the longest request of each mount, as it says.
 WAITS: dict[int, list[float]] = {4096: [], SIZE: []}
+LONGEST: list[float] = []
 
 pytestmark = NEEDS_URLS
 
@@ -47,13 +52,13 @@ def fixture_chaos(faults):
     yield faults
     longest = {size: f"{len(waits)} reads, the longest of {max(waits, default=0):.1f} s"
                for size, waits in WAITS.items()}
-    print(dict(faults.faults), longest)
+    print(dict(faults.faults), longest, f"the longest request {max(LONGEST, default=0)} s")
 
 
 def read_part(path, number: int, places: random.Random) -> bool:
     """Reads some of a tensor; whether there was no error. No wrong byte and no long wait."""
-    start = time.monotonic()
     at, size = places.choice(((0, SIZE), (places.randrange(SIZE - 4096), 4096)))
+    start = time.monotonic()
     try:
         with open(path, "rb", buffering=0) as file:
             data = os.pread(file.fileno(), size, at)
@@ -65,7 +70,7 @@ def read_part(path, number: int, places: random.Random) -> bool:
         return False
     finally:
         WAITS[size].append(time.monotonic() - start)
-        assert WAITS[size][-1] < LONGEST, (number, at, size)
+        assert WAITS[size][-1] < REQUESTS[size] * (TIMEOUT + SLACK), (number, at, size)
 
 
 def read_all(root, chance: int) -> list[bool]:
@@ -91,10 +96,10 @@ def test_30_6_faults_at_random_give_no_wrong_byte(chaos, mounted):
         chaos.share = 0
         read_all(root, SEED + len(done))
         assert all(read_all(root, SEED + len(done)))
+        LONGEST.append(longest_request(root))
+        assert LONGEST[-1] < TIMEOUT + SLACK
     assert any(done) and not all(done)
-    # All that a read needs has one timeout. Not of every read, as the machine may be busy.
-    waits = [wait for some in WAITS.values() for wait in some]
-    assert sum(wait > 1.5 * TIMEOUT for wait in waits) <= len(waits) // 50
+    assert max(LONGEST) > TIMEOUT / 2, "no server was waited for"
     assert set(chaos.faults) == set(PASSING), "some were not tried"
 
 

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """URLs as SOURCEs: what .ctxfs/stats of a mount counts."""
 
+import pytest
+
 from remote import (  # noqa: F401  fixtures
     MIB,
     NEEDS_URLS,
     counters,
     fixture_faults,
     fixture_mounted,
+    longest_request,
     values,
 )
 
@@ -40,3 +43,12 @@ def test_30_7_stats_count_what_the_cache_had(faults, mounted):
     assert after["cache_hits_total"] > 0
     assert after["cached_bytes_total"] >= MIB
     assert after["retries_total"] == 0
+
+
+def test_30_6_stats_tell_the_longest_wait(faults, mounted):
+    """The server answers once. Failed requests are counted, too."""
+    root = mounted(faults.url("stalled", "m.safetensors"), CTXFS_REMOTE_TIMEOUT="1")
+    assert longest_request(root) < 0.9
+    with pytest.raises(OSError):
+        (root / "tensors" / "t1").read_bytes()
+    assert 0.9 < longest_request(root) < 2

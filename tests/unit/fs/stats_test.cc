@@ -75,6 +75,14 @@ TEST(Stats, CountRequestsRepliesAndErrors) {
   EXPECT_DOUBLE_EQ(samples.at("ctxfs_read_seconds_sum"), 2.000005);
 }
 
+TEST(Stats, TellTheLongestWait) {
+  Stats stats;
+  InThreads(8, [&](int i) { stats.NoteWait(microseconds(1000 + 1999 * i)); });
+  stats.NoteWait(microseconds(5));
+  const auto samples = Samples(stats);
+  EXPECT_EQ(samples.at("ctxfs_request_longest_milliseconds"), 14);
+}
+
 TEST(Stats, SortTimesIntoCumulativeBuckets) {
   Stats stats;
   stats.CountReply({}, microseconds(10));  // bounds belong to their bucket
