@@ -138,6 +138,26 @@ BlockStore::Run* BlockStore::RunWith(Object& object, uint64_t number) {
   return nullptr;
 }
 
+uint64_t BlockStore::NextIn(const Object& object, uint64_t number,
+                            uint64_t end) {
+  uint64_t next = end;
+  for (auto at = object.runs.lower_bound(number); at != object.runs.end();
+       ++at) {
+    // Longer runs that end behind it begin behind `next`.
+    if (at->first >= next + kMostBlocks) break;
+    next = std::min(next, std::max(number, at->second.first));
+  }
+  return next;
+}
+
+uint64_t BlockStore::NextKept(const std::string& key, uint64_t number,
+                              uint64_t end) {
+  const std::string digest = DigestOf(key);
+  const MutexLock lock(mutex_);
+  const Object* const object = Find(digest, /*create=*/false);
+  return object == nullptr ? end : NextIn(*object, number, end);
+}
+
 void BlockStore::DropDamaged(const std::string& digest, uint64_t first,
                              uint32_t count) {
   if (damaged_ == Damaged::kKept) return;

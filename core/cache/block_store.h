@@ -66,6 +66,10 @@ class BlockStore {
   /// head is damaged.
   std::optional<BlockFile> OpenFile(const std::string& key, uint64_t number);
 
+  /// The number of the first block from `number` on, and before `end`, that a
+  /// file seems to have; `end` if there is none. Opens no file.
+  uint64_t NextKept(const std::string& key, uint64_t number, uint64_t end);
+
   /// Keeps a run of blocks: all have kBlockBytes but the last one, which may be
   /// shorter. Makes room by dropping the files that were used least recently.
   /// Returns whether they are kept: not if the disk has no room.
@@ -122,6 +126,7 @@ class BlockStore {
   Object* Find(const std::string& digest, bool create) CTXFS_REQUIRES(mutex_);
   static void List(Object& object);
   static Run* RunWith(Object& object, uint64_t number);
+  static uint64_t NextIn(const Object& object, uint64_t number, uint64_t end);
   /// Opens the file that has the block. Returns a run of no blocks if there is
   /// no such file, or if opening it failed, as it does without descriptors.
   std::pair<Fd, Run> OpenRun(const std::string& digest, uint64_t number);

@@ -197,13 +197,17 @@ class Fetcher {
     size_t from = slots.size();
     size_t to = 0;
     for (size_t i = 0; i < slots.size();) {
-      size_t cached = PassFile(job, i);
-      if (cached == 0) cached = TakeCached(job, slots, i);
-      if (cached == 0) {
-        from = std::min(from, i);
-        to = i + 1;
+      const size_t next = NextCached(job, i);
+      size_t cached = 0;
+      if (next == i) cached = PassFile(job, i);
+      if (next == i && cached == 0) cached = TakeCached(job, slots, i);
+      if (cached > 0) {
+        i += cached;
+        continue;
       }
-      i += std::max<size_t>(cached, 1);
+      from = std::min(from, i);
+      i = std::max(next, i + 1);
+      to = i;
     }
     job.asked = {(request.first + from) * kGranuleBytes, 0, request.identity,
                  request.page.has_value(), request.tail && !request.identity};
@@ -243,6 +247,17 @@ class Fetcher {
     const bool passed = SendMessage(socket_, Encode(job.reply), descriptors);
     job.reply.files.clear();
     return passed;
+  }
+
+  /// The first granule of the request from number `i` on that the cache seems
+  /// to have: looking each of many up takes long. Their count if there is none.
+  size_t NextCached(const FetchJob& job, size_t i) const {
+    const FetchRequest& request = job.request;
+    const uint64_t end = request.first + request.slots.size();
+    if (cache_ == nullptr || !request.identity) return request.slots.size();
+    const uint64_t next = cache_->NextKept(job.CacheKey(*request.identity),
+                                           request.first + i, end);
+    return static_cast<size_t>(next - request.first);
   }
 
   /// Opens a file to be passed that has granule `i` of the request, and returns

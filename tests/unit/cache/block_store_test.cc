@@ -159,6 +159,29 @@ TEST_F(BlockStoreTest, Item30_4_ReadsARunUpToItsEndOrDamage) {
   EXPECT_EQ(text, (std::vector{a, b, c, text[3]}));
 }
 
+TEST_F(BlockStoreTest, Item30_4_TheNextBlockIsFoundWithoutOpeningFiles) {
+  const auto store = Open();
+  const std::string bytes = Block('a');
+  const auto keep = [&](uint64_t first, size_t count) {
+    ASSERT_TRUE(store->Write("key", first,
+                             std::vector<ctxfs::Bytes>(count, AsBytes(bytes))));
+  };
+  EXPECT_EQ(store->NextKept("key", 0, 100), 100U);
+  keep(10, 2);
+  keep(40, 1);
+  keep(30, 64);  // ends behind the one that begins later
+  keep(200, 1);
+  EXPECT_EQ(store->NextKept("key", 0, 100), 10U);
+  EXPECT_EQ(store->NextKept("key", 0, 5), 5U);
+  EXPECT_EQ(store->NextKept("key", 11, 100), 11U);
+  EXPECT_EQ(store->NextKept("key", 12, 100), 30U);
+  EXPECT_EQ(store->NextKept("key", 41, 100), 41U);
+  EXPECT_EQ(store->NextKept("key", 93, 100), 93U);
+  EXPECT_EQ(store->NextKept("key", 94, 100), 100U);
+  EXPECT_EQ(store->NextKept("key", 94, 300), 200U);
+  EXPECT_EQ(store->NextKept("other", 0, 100), 100U);
+}
+
 TEST_F(BlockStoreTest, Item30_4_BlocksInOneBufferAreReadUpToDamage) {
   constexpr size_t kBlocks = 9;
   std::string bytes;
