@@ -76,6 +76,7 @@ Result<FileKeeper::Kept> FileKeeper::DoKept(const Question& question,
                                             const std::string& key) const {
   if (question.what == Question::What::kKeep) {
     (void)store_->KeepWhole(key, question.file, question.digest);
+    store_->MakeRoom();
   } else if (question.what == Question::What::kDrop) {
     store_->DropWhole(key, question.digest);
   } else if (auto found = store_->OpenWhole(key)) {

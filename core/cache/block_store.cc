@@ -31,6 +31,8 @@ using block_files::ParseFileName;
 namespace {
 
 constexpr size_t kMostObjects = 256;
+// Room is made for such a part of the store at a time.
+constexpr uint64_t kParts = 16;
 
 /// Writes the head and the blocks of a file by one call if that takes them all:
 /// the kernel makes large pages of large writes.
@@ -218,20 +220,33 @@ std::string BlockStore::DigestOf(const std::string& key) {
   return digest.Raw();
 }
 
-void BlockStore::EvictIfDue() {
-  constexpr uint64_t kParts = 16;
-  if (unseen_ > most_ / kParts) Evict(most_ - most_ / kParts);
+bool BlockStore::TakeDue() {
+  const MutexLock lock(mutex_);
+  // What other processes wrote before is not known.
+  if (unseen_ <= (seen_ ? most_ / kParts : 0)) return false;
+  unseen_ = 0;
+  seen_ = true;
+  return true;
+}
+
+void BlockStore::MakeRoom() {
+  if (TakeDue()) Evict(most_ - most_ / kParts);
 }
 
 Fd BlockStore::OpenUnfinished(const std::string& digest, std::string* name) {
   const MutexLock lock(mutex_);
-  EvictIfDue();
-  Object* const object = Find(digest, /*create=*/true);
-  if (object == nullptr) return Fd(-1);
   *name =
       fmt::format("{}{}-{}", block_files::kUnfinished, ::getpid(), written_++);
-  return Fd(::openat(object->directory.get(), name->c_str(),
+  // Once more if what makes room has just removed the directory, as it was
+  // empty.
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    Object* const object = Find(digest, /*create=*/true);
+    if (object == nullptr) break;
+    Fd file(::openat(object->directory.get(), name->c_str(),
                      O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (file.ok() || errno != ENOENT) return file;
+  }
+  return Fd(-1);
 }
 
 BlockStore::Object* BlockStore::Finish(const std::string& digest,
@@ -304,8 +319,7 @@ void BlockStore::WriteRecord(const std::string& key,
   }
 }
 
-void BlockStore::Evict(uint64_t most) {
-  unseen_ = 0;
+void BlockStore::Evict(uint64_t most) const {
   const Fd lock(::openat(top_.get(), kLock,
                          O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!lock.ok() || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return;

@@ -71,8 +71,7 @@ class BlockStore {
   uint64_t NextKept(const std::string& key, uint64_t number, uint64_t end);
 
   /// Keeps a run of blocks: all have kBlockBytes but the last one, which may be
-  /// shorter. Makes room by dropping the files that were used least recently.
-  /// Returns whether they are kept: not if the disk has no room.
+  /// shorter. Returns whether they are kept: not if the disk has no room.
   bool Write(const std::string& key, uint64_t first,
              const std::vector<Bytes>& blocks);
 
@@ -99,6 +98,12 @@ class BlockStore {
 
   /// Removes the file with this key and digest.
   void DropWhole(const std::string& key, const std::string& digest);
+
+  /// Drops the files that were used least recently until the store is no larger
+  /// than it may be, if much was written since the last call, or in the first
+  /// one after a file was written. Takes 0.2 s for 100,000 files; others may
+  /// use the store meanwhile.
+  void MakeRoom();
 
   /// The descriptor of the directory, for a sandbox.
   int descriptor() const { return top_.get(); }
@@ -140,18 +145,20 @@ class BlockStore {
                  const std::string& last, bool whole) CTXFS_REQUIRES(mutex_);
   /// The raw SHA-256 of a key.
   static std::string DigestOf(const std::string& key);
-  /// Makes room if much was written since that was done.
-  void EvictIfDue() CTXFS_REQUIRES(mutex_);
+  /// Whether much was written since room was made; then what was written counts
+  /// as seen.
+  bool TakeDue();
   /// Drops the least recently used files until at most `most` bytes are left.
-  /// Does nothing while another process does so.
-  void Evict(uint64_t most) CTXFS_REQUIRES(mutex_);
+  /// Does nothing while another process or thread does so.
+  void Evict(uint64_t most) const;
 
   const Fd top_;
   const uint64_t most_;
   const Damaged damaged_;
   Mutex mutex_;
-  // Bytes written since the last Evict.
-  uint64_t unseen_ CTXFS_GUARDED_BY(mutex_) = UINT64_MAX;
+  // Bytes written since room was made.
+  uint64_t unseen_ CTXFS_GUARDED_BY(mutex_) = 0;
+  bool seen_ CTXFS_GUARDED_BY(mutex_) = false;     // room was made before
   uint64_t written_ CTXFS_GUARDED_BY(mutex_) = 0;  // files
   // By the hex digest of the key.
   std::map<std::string, Object> objects_ CTXFS_GUARDED_BY(mutex_);

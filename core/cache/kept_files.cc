@@ -51,7 +51,6 @@ bool BlockStore::KeepWhole(const std::string& key, int file,
                               NameOf(digest).c_str(), AT_SYMLINK_FOLLOW);
   if (linked != 0) return errno == EEXIST;
   unseen_ += static_cast<uint64_t>(st.st_size);
-  EvictIfDue();
   return true;
 }
 

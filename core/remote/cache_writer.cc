@@ -8,7 +8,10 @@
 namespace ctxfs::remote {
 
 CacheWriter::CacheWriter(BlockStore& cache, int socket)
-    : cache_(cache), socket_(socket), thread_([this] { Run(); }) {}
+    : cache_(cache),
+      socket_(socket),
+      thread_([this] { Run(); }),
+      room_([this] { RunMakeRoom(); }) {}
 
 CacheWriter::~CacheWriter() {
   {
@@ -17,6 +20,8 @@ CacheWriter::~CacheWriter() {
   }
   changed_.NotifyAll();
   thread_.join();
+  written_.NotifyAll();
+  room_.join();
 }
 
 void CacheWriter::Add(Task task) {
@@ -41,6 +46,20 @@ void CacheWriter::Run() {
       cache_.WriteRecord(task.record_key, task.record);
     }
     if (!SendMessage(socket_, Encode(task.reply))) broken_ = true;
+    lock.Lock();
+    wrote_ = true;
+    written_.NotifyAll();
+  }
+}
+
+void CacheWriter::RunMakeRoom() {
+  MutexLock lock(mutex_);
+  while (true) {
+    while (!wrote_ && !ending_) written_.Wait(mutex_);
+    if (!wrote_) return;
+    wrote_ = false;
+    lock.Unlock();
+    cache_.MakeRoom();
     lock.Lock();
   }
 }

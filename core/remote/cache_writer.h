@@ -16,7 +16,8 @@
 namespace ctxfs::remote {
 
 /// Keeps what was fetched, in a thread of its own: what comes next is received
-/// meanwhile. The reply to a request leaves when its blocks are kept, so a
+/// meanwhile. Another one makes room in the cache, for which nothing waits. The
+/// reply to a request leaves when its blocks are kept, so a
 /// process that has read something finds it in the cache.
 class CacheWriter {
  public:
@@ -44,15 +45,19 @@ class CacheWriter {
 
  private:
   void Run();
+  void RunMakeRoom();
 
   BlockStore& cache_;
   const int socket_;
   Mutex mutex_;
   CondVar changed_;
+  CondVar written_;
   std::deque<Task> tasks_ CTXFS_GUARDED_BY(mutex_);
+  bool wrote_ CTXFS_GUARDED_BY(mutex_) = false;  // since room was made
   bool ending_ CTXFS_GUARDED_BY(mutex_) = false;
   std::atomic<bool> broken_ = false;
-  std::thread thread_;  // last: it uses the others
+  std::thread thread_;  // these last: they use the others
+  std::thread room_;
 };
 
 }  // namespace ctxfs::remote

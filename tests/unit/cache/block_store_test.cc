@@ -279,10 +279,24 @@ TEST_F(BlockStoreTest, Item30_5_WhatWasUsedLeastRecentlyGoesFirst) {
   EXPECT_EQ(Read(*store, "used", 0), Block('u'));  // touches it
   for (uint64_t i = 0; i < 60; ++i) {
     store->Write("new", i, {AsBytes(Block('n'))});
+    store->MakeRoom();
   }
   EXPECT_LE(Bytes(), kMost + kMost / 8);
   EXPECT_EQ(Read(*store, "old", 0), "");
   EXPECT_EQ(Read(*store, "new", 59), Block('n'));
+}
+
+TEST_F(BlockStoreTest, Item30_5_TheFirstFileMakesRoomForThoseOfOthers) {
+  constexpr uint64_t kMost = 32 * kBlock;
+  for (uint64_t i = 0; i < 60; ++i) {
+    Open(kMost)->Write("key", i, {AsBytes(Block('a'))});
+  }
+  const auto store = Open(kMost);
+  store->MakeRoom();
+  EXPECT_GT(Bytes(), 60 * kBlock) << "nothing was written";
+  store->Write("key", 60, {AsBytes(Block('a'))});
+  store->MakeRoom();
+  EXPECT_LE(Bytes(), kMost);
 }
 
 TEST_F(BlockStoreTest, Item30_5_MakingRoomKeepsForeignFiles) {
@@ -297,6 +311,7 @@ TEST_F(BlockStoreTest, Item30_5_MakingRoomKeepsForeignFiles) {
   std::filesystem::create_directories(top / "empty");
   for (const auto& path : foreign) std::ofstream(path) << "foreign";
   store->Write("key", 1, {AsBytes(Block('b'))});
+  store->MakeRoom();
   EXPECT_EQ(Read(*store, "key", 0), "") << "there was room";
   for (const auto& path : foreign) EXPECT_TRUE(exists(path)) << path;
   EXPECT_TRUE(exists(top / "empty"));
@@ -383,6 +398,7 @@ TEST_F(BlockStoreTest, Item30_6_RecordsTakePartInEviction) {
   const auto store = Open(16 * kBlock);
   for (unsigned i = 0; i < 64; ++i) {
     store->WriteRecord("record" + std::to_string(i), Block('r'));
+    store->MakeRoom();
   }
   EXPECT_LE(Bytes(), 18 * kBlock);
   EXPECT_EQ(store->ReadRecord("record63"), Block('r'));
