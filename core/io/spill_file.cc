@@ -144,14 +144,17 @@ void SpillFile::GiveBackFile(Fd file, uint64_t size) {
   bytes_ -= size;
 }
 
+Status SpillFile::CountFile(uint64_t size) {
+  if (!Descriptors::HaveRoom(1)) return SystemError("no file is made", EMFILE);
+  const MutexLock lock(mutex_);
+  if (size > most_ || bytes_ > most_ - size) return Full(size);
+  bytes_ += size;
+  return {};
+}
+
 Result<std::shared_ptr<const SpillFile::Part>> SpillFile::ReserveFile(
     uint64_t size) {
-  if (!Descriptors::HaveRoom(1)) return SystemError("no file is made", EMFILE);
-  {
-    const MutexLock lock(mutex_);
-    if (size > most_ || bytes_ > most_ - size) return Full(size);
-    bytes_ += size;
-  }
+  CTXFS_TRY(CountFile(size));
   Result<Fd> made = size > Free() ? DiskFull(size) : maker_->Make(size);
   if (made) {
     return std::make_shared<const Part>(shared_from_this(), std::move(*made),
@@ -162,13 +165,11 @@ Result<std::shared_ptr<const SpillFile::Part>> SpillFile::ReserveFile(
   return made.error().sys_errno == ENOSPC ? DiskFull(size) : made.error();
 }
 
-std::shared_ptr<const SpillFile::Part> SpillFile::Adopt(Fd file,
-                                                        uint64_t size) {
-  auto part =
-      std::make_shared<const Part>(shared_from_this(), std::move(file), size);
-  const MutexLock lock(mutex_);
-  bytes_ += size;
-  return part;
+Result<std::shared_ptr<const SpillFile::Part>> SpillFile::Adopt(
+    Fd& file, uint64_t size) {
+  CTXFS_TRY(CountFile(size));
+  return std::make_shared<const Part>(shared_from_this(), std::move(file),
+                                      size);
 }
 
 SpillFile::Loan SpillFile::Lend(const std::shared_ptr<const Part>& part,

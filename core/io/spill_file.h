@@ -81,8 +81,9 @@ class SpillFile : public std::enable_shared_from_this<SpillFile> {
   /// outlives this. Called before there are other threads.
   void MakeFilesBy(FileMaker& maker) { maker_ = &maker; }
 
-  /// Counts a file that is there already as a part of `size` bytes.
-  std::shared_ptr<const Part> Adopt(Fd file, uint64_t size);
+  /// Counts a file that is there already as a part of `size` bytes, and takes
+  /// it. Fails as Reserve does, and leaves it alone then.
+  Result<std::shared_ptr<const Part>> Adopt(Fd& file, uint64_t size);
 
   /// Returns the part, a file of its own, to a reader that may keep it open for
   /// any time; null if more than `most` bytes would be lent like that.
@@ -105,6 +106,8 @@ class SpillFile : public std::enable_shared_from_this<SpillFile> {
   void GiveBackFile(Fd file, uint64_t size);
   /// Reserves a file of its own. Fails like Reserve, and if none can be made.
   Result<std::shared_ptr<const Part>> ReserveFile(uint64_t size);
+  /// Counts `size` bytes and a descriptor for a file of its own.
+  Status CountFile(uint64_t size);
   Error Full(uint64_t size) const;
   Error DiskFull(uint64_t size) const;
   /// Bytes of the disk that are free, as far as that can be told.

@@ -152,7 +152,10 @@ void MadeFiles::Run() {
 Status MadeFiles::Write(const Job& job) {
   const OpenFile& file = *job.file;
   if (FindMade(job.inode, file) != nullptr) return {};
-  const Part part = CTXFS_TRY(Reserve(file.content.size()));
+  const uint64_t size = file.content.size();
+  CTXFS_TRY(files_->CouldHold(size));
+  const Part part =
+      CTXFS_TRY(WithRoom(size, [&] { return files_->Reserve(size); }));
   if (part == nullptr) return {};  // what is open takes the room
   const ReadContext context(cache_, stopping_);
   Status stored;
@@ -219,7 +222,11 @@ Result<SpillFile::Loan> MadeFiles::TakeUp(Inode inode, const OpenFile& file,
   if (kept) {
     const uint64_t size = file.content.size();
     CTXFS_TRY(context.CheckFor(size));
-    const Part part = files_->Adopt(std::move(kept->file), size);
+    const Result<Part> adopted =
+        WithRoom(size, [&] { return files_->Adopt(kept->file, size); });
+    // Once others are closed, it is taken up.
+    if (!adopted || *adopted == nullptr) return SpillFile::Loan();
+    const Part& part = *adopted;
     Result<std::string> digest = DigestOf(*part, context);
     if (!digest && digest.error().code == Code::kInterrupted) {
       return std::move(digest).error();
@@ -246,10 +253,10 @@ MadeFiles::Part MadeFiles::Forget(std::list<Made>::iterator made) {
   return part;
 }
 
-Result<MadeFiles::Part> MadeFiles::Reserve(uint64_t size) {
-  CTXFS_TRY(files_->CouldHold(size));
+template <typename Take>
+Result<MadeFiles::Part> MadeFiles::WithRoom(uint64_t size, const Take& take) {
   while (true) {
-    Result<Part> part = files_->Reserve(size);
+    Result<Part> part = take();
     if (part || part.error().sys_errno != ENOSPC) return part;
     if (EvictOldest()) continue;
     if (files_->bytes() > files_->most() - size) return Part();

@@ -90,9 +90,10 @@ class MadeFiles {
   void Queue(Job job);
   void Run();
   Status Write(const Job& job);
-  /// Reserves room, and lets older files go for it; null if those that are open
-  /// take it.
-  Result<Part> Reserve(uint64_t size);
+  /// Returns what `take` returns, for which older files go if there is no room;
+  /// null if those that are open take it.
+  template <typename Take>
+  Result<Part> WithRoom(uint64_t size, const Take& take);
   bool EvictOldest();
   void Warn(const Error& error);
 

@@ -276,6 +276,29 @@ def test_another_mount_takes_up_what_was_kept(kept, made):
     assert (mounted / "b").read_bytes() == ENTRIES["b"]
 
 
+def test_what_is_taken_up_takes_no_more_than_its_room(kept, made, cache):
+    before = made(64, "cache_keep")
+    for count, name in enumerate("bcd", 1):
+        read_made(before, name, count)
+    assert wait_until(lambda: len(kept_files(cache)) == 4)
+    mounted = made(5, "cache_keep")  # room for two
+    for count, name in enumerate("abc", 1):
+        assert (mounted / name).read_bytes() == ENTRIES[name]
+        assert mounted.stats()["materialized_taken_total"] == count
+    assert mounted.stats()["materialized_files"] == 2
+    assert mounted.stats()["materialized_bytes"] == 4 * MIB
+    with open(mounted / "b", "rb"), open(mounted / "c", "rb"):
+        assert (mounted / "d").read_bytes() == ENTRIES["d"]
+        assert mounted.stats()["materialized_taken_total"] == 3, "b and c take the room"
+        assert mounted.stats()["materialized_bytes"] == 4 * MIB
+
+    def takes_it_up():
+        assert read_fresh(mounted / "d") == ENTRIES["d"]
+        return mounted.stats()["materialized_taken_total"] == 4
+
+    assert wait_until(takes_it_up)
+
+
 def test_a_mirror_takes_up_what_a_mount_of_the_container_kept(kept, mount, container, cache):
     mounted = mount(container.parent, "materialize=64M", "cache_keep", f"cache_dir={cache}")
     assert (mounted.point / container.name / "a").read_bytes() == ENTRIES["a"]

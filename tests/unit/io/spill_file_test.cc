@@ -3,7 +3,9 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
@@ -12,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "core/io/descriptors.h"
 #include "tests/unit/testing/compress.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/temp_dir.h"
@@ -46,6 +49,41 @@ std::string ReadAll(const SpillFile::Part& part) {
   std::string bytes(part.size(), '?');
   EXPECT_TRUE(Ok(part.Read(0, std::as_writable_bytes(std::span(bytes)))));
   return bytes;
+}
+
+/// A file of its own with these bytes.
+Fd FileOf(const std::string& bytes) {
+  Fd file(::memfd_create("ctxfs", MFD_CLOEXEC));
+  EXPECT_EQ(::write(file.get(), bytes.data(), bytes.size()),
+            static_cast<ssize_t>(bytes.size()));
+  return file;
+}
+
+TEST(SpillFile, TakesAFileThatItHasRoomFor) {
+  const Spilled spilled(10);
+  Fd first = FileOf("abcdefgh");
+  Result<Part> adopted = spilled.file->Adopt(first, 8);
+  ASSERT_TRUE(Ok(adopted));
+  EXPECT_FALSE(first.ok());
+  EXPECT_EQ(ReadAll(**adopted), "abcdefgh");
+  EXPECT_EQ(spilled.file->bytes(), 8U);
+  Fd second = FileOf("xyz");
+  EXPECT_EQ(spilled.file->Adopt(second, 3).error().sys_errno, ENOSPC);
+  EXPECT_TRUE(second.ok()) << "may be tried again";
+  EXPECT_EQ(spilled.file->bytes(), 8U);
+  adopted = Part();
+  EXPECT_TRUE(Ok(spilled.file->Adopt(second, 3)));
+  EXPECT_EQ(spilled.file->bytes(), 0U);
+}
+
+TEST(SpillFile, TakesNoFileWithoutADescriptor) {
+  const Spilled spilled(10);
+  Fd file = FileOf("abc");
+  Descriptors::SetMost(Descriptors::held());
+  EXPECT_EQ(spilled.file->Adopt(file, 3).error().sys_errno, EMFILE);
+  Descriptors::SetMost(UINT64_MAX);
+  EXPECT_TRUE(file.ok());
+  EXPECT_EQ(spilled.file->bytes(), 0U);
 }
 
 TEST(SpillFile, KeepsPartsApart) {
