@@ -74,6 +74,7 @@ Status BackingFiles::Enable(int /*device*/) {
 
 int32_t BackingFiles::IdFor(const SourcePtr& file) {
   try {
+    if (file == nullptr || file->size() < kLeastSize) return 0;
     return changes_.Ask({file, 0}).value_or(0);
   } catch (const std::bad_alloc&) {  // the daemon serves the reads
     return 0;
@@ -86,20 +87,37 @@ BackingFiles::Use BackingFiles::Open(Inode inode, const SourcePtr& file) {
   // A reference to an element stays valid while others are added.
   Backing& backing = files_[inode];
   if (backing.handles++ == 0) {
-    int32_t id = 0;
-    if (file != nullptr && file->size() >= kLeastSize) {
-      lock.Unlock();
-      id = IdFor(file);
-      lock.Lock();
-    }
-    backing.id = id;
-    if (id > 0) backing.file = file;
-    backing.decided = true;
-    decided_.NotifyAll();
+    lock.Unlock();
+    Decide(inode, file, IdFor(file));
+    lock.Lock();
   }
   while (!backing.decided) decided_.WaitFor(mutex_, kMoment);
   if (backing.id > 0) opened_.fetch_add(1, std::memory_order_relaxed);
   return Use(*this, inode, backing.id, backing.file);
+}
+
+void BackingFiles::Decide(Inode inode, const SourcePtr& file, int32_t id) {
+  const MutexLock lock(mutex_);
+  Backing& backing = files_[inode];
+  backing.id = id;
+  if (id > 0) backing.file = file;
+  backing.decided = true;
+  decided_.NotifyAll();
+}
+
+bool BackingFiles::WhileUnused(Inode inode, const SourcePtr& file,
+                               const std::function<void()>& act) {
+  {
+    const MutexLock lock(mutex_);
+    const auto [backing, unused] = files_.try_emplace(inode);
+    if (!unused) return false;
+    backing->second.handles = 1;
+  }
+  const int32_t id = IdFor(file);
+  if (id > 0) act();
+  Decide(inode, file, id);
+  Close(inode);
+  return true;
 }
 
 void BackingFiles::Close(Inode inode) {

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <unordered_map>
 #include <utility>
@@ -68,6 +69,13 @@ class BackingFiles final : public Questions {
   /// them, which may be another file.
   Use Open(Inode inode, const SourcePtr& file);
 
+  /// Calls `act` while nobody has `inode` open and nobody can open it, if the
+  /// kernel would read `file` for it. Returns false if somebody has it open.
+  /// To have pages dropped: one that a READ is to fill would be waited for,
+  /// without an end if the daemon is killed meanwhile.
+  bool WhileUnused(Inode inode, const SourcePtr& file,
+                   const std::function<void()>& act);
+
   /// Handles that the kernel reads by itself, ever.
   uint64_t opened() const { return opened_; }
 
@@ -94,6 +102,8 @@ class BackingFiles final : public Questions {
   void Unregister(int32_t id) const;
   /// Has `file` registered; returns 0 if it is not.
   int32_t IdFor(const SourcePtr& file);
+  /// Ends the waiting of others who open `inode`.
+  void Decide(Inode inode, const SourcePtr& file, int32_t id);
   void Close(Inode inode);
 
   bool offered_ = false;

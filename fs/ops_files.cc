@@ -212,13 +212,15 @@ void Flush(fuse_req_t req, fuse_ino_t /*inode*/, fuse_file_info* fi) {
   fuse_reply_err(req, 0);
 }
 
-void Release(fuse_req_t req, fuse_ino_t /*inode*/, fuse_file_info* fi) {
-  const std::unique_ptr<OpenedFile> opened(
-      reinterpret_cast<OpenedFile*>(fi->fh));
+void Release(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi) {
+  Server& server = ServerOf(req);
+  std::unique_ptr<OpenedFile> opened(reinterpret_cast<OpenedFile*>(fi->fh));
   if (opened->asked == 0 && opened->backing.id() == 0 &&
       IsCounted(*opened->handle->file())) {
-    ServerOf(req).stats().CountUnread();
+    server.stats().CountUnread();
   }
+  opened.reset();
+  server.made_files().NoteClosed(inode);
   fuse_reply_err(req, 0);
 }
 

@@ -150,6 +150,15 @@ void Server::StopTelling() {
   if (mirror_ != nullptr) mirror_->StopTelling();
 }
 
+void Server::DropPagesBy(std::function<void(Inode)> drop) {
+  BackingFiles* const files = backing_files_.get();
+  if (files == nullptr || !files->enabled()) return;
+  made_files_.DropPagesBy([files, drop = std::move(drop)](
+                              Inode inode, const SourcePtr& made) {
+    return files->WhileUnused(inode, made, [&] { drop(inode); });
+  });
+}
+
 Result<int> Server::OpenSpillFile() {
   const bool given = !options_.cache_dir.empty();
   const std::string directory = TemporaryDirectory(options_);

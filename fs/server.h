@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -66,6 +67,9 @@ class Server {
   /// Mirror::TellChanges and StopTelling; nothing of a container changes.
   void TellChanges(Mirror::Changed changed);
   void StopTelling();
+  /// Has pages of files dropped that the kernel reads by itself from then on
+  /// (MadeFiles::DropPagesBy). Called while there are no other threads.
+  void DropPagesBy(std::function<void(Inode)> drop);
 
   /// Whether files may be mapped that are opened with direct_io. Set before
   /// there are threads.

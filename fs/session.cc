@@ -278,11 +278,13 @@ ExitCode Serve(const MountOptions& options,
   });
   server.kernel_pages().DropBy(
       [raw](Inode file) { DropKernelPages(raw, file); });
+  server.DropPagesBy([raw](Inode file) { DropKernelPages(raw, file); });
   const std::vector<Questions*> questions = server.questions();
   const bool served = RunLoop(raw, ThreadCount(options), confinement, **relay,
                               questions, [&server] {
                                 server.StopTelling();
                                 server.kernel_pages().Stop();
+                                server.made_files().Stop();
                                 server.pool().Stop();
                               });
   return served ? ExitCode::kOk : ExitCode::kFuse;

@@ -40,7 +40,9 @@ Result<std::string> DigestOf(const SpillFile::Part& part,
 
 }  // namespace
 
-MadeFiles::~MadeFiles() {
+MadeFiles::~MadeFiles() { Stop(); }
+
+void MadeFiles::Stop() {
   std::thread thread;
   {
     const MutexLock lock(mutex_);
@@ -110,9 +112,22 @@ bool MadeFiles::IsWorthIt(const OpenFile& file) const {
 }
 
 void MadeFiles::NoteRead(Inode inode, std::shared_ptr<const OpenFile> file) {
-  if (!IsWorthIt(*file)) return;
+  if (IsWorthIt(*file)) TryQueue({inode, std::move(file)});
+}
+
+void MadeFiles::NoteClosed(Inode inode) {
+  if (drop_pages_ == nullptr) return;
+  {
+    const MutexLock lock(mutex_);
+    const auto found = by_inode_.find(inode);
+    if (found == by_inode_.end() || !found->second->has_pages) return;
+  }
+  TryQueue({inode, nullptr});
+}
+
+void MadeFiles::TryQueue(Job job) {
   try {
-    Queue({inode, std::move(file)});
+    Queue(std::move(job));
   } catch (const std::exception& /*no memory or no thread*/) {
     // Its readers are served without it.
   }
@@ -122,8 +137,10 @@ void MadeFiles::Queue(Job job) {
   const MutexLock lock(mutex_);
   const bool queued =
       std::any_of(queue_.begin(), queue_.end(),
-                  [&](const Job& one) { return one.inode == job.inode; });
-  if (queued || queue_.size() >= kMostQueued) return;
+                  [&](const Job& one) {
+                    return one.inode == job.inode && !one.file == !job.file;
+                  });
+  if (queued || queue_.size() >= kMostQueued || stopping_.interrupted()) return;
   queue_.push_back(std::move(job));
   if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
   changed_.NotifyAll();
@@ -140,13 +157,40 @@ void MadeFiles::Run() {
     queue_.pop_front();
     lock.Unlock();
     try {
-      if (const Status written = Write(job); !written) Warn(written.error());
+      Do(job);
     } catch (const std::bad_alloc&) {
       // Its readers are served without it.
     }
     job = {};  // may be the last reference to the container
     lock.Lock();
   }
+}
+
+void MadeFiles::Do(const Job& job) {
+  if (job.file != nullptr) {
+    if (const Status written = Write(job); !written) Warn(written.error());
+  }
+  Drop(job.inode);
+}
+
+SourcePtr MadeFiles::WithPages(Inode inode) {
+  const MutexLock lock(mutex_);
+  const auto found = by_inode_.find(inode);
+  if (found == by_inode_.end() || !found->second->has_pages) return nullptr;
+  const Made& made = *found->second;
+  SourcePtr from = made.made_from.lock();
+  if (from == nullptr) return nullptr;
+  return std::make_shared<const MadeFile>(std::move(from),
+                                          files_->Lend(made.part, UINT64_MAX));
+}
+
+void MadeFiles::Drop(Inode inode) {
+  if (drop_pages_ == nullptr) return;
+  const SourcePtr made = WithPages(inode);
+  if (made == nullptr || !drop_pages_(inode, made)) return;
+  const MutexLock lock(mutex_);
+  const auto found = by_inode_.find(inode);
+  if (found != by_inode_.end()) found->second->has_pages = false;
 }
 
 Status MadeFiles::Write(const Job& job) {
@@ -176,19 +220,20 @@ Status MadeFiles::Write(const Job& job) {
   if (name && !hex.empty()) {
     kept_->Keep(*name, part->descriptor(), hex, part);
   }
-  Add(job.inode, file, part);
+  Add(job.inode, file, part, /*has_pages=*/true);
   const MutexLock lock(mutex_);
   ++stats_.written;
   return {};
 }
 
-void MadeFiles::Add(Inode inode, const OpenFile& file, Part part) {
+void MadeFiles::Add(Inode inode, const OpenFile& file, Part part,
+                    bool has_pages) {
   Part other;
   const MutexLock lock(mutex_);
   const auto before = by_inode_.find(inode);
   if (before != by_inode_.end()) other = Forget(before->second);
   std::list<Made> one;
-  one.push_back({inode, file.made_from, std::move(part)});
+  one.push_back({inode, file.made_from, std::move(part), has_pages});
   by_inode_.emplace(inode, one.begin());
   made_.splice(made_.begin(), one);
 }
@@ -232,7 +277,7 @@ Result<SpillFile::Loan> MadeFiles::TakeUp(Inode inode, const OpenFile& file,
       return std::move(digest).error();
     }
     if (digest && *digest == kept->digest && kept->size == size) {
-      Add(inode, file, part);
+      Add(inode, file, part, /*has_pages=*/false);
       const MutexLock lock(mutex_);
       ++stats_.taken;
       return files_->Lend(part, UINT64_MAX);

@@ -47,6 +47,18 @@ class MadeFiles {
   /// which outlives this. Called before there are threads.
   void KeepIn(KeptFiles& files, Namer path);
 
+  /// Has the kernel drop the pages of a file that nobody has open, because it
+  /// reads `made` instead of them by itself from now on. Returns false if
+  /// somebody has it open.
+  using DropPages = std::function<bool(Inode, const SourcePtr& made)>;
+  /// Has pages dropped by `drop`, in the background, of the files that are
+  /// written: both would be in memory, and the next open would have to drop
+  /// them. Called before there are threads.
+  void DropPagesBy(DropPages drop) { drop_pages_ = std::move(drop); }
+
+  /// Ends the thread; nothing is written any more.
+  void Stop();
+
   /// Sets the backing of a file that was just opened, if there is one: written
   /// here or by another mount, or decoded into a file of its own before
   /// (SpillStore). Fails with kInterrupted alone.
@@ -54,6 +66,8 @@ class MadeFiles {
 
   /// Notes that as many bytes of a file were read as it has.
   void NoteRead(Inode inode, std::shared_ptr<const OpenFile> file);
+  /// Notes that a handle of a file was closed.
+  void NoteClosed(Inode inode);
 
   struct Stats {
     uint64_t files = 0;  // now
@@ -71,15 +85,17 @@ class MadeFiles {
     // Another source after the container was opened anew.
     std::weak_ptr<const Source> made_from;
     Part part;
+    // Whether the kernel may have pages of the file, of before it was made.
+    bool has_pages = false;
   };
   struct Job {
     Inode inode = 0;
-    std::shared_ptr<const OpenFile> file;
+    std::shared_ptr<const OpenFile> file;  // null: only its pages are dropped
   };
 
   bool IsWorthIt(const OpenFile& file) const;
   SpillFile::Loan FindMade(Inode inode, const OpenFile& file);
-  void Add(Inode inode, const OpenFile& file, Part part);
+  void Add(Inode inode, const OpenFile& file, Part part, bool has_pages);
   std::optional<KeptName> NameOf(Inode inode, const OpenFile& file,
                                  const ReadContext& context) const;
   bool MayBeKept(Inode inode, const OpenFile& file) const;
@@ -87,9 +103,14 @@ class MadeFiles {
                                  const ReadContext& context);
   /// Returns the file, to be freed without the lock.
   Part Forget(std::list<Made>::iterator made) CTXFS_REQUIRES(mutex_);
+  void TryQueue(Job job);
   void Queue(Job job);
   void Run();
+  void Do(const Job& job);
   Status Write(const Job& job);
+  void Drop(Inode inode);
+  /// What Drop is to drop the pages of; null if there are none.
+  SourcePtr WithPages(Inode inode);
   /// Returns what `take` returns, for which older files go if there is no room;
   /// null if those that are open take it.
   template <typename Take>
@@ -102,6 +123,7 @@ class MadeFiles {
   bool copies_ = false;
   KeptFiles* kept_ = nullptr;  // null: none is kept
   Namer path_;
+  DropPages drop_pages_;
   StopFlag stopping_;
   bool warned_ = false;  // of the thread
   mutable Mutex mutex_;

@@ -76,6 +76,24 @@ def test_the_kernel_reads_it_by_itself(made):
         assert file.read() == ENTRIES["a"]
 
 
+@pytest.mark.parametrize("closed_before", [True, False])
+def test_what_the_kernel_had_of_it_is_dropped(made, closed_before):
+    """Where the kernel reads the file by itself from then on."""
+    if reason := missing():
+        pytest.skip(reason)
+    mounted = made(3)  # room for one
+    with open(mounted / "a", "rb", buffering=0) as file:
+        assert file.read() == ENTRIES["a"]
+        if not closed_before:
+            assert wait_until(lambda: mounted.stats()["materialized_total"] == 1)
+    read_made(mounted, "b", 2)  # so that the daemon reads a again
+    before = mounted.stats()
+    assert (mounted / "a").read_bytes() == ENTRIES["a"]
+    after = mounted.stats()
+    assert after["materialized_opens_total"] == before["materialized_opens_total"]
+    assert after["reads_total"] > before["reads_total"], "it has no pages"
+
+
 def test_views_are_materialised_too(mount, tmp_path):
     numpy.save(tmp_path / "x.npy", array := numpy.arange(MIB // 2, dtype=">f4"))
     numpy.savez_compressed(tmp_path / "x.npz", array=array)

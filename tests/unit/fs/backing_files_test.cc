@@ -45,5 +45,23 @@ TEST(BackingFiles, WithoutMemoryAFileCanBeOpenedAgain) {
   EXPECT_GE(after, 2);
 }
 
+TEST(BackingFiles, NobodyHasOpenWhatIsUnused) {
+  const auto files = BackingFiles::Make();
+  ASSERT_TRUE(Ok(files));
+  const Answerer answerer(**files);
+  const SourcePtr file =
+      std::make_shared<MemorySource>(std::string(limits::kMiB, 'x'));
+  bool acted = false;
+  const auto act = [&] { acted = true; };
+  {
+    const BackingFiles::Use use = (*files)->Open(kInode, nullptr);
+    EXPECT_FALSE((*files)->WhileUnused(kInode, file, act));
+    EXPECT_TRUE((*files)->WhileUnused(kInode + 1, file, act));
+  }
+  EXPECT_TRUE((*files)->WhileUnused(kInode, file, act));
+  EXPECT_FALSE(acted) << "the kernel does not read it by itself";
+  EXPECT_EQ((*files)->Open(kInode, file).id(), 0) << "it can be opened again";
+}
+
 }  // namespace
 }  // namespace ctxfs
