@@ -73,6 +73,9 @@ and its name is printed. It is removed after unmounting.
   materialize=SIZE   write a file of a container that was read as a whole to a
                      file below cache_dir=, and serve it from there when it is
                      opened again; how much these may take (default 0)
+  materialize_only=PATTERNS
+                     only these, by their paths below the container, such as
+                     views/npy:signal/*
   cache_keep         keep them, and what was found by decoding a file that is
                      compressed as a whole, for other mounts, where URLs are
                      kept

@@ -89,6 +89,12 @@ bool TakeViews(const std::string& text, MountOptions& options) {
   return views.has_value();
 }
 
+bool TakePatterns(const std::string& text, MountOptions& options) {
+  const std::optional<PathPatterns> patterns = PathPatterns::Parse(text);
+  options.materialize_only = patterns.value_or(PathPatterns());
+  return patterns.has_value();
+}
+
 bool TakeThreads(const std::string& text, MountOptions& options) {
   constexpr unsigned kMost = 1024;
   return ParseNumber(text, 10, &options.threads) && options.threads >= 1 &&
@@ -162,6 +168,8 @@ constexpr Option kOptions[] = {
     {"cache_dir_size=", &TakeSize<&MountOptions::cache_dir_bytes>, kSize},
     {"cache_keep"},
     {"materialize=", &TakeSize<&MountOptions::materialize_bytes>, kSize},
+    {"materialize_only=", &TakePatterns,
+     "paths below a container such as views/npy:signal/*"},
     {"index=", &TakeSize<&MountOptions::index_bytes>, kSize},
     {"readahead=", &TakeSize<&MountOptions::readahead>, kSize},
     {"threads=", &TakeThreads, "a number from 1 to 1024"},
@@ -389,6 +397,11 @@ bool ParseMountOptions(int argc, const char* const* argv, MountOptions* options,
   options->flat = words.Has("flat");
   if (options->flat && options->sources.size() > 1) {
     *error = "option 'flat' needs a single SOURCE";
+    return false;
+  }
+  if (words.Has("materialize_only=") && options->materialize_bytes == 0) {
+    *error =
+        "option 'materialize_only' needs 'materialize', such as materialize=4G";
     return false;
   }
   options->salvage = words.Has("salvage");

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/limits.h"
+#include "core/base/path_patterns.h"
 #include "core/registry/views.h"
 #include "core/vfs/listing.h"
 #include "core/vfs/log.h"
@@ -38,6 +39,7 @@ struct MountOptions {
   std::string cache_dir;     // empty: as SpillDirectory() says
   uint64_t cache_dir_bytes = limits::kSpillBytes;
   uint64_t materialize_bytes = 0;  // 0: nothing is materialised
+  PathPatterns materialize_only;   // empty: any file is materialised
   bool cache_keep = false;         // whether files are kept for other mounts
   uint64_t index_bytes = 0;        // 0: as BudgetFor() says
   unsigned threads = 0;            // 0: as many as there are cores, at least 4

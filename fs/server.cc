@@ -153,10 +153,10 @@ void Server::StopTelling() {
 void Server::DropPagesBy(std::function<void(Inode)> drop) {
   BackingFiles* const files = backing_files_.get();
   if (files == nullptr || !files->enabled()) return;
-  made_files_.DropPagesBy([files, drop = std::move(drop)](
-                              Inode inode, const SourcePtr& made) {
-    return files->WhileUnused(inode, made, [&] { drop(inode); });
-  });
+  made_files_.DropPagesBy(
+      [files, drop = std::move(drop)](Inode inode, const SourcePtr& made) {
+        return files->WhileUnused(inode, made, [&] { drop(inode); });
+      });
 }
 
 Result<int> Server::OpenSpillFile() {
@@ -198,10 +198,11 @@ void Server::MakeFiles(bool passthrough) {
   made_files_.WriteTo(
       SpillFile::OfFiles(TemporaryDirectory(options_), most, *keeper_),
       passthrough);
-  if (!options_.cache_keep) return;
-  made_files_.KeepIn(*keeper_, [this](Inode inode, const ReadContext& context) {
+  made_files_.NameBy([this](Inode inode, const ReadContext& context) {
     return files_->PathInFile(inode, context);
   });
+  made_files_.Only(options_.materialize_only);
+  if (options_.cache_keep) made_files_.KeepIn(*keeper_);
 }
 
 Stats::Others Server::OthersFor(const ReadContext& context) const {

@@ -165,8 +165,8 @@ Result<std::shared_ptr<const SpillFile::Part>> SpillFile::ReserveFile(
   return made.error().sys_errno == ENOSPC ? DiskFull(size) : made.error();
 }
 
-Result<std::shared_ptr<const SpillFile::Part>> SpillFile::Adopt(
-    Fd& file, uint64_t size) {
+Result<std::shared_ptr<const SpillFile::Part>> SpillFile::Adopt(Fd& file,
+                                                                uint64_t size) {
   CTXFS_TRY(CountFile(size));
   return std::make_shared<const Part>(shared_from_this(), std::move(file),
                                       size);

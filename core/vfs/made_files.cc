@@ -74,11 +74,6 @@ SpillFile::Loan MadeFiles::FindMade(Inode inode, const OpenFile& file) {
   return files_->Lend(made->part, UINT64_MAX);
 }
 
-void MadeFiles::KeepIn(KeptFiles& files, Namer path) {
-  kept_ = &files;
-  path_ = std::move(path);
-}
-
 Status MadeFiles::Find(Inode inode, OpenFile& file,
                        const ReadContext& context) {
   if (file.backing != nullptr || file.made_from == nullptr) return {};
@@ -111,8 +106,16 @@ bool MadeFiles::IsWorthIt(const OpenFile& file) const {
   return copies_ || file.content.WorkExceeds(0);
 }
 
+bool MadeFiles::IsWanted(const std::string& path) const {
+  return only_.empty() || only_.Match(path);
+}
+
 void MadeFiles::NoteRead(Inode inode, std::shared_ptr<const OpenFile> file) {
-  if (IsWorthIt(*file)) TryQueue({inode, std::move(file)});
+  if (!IsWorthIt(*file)) return;
+  const ReadContext context(cache_, stopping_);
+  if (only_.empty() || IsWanted(path_(inode, context))) {
+    TryQueue({inode, std::move(file)});
+  }
 }
 
 void MadeFiles::NoteClosed(Inode inode) {
@@ -136,10 +139,9 @@ void MadeFiles::TryQueue(Job job) {
 void MadeFiles::Queue(Job job) {
   const MutexLock lock(mutex_);
   const bool queued =
-      std::any_of(queue_.begin(), queue_.end(),
-                  [&](const Job& one) {
-                    return one.inode == job.inode && !one.file == !job.file;
-                  });
+      std::any_of(queue_.begin(), queue_.end(), [&](const Job& one) {
+        return one.inode == job.inode && !one.file == !job.file;
+      });
   if (queued || queue_.size() >= kMostQueued || stopping_.interrupted()) return;
   queue_.push_back(std::move(job));
   if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
@@ -247,7 +249,7 @@ std::optional<KeptName> MadeFiles::NameOf(Inode inode, const OpenFile& file,
     return std::nullopt;
   }
   const std::string path = path_(inode, context);
-  if (path.empty()) return std::nullopt;
+  if (path.empty() || !IsWanted(path)) return std::nullopt;
   return KeptName{file.made_from, kMade + std::string(kVersion) + ":" + path};
 }
 

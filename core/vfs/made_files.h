@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "core/base/mutex.h"
+#include "core/base/path_patterns.h"
 #include "core/base/stop_flag.h"
 #include "core/content/block_cache.h"
 #include "core/io/kept_files.h"
@@ -43,9 +44,13 @@ class MadeFiles {
 
   /// Finds the path of a file below its container; empty if it is not known.
   using Namer = std::function<std::string(Inode, const ReadContext&)>;
+  void NameBy(Namer path) { path_ = std::move(path); }
+  /// Has no other files made than those whose paths these match, unless they
+  /// are empty. Called, like NameBy, before there are threads.
+  void Only(PathPatterns paths) { only_ = std::move(paths); }
   /// Has files kept for other mounts, and those of others taken up: by `files`,
   /// which outlives this. Called before there are threads.
-  void KeepIn(KeptFiles& files, Namer path);
+  void KeepIn(KeptFiles& files) { kept_ = &files; }
 
   /// Has the kernel drop the pages of a file that nobody has open, because it
   /// reads `made` instead of them by itself from now on. Returns false if
@@ -94,6 +99,7 @@ class MadeFiles {
   };
 
   bool IsWorthIt(const OpenFile& file) const;
+  bool IsWanted(const std::string& path) const;
   SpillFile::Loan FindMade(Inode inode, const OpenFile& file);
   void Add(Inode inode, const OpenFile& file, Part part, bool has_pages);
   std::optional<KeptName> NameOf(Inode inode, const OpenFile& file,
@@ -123,6 +129,7 @@ class MadeFiles {
   bool copies_ = false;
   KeptFiles* kept_ = nullptr;  // null: none is kept
   Namer path_;
+  PathPatterns only_;
   DropPages drop_pages_;
   StopFlag stopping_;
   bool warned_ = false;  // of the thread

@@ -117,6 +117,27 @@ def test_small_files_and_parts_of_files_are_not_materialised(made):
     assert mounted.stats()["materialized_total"] == 1
 
 
+def test_only_files_at_given_paths_are_materialised(made):
+    mounted = made(64, "materialize_only=[bd]:none/*")
+    assert (mounted / "a").read_bytes() == ENTRIES["a"]
+    read_made(mounted, "b")
+    assert (mounted / "c").read_bytes() == ENTRIES["c"]
+    read_made(mounted, "d", 2)
+    for name in ENTRIES:
+        assert (mounted / name).read_bytes() == ENTRIES[name]
+    assert mounted.stats()["materialized_opens_total"] == 2
+    assert mounted.stats()["materialized_files"] == 2
+
+
+def test_in_a_mirror_paths_are_below_each_container(mount, container, cache):
+    mounted = mount(container.parent, "materialize=64M", "materialize_only=b", f"cache_dir={cache}")
+    (mounted.point / container.name / "a").read_bytes()
+    (mounted.point / container.name / "b").read_bytes()
+    assert wait_until(lambda: mounted.stats()["materialized_total"] == 1)
+    assert (mounted.point / container.name / "b").read_bytes() == ENTRIES["b"]
+    assert mounted.stats()["materialized_opens_total"] == 1
+
+
 def test_the_least_recently_used_goes_first(made):
     mounted = made(5)  # room for two
     read_made(mounted, "a")
@@ -315,6 +336,12 @@ def test_what_is_taken_up_takes_no_more_than_its_room(kept, made, cache):
         return mounted.stats()["materialized_taken_total"] == 4
 
     assert wait_until(takes_it_up)
+
+
+def test_at_other_paths_nothing_is_taken_up(kept, made):
+    mounted = made(64, "cache_keep", "materialize_only=b")
+    assert (mounted / "a").read_bytes() == ENTRIES["a"]
+    assert mounted.stats()["materialized_taken_total"] == 0
 
 
 def test_a_mirror_takes_up_what_a_mount_of_the_container_kept(kept, mount, container, cache):

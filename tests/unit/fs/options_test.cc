@@ -103,6 +103,27 @@ TEST(MountOptions, WhatTheKernelOpensByItselfIsToldNothing) {
   }
 }
 
+TEST(MountOptions, FilesAreMaterialisedByTheirPaths) {
+  const Parsed parsed =
+      ParseOption("materialize_only=views/npy:signal/*,materialize=3G");
+  ASSERT_TRUE(parsed.ok) << parsed.error;
+  EXPECT_TRUE(parsed.options.materialize_only.Match("views/npy/x.npy"));
+  EXPECT_FALSE(parsed.options.materialize_only.Match("tensors/x"));
+  EXPECT_TRUE(ParseOption("materialize=3G").options.materialize_only.empty());
+  for (const char* option :
+       {"materialize_only=", "materialize_only=/views", "materialize_only=../x",
+        "materialize_only=views/npy:"}) {
+    const Parsed refused = ParseOption(std::string(option) + ",materialize=1G");
+    EXPECT_NE(refused.error.find("for option 'materialize_only': expected "
+                                 "paths below a container"),
+              std::string::npos)
+        << refused.error;
+  }
+  EXPECT_EQ(
+      ParseOption("materialize_only=views").error,
+      "option 'materialize_only' needs 'materialize', such as materialize=4G");
+}
+
 TEST(MountOptions, DoWhatTheyAreForWhereverTheyStand) {
   const Arguments orders[] = {
       {"source", "mnt", "-f", "-o",
@@ -166,7 +187,7 @@ TEST(MountOptions, AreAllThatTheUsageNames) {
       {"MODE", "022"},      {"LEVEL", "info"}, {"PATH", "/key"},
       {"LIST", "npy:hf"},   {"WHAT", "views"}, {"SECONDS", "3600"},
       {"DIR", "/tmp"},      {"NAME", "work"},  {"URL", "https://host"},
-      {"STYLE", "virtual"}, {"WHO", "auto"}};
+      {"STYLE", "virtual"}, {"WHO", "auto"},   {"PATTERNS", "views/npy"}};
   const Arguments documented = Documented();
   EXPECT_GE(documented.size(), 16U);
   for (std::string option : documented) {
@@ -176,7 +197,9 @@ TEST(MountOptions, AreAllThatTheUsageNames) {
       ASSERT_NE(sample, samples.end()) << option;
       option = option.substr(0, equals + 1) + sample->second;
     }
-    if (option == "cache_keep") option += ",materialize=1M";  // needs it
+    if (option == "cache_keep" || option.starts_with("materialize_only=")) {
+      option += ",materialize=1M";  // needs it
+    }
     const Parsed parsed = option.starts_with("-")
                               ? Parse({"source", "mnt", option})
                               : ParseOption(option);
