@@ -2,14 +2,17 @@
 #include "fs/inode_files.h"
 
 #include <ctime>
+#include <iterator>
 #include <utility>
 
 namespace ctxfs {
 namespace {
 
-// Of both: the kernel forgets files that it has no memory for.
+// Of which it is known that the kernel may have pages. Once there are as many,
+// it may have pages of any other, too.
 constexpr size_t kMostFiles = 200'000;
 constexpr size_t kMostTexts = 16;
+constexpr std::chrono::seconds kMoment(1);
 
 FileTime Now() {
   timespec now{};
@@ -19,32 +22,28 @@ FileTime Now() {
 
 }  // namespace
 
-Result<std::shared_ptr<FileHandle>> InodeFiles::Open(
-    Inode file, const ReadContext& context) {
-  OpenFile opened = CTXFS_TRY(OpenNow(file, context));
-  return std::make_shared<FileHandle>(files_, file, std::move(opened));
-}
-
 Result<OpenFile> InodeFiles::OpenNow(Inode file, const ReadContext& context) {
   OpenFile opened = CTXFS_TRY(files_.Open(file, context));
   CTXFS_TRY(made_.Find(file, opened, context));
-  const bool had_pages = NotePages(file);
   if (opened.lifetime == Lifetime::kNone) {
-    // The kernel drops pages of it when its time changes (Check).
     opened.content = TextOf(file, std::move(opened.content)).content;
-    return opened;
   }
-  if (had_pages && !opened.same_pages) pages_.Drop(file);
-  opened.NoteOpened(file);
   return opened;
 }
 
+Result<std::shared_ptr<FileHandle>> InodeFiles::Open(
+    Inode file, const ReadContext& context) {
+  OpenFile opened = CTXFS_TRY(OpenNow(file, context));
+  // Pages that are not good stay so until Check has them dropped.
+  if (!NotePages(file) || opened.same_pages) opened.NoteOpened(file);
+  return std::make_shared<FileHandle>(files_, file, std::move(opened));
+}
+
 InodeFiles::Text InodeFiles::TextOf(Inode file, Content now) {
-  constexpr std::chrono::seconds kLasts(1);
   const Clock::time_point time = Clock::now();
   const MutexLock lock(mutex_);
   const auto found = texts_.find(file);
-  if (found != texts_.end() && time - found->second.made < kLasts) {
+  if (found != texts_.end() && time - found->second.made < kMoment) {
     return found->second;
   }
   if (texts_.size() >= kMostTexts) texts_.clear();
@@ -53,33 +52,45 @@ InodeFiles::Text InodeFiles::TextOf(Inode file, Content now) {
 
 uint64_t InodeFiles::NoteAsked(Inode file, uint64_t size) {
   const MutexLock lock(mutex_);
-  const auto found = asked_.find(file);
-  if (found == asked_.end()) return 0;
-  return std::exchange(found->second, found->second + size);
+  const auto found = known_.find(file);
+  if (found == known_.end()) return 0;
+  uint64_t& asked = found->second.asked;
+  return std::exchange(asked, asked + size);
 }
 
 bool InodeFiles::NotePages(Inode file) {
   const MutexLock lock(mutex_);
-  if (!asked_.emplace(file, 0).second) return true;
-  if (asked_.size() <= kMostFiles) return false;
-  auto other = asked_.begin();
-  if (other->first == file) ++other;
-  pages_.Drop(other->first);
-  asked_.erase(other);
-  return false;
+  const bool had_pages = HasPagesLocked(file);
+  Remember(file);
+  return had_pages;
+}
+
+InodeFiles::Known& InodeFiles::Remember(Inode file) {
+  const auto [known, added] = known_.try_emplace(file);
+  if (added && known_.size() > kMostFiles) {
+    const auto first = known_.begin();
+    known_.erase(first == known ? std::next(first) : first);
+  }
+  return known->second;
+}
+
+bool InodeFiles::HasPagesLocked(Inode file) const {
+  return known_.size() >= kMostFiles || known_.contains(file);
 }
 
 bool InodeFiles::HasPages(Inode file) const {
   const MutexLock lock(mutex_);
-  return asked_.contains(file);
+  return HasPagesLocked(file);
 }
 
-void InodeFiles::Forget(Inode file) {
+bool InodeFiles::MustDrop(Inode file) {
+  const Clock::time_point now = Clock::now();
   const MutexLock lock(mutex_);
-  texts_.erase(file);
-  // Should it only forget a look-up that failed, it must not keep pages that
-  // nobody knows of.
-  if (asked_.erase(file) != 0) pages_.Drop(file);
+  Clock::time_point& since = Remember(file).bad_since;
+  if (since == Clock::time_point()) since = now;
+  if (now - since < kMoment) return true;
+  since = {};
+  return false;
 }
 
 Status InodeFiles::Check(Inode file, Attributes& attributes,
@@ -87,11 +98,17 @@ Status InodeFiles::Check(Inode file, Attributes& attributes,
   const bool text = attributes.lifetime == Lifetime::kNone;
   if (attributes.directory || (!text && !HasPages(file))) return {};
   const OpenFile opened = CTXFS_TRY(OpenNow(file, context));
-  if (!text) return {};
-  attributes.size = opened.content.size();
-  const MutexLock lock(mutex_);
-  const auto found = texts_.find(file);
-  if (found != texts_.end()) attributes.mtime = found->second.mtime;
+  if (text) {
+    attributes.size = opened.content.size();
+    const MutexLock lock(mutex_);
+    const auto found = texts_.find(file);
+    if (found != texts_.end()) attributes.mtime = found->second.mtime;
+  } else if (!opened.same_pages && MustDrop(file)) {
+    attributes.mtime.nanoseconds ^= 1;
+    attributes.lifetime = Lifetime::kNone;
+  } else if (!opened.same_pages) {
+    opened.NoteOpened(file);  // another mtime again: they are dropped once more
+  }
   return {};
 }
 

@@ -19,8 +19,8 @@ namespace ctxfs {
 void ForgetKernelName(fuse_session* session, Inode directory,
                       const std::string& name);
 
-/// Has the kernel drop its pages of a file, and ask for its attributes again.
-/// The same holds of it.
+/// Has the kernel drop its pages of a file that nobody has open: it would wait
+/// for any READ of them, without an end if the daemon is killed meanwhile.
 void DropKernelPages(fuse_session* session, Inode file);
 
 }  // namespace ctxfs

@@ -151,11 +151,6 @@ Result<Attributes> Examine(Server& server, Inode inode,
   return attributes;
 }
 
-void ForgetInode(Server& server, Inode inode, uint64_t count) {
-  server.inode_files().Forget(inode);
-  server.files().Forget(inode, count);
-}
-
 Result<LookedUp> LookUp(Server& server, Inode parent, const std::string& name,
                         const ReadContext& context) {
   const std::optional<FoundNode> found =
@@ -192,13 +187,13 @@ void Lookup(fuse_req_t req, fuse_ino_t parent, const char* name) {
 }
 
 void Forget(fuse_req_t req, fuse_ino_t inode, uint64_t count) {
-  ForgetInode(ServerOf(req), inode, count);
+  ServerOf(req).files().Forget(inode, count);
   fuse_reply_none(req);
 }
 
 void ForgetMulti(fuse_req_t req, size_t count, fuse_forget_data* forgets) {
   for (size_t i = 0; i < count; ++i) {
-    ForgetInode(ServerOf(req), forgets[i].ino, forgets[i].nlookup);
+    ServerOf(req).files().Forget(forgets[i].ino, forgets[i].nlookup);
   }
   fuse_reply_none(req);
 }

@@ -131,7 +131,7 @@ Server::Server(Sources sources, const MountOptions& options,
     backing_files_ = MakeOrLog<BackingFiles>();
   }
   files_ = std::make_unique<Namespace>(std::move(shown));
-  inode_files_.emplace(*files_, made_files_, kernel_pages_);
+  inode_files_.emplace(*files_, made_files_);
 }
 
 std::vector<Questions*> Server::questions() const {

@@ -18,7 +18,6 @@
 #include "fs/backing_files.h"
 #include "fs/file_keeper.h"
 #include "fs/inode_files.h"
-#include "fs/kernel_pages.h"
 #include "fs/options.h"
 #include "fs/request_pool.h"
 #include "fs/signal_watch.h"
@@ -85,7 +84,6 @@ class Server {
   void set_opens_without_handles() { opens_without_handles_ = true; }
   InodeFiles& inode_files() { return *inode_files_; }
   const InodeFiles& inode_files() const { return *inode_files_; }
-  KernelPages& kernel_pages() { return kernel_pages_; }
   /// Whether nothing was sent to the kernel yet; true once. Written while there
   /// are no threads, read by all of them later.
   bool TakeFirstAnswer() {
@@ -117,7 +115,6 @@ class Server {
   std::unique_ptr<Namespace> files_;
   Prefetcher prefetcher_;
   MadeFiles made_files_;
-  KernelPages kernel_pages_;
   std::optional<InodeFiles> inode_files_;  // of files_
   bool maps_direct_io_ = false;
   bool lists_without_handles_ = false;

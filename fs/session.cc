@@ -276,14 +276,11 @@ ExitCode Serve(const MountOptions& options,
   server.TellChanges([raw](Inode directory, const std::string& name) {
     ForgetKernelName(raw, directory, name);
   });
-  server.kernel_pages().DropBy(
-      [raw](Inode file) { DropKernelPages(raw, file); });
   server.DropPagesBy([raw](Inode file) { DropKernelPages(raw, file); });
   const std::vector<Questions*> questions = server.questions();
   const bool served = RunLoop(raw, ThreadCount(options), confinement, **relay,
                               questions, [&server] {
                                 server.StopTelling();
-                                server.kernel_pages().Stop();
                                 server.made_files().Stop();
                                 server.pool().Stop();
                               });
