@@ -54,6 +54,7 @@ Status Curl::Load() {
   library.Find("curl_multi_remove_handle", g_curl.multi_remove_handle);
   library.Find("curl_multi_perform", g_curl.multi_perform);
   library.Find("curl_multi_poll", g_curl.multi_poll);
+  library.Find("curl_multi_wakeup", g_curl.multi_wakeup);
   library.Find("curl_multi_info_read", g_curl.multi_info_read);
   library.Find("curl_multi_cleanup", g_curl.multi_cleanup);
   if (!library.complete() ||

@@ -18,6 +18,7 @@ struct FetchJob {
   using Clock = std::chrono::steady_clock;
 
   FetchRequest request;
+  std::shared_ptr<const Settings> settings;
   Location location;
   Asked asked;
   std::vector<MutableBytes> out;  // for the bytes of `asked`

@@ -2,20 +2,19 @@
 #include "core/remote/fetcher.h"
 
 #include <malloc.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <fstream>
-#include <list>
 #include <memory>
-#include <random>
 #include <sstream>
 #include <utility>
 #include <vector>
 
-#include "core/base/seed.h"
 #include "core/base/text.h"
 #include "core/remote/answers.h"
 #include "core/remote/aws_metadata.h"
@@ -24,7 +23,7 @@
 #include "core/remote/curl.h"
 #include "core/remote/fetch_job.h"
 #include "core/remote/messages.h"
-#include "core/remote/transfer.h"
+#include "core/remote/transfer_thread.h"
 
 namespace ctxfs::remote {
 namespace {
@@ -32,12 +31,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr long kMostConnections = 8;
-constexpr size_t kMostActive = 16;
-constexpr milliseconds kFirstDelay(100);
-constexpr milliseconds kLongestDelay(8000);
-// Few, so that opening fails soon if the host does not exist.
-constexpr unsigned kMostOpenAttempts = 3;
+// Threads that run transfers. More would not be faster than a server and the
+// cache's disk.
+constexpr size_t kThreads = 2;
 
 class Fetcher {
  public:
@@ -45,53 +41,41 @@ class Fetcher {
           const std::string& certificates, BlockStore* cache, uint32_t epoch)
       : socket_(socket),
         slots_(slots),
-        settings_(settings),
-        certificates_(certificates),
+        settings_(std::make_shared<const Settings>(settings)),
         cache_(cache),
-        epoch_(epoch),
-        multi_(Curl::Get().multi_init()) {
-    if (multi_ == nullptr) throw std::bad_alloc();
+        epoch_(epoch) {
     if (settings.metadata) metadata_.emplace(*settings.metadata);
     if (cache != nullptr) writer_.emplace(*cache, socket);
-    Curl::Get().multi_setopt(multi_.get(), CURLMOPT_MAX_TOTAL_CONNECTIONS,
-                             kMostConnections);
-    Curl::Get().multi_setopt(multi_.get(), CURLMOPT_MAXCONNECTS,
-                             kMostConnections);
-  }
-  // A transfer leaves the multi handle before that is freed.
-  ~Fetcher() {
-    for (FetchJob& job : jobs_) Stop(job);
+    for (auto& thread : threads_) {
+      thread = std::make_unique<TransferThread>(socket, certificates,
+                                                writer_ ? &*writer_ : nullptr);
+    }
   }
   Fetcher(const Fetcher&) = delete;
   Fetcher& operator=(const Fetcher&) = delete;
 
   bool Run() {
-    while (true) {
-      curl_waitfd socket{socket_, CURL_WAIT_POLLIN, 0};
-      if (Curl::Get().multi_poll(multi_.get(), &socket, 1, UntilNext(),
-                                 nullptr) != CURLM_OK) {
-        return false;
-      }
-      if (socket.revents != 0) {
-        const Outcome received = ReceiveAll();
-        if (received != Outcome::kNothingMore) {
-          return received == Outcome::kEnd;
-        }
-      }
-      StartDue();
-      int running = 0;
-      (void)Curl::Get().multi_perform(multi_.get(), &running);
-      FinishDone();
-      if (broken_ || (writer_ && writer_->broken())) return false;
+    constexpr int kLongest = 10'000;  // milliseconds
+    while (!broken()) {
+      struct pollfd readable {
+        socket_, POLLIN, 0
+      };
+      if (::poll(&readable, 1, kLongest) < 0 && errno != EINTR) return false;
+      if (readable.revents == 0) continue;
+      const Outcome received = ReceiveAll();
+      if (received != Outcome::kNothingMore) return received == Outcome::kEnd;
     }
+    return false;
   }
 
  private:
   enum class Outcome { kNothingMore, kEnd, kFailed };
-  using Jobs = std::list<FetchJob>;
-  struct FreeMulti {
-    void operator()(CURLM* multi) const { Curl::Get().multi_cleanup(multi); }
-  };
+
+  bool broken() const {
+    return broken_ || (writer_ && writer_->broken()) ||
+           std::ranges::any_of(
+               threads_, [](const auto& thread) { return thread->broken(); });
+  }
 
   Outcome ReceiveAll() {
     std::string message(kMostMessageBytes, '\0');
@@ -114,32 +98,51 @@ class Fetcher {
     job.request = std::move(request);
     job.reply.id = job.request.id;
     job.reply.epoch = epoch_;
-    job.deadline = Clock::now() + settings_.timeout;
+    job.settings = settings_;
+    job.deadline = Clock::now() + settings_->timeout;
     job.next = Clock::now();
     for (const uint16_t slot : job.request.slots) {
       if (slot >= SharedSlots::kCount) return;
     }
     const FetchRequest& asked = job.request;
     Result<Location> location =
-        asked.page ? LocatePage(asked.url, *asked.page, settings_.endpoints)
-                   : Locate(asked.url, settings_.endpoints);
+        asked.page ? LocatePage(asked.url, *asked.page, settings_->endpoints)
+                   : Locate(asked.url, settings_->endpoints);
     if (!location) return Reply(job, std::move(location).error());
     job.location = std::move(*location);
-    if (settings_.offline) {
+    if (settings_->offline) {
       if (Status known = TakeLastAnswer(job); !known) {
         return Reply(job, known.error());
       }
     }
-    if (!settings_.offline && asked.tail && ReplyWithLastTail(job)) return;
+    if (!settings_->offline && asked.tail && ReplyWithLastTail(job)) return;
     Plan(job);
     if (ReplyFromCache(job)) return;
-    if (settings_.offline) return Reply(job, job.NotCached());
+    if (settings_->offline) return Reply(job, job.NotCached());
     if (metadata_ && job.location.service == Service::kS3) {
-      if (Status renewed = metadata_->Renew(settings_.aws); !renewed) {
+      if (Status renewed = RenewKeys(); !renewed) {
         return Reply(job, renewed.error());
       }
+      job.settings = settings_;
     }
-    jobs_.push_back(std::move(job));
+    NextThread().Add(std::move(job));
+  }
+
+  Status RenewKeys() {
+    Settings renewed = *settings_;
+    CTXFS_TRY(metadata_->Renew(renewed.aws));
+    settings_ = std::make_shared<const Settings>(std::move(renewed));
+    return {};
+  }
+
+  /// The first one that has connections left, as it likely has one that is
+  /// open, or else the one that has the least to do.
+  TransferThread& NextThread() {
+    const auto waits = [](const auto& thread) {
+      const size_t jobs = thread->jobs();
+      return jobs < TransferThread::kMostConnections ? 0 : jobs;
+    };
+    return **std::ranges::min_element(threads_, {}, waits);
   }
 
   /// Completes a request that has no identity by the last answer to it.
@@ -293,150 +296,6 @@ class Fetcher {
     return cached;
   }
 
-  /// Milliseconds until the next attempt is due.
-  int UntilNext() const {
-    constexpr milliseconds kLongest(10'000);
-    milliseconds wait = kLongest;
-    const Clock::time_point now = Clock::now();
-    for (const FetchJob& job : jobs_) {
-      if (job.transfer != nullptr) continue;
-      if (active_ >= kMostActive) break;
-      const auto left = std::chrono::ceil<milliseconds>(job.next - now);
-      wait = std::clamp(left, milliseconds(0), wait);
-    }
-    return static_cast<int>(wait.count());
-  }
-
-  void StartDue() {
-    const Clock::time_point now = Clock::now();
-    for (FetchJob& job : jobs_) {
-      if (active_ >= kMostActive) return;
-      if (job.transfer == nullptr && job.next <= now) Start(job);
-    }
-  }
-
-  void Start(FetchJob& job) {
-    const auto left = std::max(
-        milliseconds(1),
-        std::chrono::duration_cast<milliseconds>(job.deadline - Clock::now()));
-    job.started = Clock::now();
-    job.transfer = std::make_unique<Transfer>(
-        job.location, settings_, certificates_, job.asked, job.out, left);
-    ++job.attempts;
-    ++job.reply.requests;
-    ++active_;
-    (void)Curl::Get().multi_add_handle(multi_.get(), job.transfer->handle());
-  }
-
-  void Stop(FetchJob& job) {
-    if (job.transfer == nullptr) return;
-    (void)Curl::Get().multi_remove_handle(multi_.get(), job.transfer->handle());
-    job.transfer.reset();
-    --active_;
-  }
-
-  void FinishDone() {
-    int left = 0;
-    while (CURLMsg* const message =
-               Curl::Get().multi_info_read(multi_.get(), &left)) {
-      if (message->msg != CURLMSG_DONE) continue;
-      CURL* const easy = message->easy_handle;
-      const CURLcode result = message->data.result;
-      const auto job = std::ranges::find_if(jobs_, [easy](const FetchJob& one) {
-        return one.transfer != nullptr && one.transfer->handle() == easy;
-      });
-      if (job != jobs_.end()) Finish(job, result);
-    }
-  }
-
-  void Finish(Jobs::iterator job, CURLcode result) {
-    const Result<Promise> promise = job->transfer->Finish(result);
-    const std::optional<uint64_t> retry_after = job->transfer->retry_after();
-    job->reply.took_us.push_back(job->Took());
-    job->reply.received += job->transfer->received();
-    job->reply.last_modified = job->transfer->last_modified();
-    job->reply.link = job->transfer->link();
-    Stop(*job);
-    if (!promise && promise.error().sys_errno == EAGAIN &&
-        Delay(*job, retry_after)) {
-      return;
-    }
-    if (promise) {
-      job->reply.identity = promise->identity;
-      if (job->request.page) job->reply.page_bytes = promise->length;
-      uint64_t length = promise->length;
-      if (job->asked.tail) {
-        const uint64_t size = promise->identity.size;
-        job->asked.offset = FirstOfTail(size) * kGranuleBytes;
-        length = size - job->asked.offset;
-      }
-      Keep(*job, length);
-    } else {
-      Fail(*job, promise.error());
-    }
-    jobs_.erase(job);
-  }
-
-  /// Sets the time of the next attempt; false if there is none before the
-  /// deadline.
-  bool Delay(FetchJob& job, std::optional<uint64_t> retry_after) {
-    if (job.asked.tail) return false;
-    if (!job.request.identity && !retry_after &&
-        job.attempts >= kMostOpenAttempts) {
-      return false;
-    }
-    const unsigned doublings = std::min(job.attempts - 1, 7U);
-    const milliseconds most =
-        std::min(kFirstDelay * (1 << doublings), kLongestDelay);
-    // Jitter: clients that failed together do not come back together.
-    milliseconds delay(std::uniform_int_distribution<int64_t>(
-        most.count() / 2, most.count())(random_));
-    if (retry_after) {
-      // Compared in seconds: converting a huge number would overflow.
-      if (*retry_after > 3600) return false;
-      delay = std::max(delay,
-                       milliseconds(1000 * static_cast<int64_t>(*retry_after)));
-    }
-    job.next = Clock::now() + delay;
-    return job.next < job.deadline;
-  }
-
-  /// Replies, and keeps the `length` bytes that were fetched.
-  void Keep(FetchJob& job, uint64_t length) {
-    if (!writer_) return Reply(job);
-    CacheWriter::Task task;
-    for (const MutableBytes granule : job.out) {
-      const uint64_t bytes = std::min<uint64_t>(length, granule.size());
-      if (bytes == 0) break;
-      task.blocks.push_back(granule.first(static_cast<size_t>(bytes)));
-      length -= bytes;
-    }
-    if (job.request.page) job.reply.identity = IdentityOfPage(task.blocks);
-    task.key = job.CacheKey(job.reply.identity);
-    task.first = job.asked.offset / kGranuleBytes;
-    AddTask(job, std::move(task));
-  }
-
-  /// Replies with an error, and keeps it if it says that there is no such
-  /// object.
-  void Fail(FetchJob& job, const Error& error) {
-    if (!writer_ || job.request.identity || job.asked.tail ||
-        error.sys_errno != ENOENT) {
-      return Reply(job, error);
-    }
-    job.reply.error = error;
-    AddTask(job, {});
-  }
-
-  void AddTask(const FetchJob& job, CacheWriter::Task task) {
-    if (!job.request.identity && !job.asked.tail) {
-      task.record_key = AnswerKey(job.location.url);
-      task.record = AnswerRecord(job.reply);
-    }
-    task.reply = job.reply;
-    writer_->Add(std::move(task));
-  }
-
   void Reply(FetchJob& job, std::optional<Error> error = std::nullopt) {
     job.reply.error = std::move(error);
     broken_ = !SendMessage(socket_, Encode(job.reply)) || broken_;
@@ -444,17 +303,14 @@ class Fetcher {
 
   const int socket_;
   const SharedSlots& slots_;
-  Settings settings_;
+  std::shared_ptr<const Settings> settings_;
   std::optional<AwsMetadata> metadata_;
-  const std::string& certificates_;
   BlockStore* const cache_;
   const uint32_t epoch_;
-  std::unique_ptr<CURLM, FreeMulti> multi_;
-  std::mt19937_64 random_{RandomSeed()};
-  Jobs jobs_;
-  size_t active_ = 0;  // jobs with a transfer
   bool broken_ = false;
   std::optional<CacheWriter> writer_;
+  // Last: they end before what writes to the cache for them.
+  std::array<std::unique_ptr<TransferThread>, kThreads> threads_;
 };
 
 }  // namespace
