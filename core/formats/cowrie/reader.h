@@ -162,15 +162,17 @@ class CowrieReader {
   /// Reads the value of a tag that means the same in both generations; nullopt
   /// for other tags.
   std::optional<Json> Scalar(uint8_t tag) {
+    // Not a Json alone: it could make an optional of itself, too.
+    constexpr std::in_place_t kOf;
     switch (tag) {
       case 0x00:
-        return Json();
+        return std::optional<Json>(kOf);
       case 0x01:
         return false;
       case 0x02:
         return true;
       case 0x03:
-        return SignedJson(Zigzag());
+        return std::optional<Json>(kOf, SignedJson(Zigzag()));
       case 0x04:
         return std::bit_cast<double>(U64());
       case 0x05:
