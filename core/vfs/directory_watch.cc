@@ -13,6 +13,7 @@
 #include <system_error>
 #include <utility>
 
+#include "core/base/processors.h"
 #include "core/io/io_error.h"
 
 namespace ctxfs {
@@ -167,6 +168,7 @@ void DirectoryWatch::Tell(const Batch& batch) const {
 }
 
 void DirectoryWatch::Run() {
+  UseAllProcessors();
   while (!stop_) {
     Wait({events_.get(), wake_.get()}, -1);
     if (stop_) return;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/base/processors.h"
 #include "core/content/content.h"
 
 namespace ctxfs {
@@ -87,6 +88,7 @@ void Prefetcher::Prepare(Job job) {
 }
 
 void Prefetcher::Run() {
+  UseAllProcessors();
   MutexLock lock(mutex_);
   while (!stopping_.interrupted()) {
     if (queue_.empty()) {

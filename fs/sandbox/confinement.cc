@@ -27,9 +27,11 @@ void Drop(const Privileges& kept) {
   }
 }
 
-void Filter(const Confinement& confinement) {
+}  // namespace
+
+void ConfineCalls(const Confinement& confinement, int ring) {
   const Result<bool> filter = FilterSyscalls(
-      confinement.watches, confinement.spill_file, confinement.channel);
+      confinement.watches, confinement.spill_file, confinement.channel, ring);
   if (!filter) {
     Log(LogLevel::kWarning,
         "system call filter is off: " + filter.error().Text());
@@ -40,9 +42,7 @@ void Filter(const Confinement& confinement) {
   }
 }
 
-}  // namespace
-
-void Confine(const Confinement& confinement) {
+void ConfineFiles(const Confinement& confinement) {
   const Privileges kept = confinement.container.empty()
                               ? Privileges{.nobody = false, .read_all = true}
                               : LeastPrivileges(confinement.container);
@@ -51,7 +51,11 @@ void Confine(const Confinement& confinement) {
   // other two need.
   Restrict(confinement.trees);
   Drop(kept);
-  Filter(confinement);
+}
+
+void Confine(const Confinement& confinement) {
+  ConfineFiles(confinement);
+  ConfineCalls(confinement);
 }
 
 }  // namespace ctxfs
