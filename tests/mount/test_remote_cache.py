@@ -50,7 +50,7 @@ def test_30_5_a_mount_takes_the_size_of_its_cache(faults, mounted, tmp_path):
     read_all(mounted(faults.url("plain", "m.safetensors"), "cache_dir_size=2M"))
     # Room is made after the bytes were kept.
     assert wait_until(lambda: bytes_below(tmp_path / "cache") < 3 * MIB), "all tensors are 4 MiB"
-    assert bytes_below(tmp_path / "cache") > MIB
+    assert bytes_below(tmp_path / "cache") > MIB // 2, "the last file has 15 granules"
 
 
 def test_30_5_a_place_that_is_no_cache_is_refused(faults, refused, monkeypatch, tmp_path):
