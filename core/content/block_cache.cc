@@ -353,7 +353,10 @@ void BlockCache::Drop() {
 BlockCache::Stats BlockCache::stats() const {
   const MutexLock lock(mutex_);
   Stats stats = stats_;
-  if (spill_ != nullptr) stats.spilled = spill_->bytes();
+  if (spill_ != nullptr) {
+    stats.spilled = spill_->bytes();
+    stats.produced += spill_->produced();
+  }
   return stats;
 }
 

@@ -96,6 +96,7 @@ Result<SpillStore::Pinned> SpillStore::Produce(const Block& block,
     }
     return std::move(made).error();
   }
+  produced_ += at;
   if (block.verifies()) context.cache().CountVerdict(Verdict::kPassed);
   const MutexLock lock(mutex_);
   const auto now = Clock::now();

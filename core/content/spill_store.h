@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <list>
@@ -39,6 +40,8 @@ class SpillStore {
 
   /// Bytes of the disk that are in use.
   uint64_t bytes() const { return file_->bytes(); }
+  /// Bytes that were decoded into the file, ever.
+  uint64_t produced() const { return produced_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -58,6 +61,7 @@ class SpillStore {
   Evicted EvictOldest();
 
   const std::shared_ptr<SpillFile> file_;
+  std::atomic<uint64_t> produced_ = 0;
   Mutex mutex_;
   CondVar moment_;
   std::list<Kept> kept_ CTXFS_GUARDED_BY(mutex_);  // most recent first

@@ -266,6 +266,30 @@ def test_stats_tell_where_reads_were_answered(mount):
     assert again[str(other.point)]["opens"] == "0"
 
 
+def test_stats_tell_what_temporary_files_answered(mount, tmp_path):
+    """Those of an entry that is larger than cache=, and of one that was materialised."""
+    large, small = os.urandom(1 << 20) * 40, os.urandom(1 << 20) * 3
+    stored = [run("zstd", "-1", "-q", "-c", input=one).stdout for one in (large, small)]
+    path = tmp_path / "large.shard"
+    path.write_bytes(shard.build([shard.entry("large", large, flags=3, stored=stored[0]),
+                                  shard.entry("small", small, flags=3, stored=stored[1])]))
+    mounted = mount(path, "cache=16M", f"cache_dir={tmp_path}", "passthrough=off",
+                    "materialize=1G")
+    assert (mounted / "large").read_bytes() == large
+    first = stats_of(mounted.point)[str(mounted.point)]
+    assert (first["cache_dir"], first["decoded"]) == (str(len(large)), str(len(large)))
+    assert (first["memory"], first["containers"]) == ("0", "0")
+    assert (mounted / "small").read_bytes() == small
+    assert wait_until(lambda: mounted.stats()["materialized_total"] > 0)
+    with open(mounted / "small", "rb", buffering=0) as file:
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        assert file.readall() == small
+    row = stats_of(mounted.point)[str(mounted.point)]
+    assert (row["opens"], row["passed through"], row["materialised"]) == ("3", "0", "1")
+    assert row["memory"] == str(len(small))
+    assert int(row["cache_dir"]) == len(large) + len(small)
+
+
 def test_stats_as_json_have_every_counter(mount):
     mounted = mount(EPISODE, "cache=64M")
     (only,) = json.loads(run(CTXFS, "stats", "--json", f"{mounted.point}/").stdout)
