@@ -180,6 +180,88 @@ void ParseConfined(const MountOptions& options, FileKeeper* keeper,
   parsed.get();
 }
 
+/// Mounts the files of `server` and serves them.
+ExitCode ServeSession(const MountOptions& options, Server& server,
+                      MountPoint& mount_point,
+                      const std::optional<Confinement>& confinement,
+                      LogRelay& relay, const std::function<void()>& ready) {
+  fuse_session* const raw = NewSession(options, server);
+  if (raw == nullptr) return ExitCode::kFuse;
+  Session session(raw, server);
+  if (fuse_set_signal_handlers(raw) != 0 || !session.Mount(mount_point)) {
+    return EndWith(ExitCode::kFuse, "mount point " + Quote(mount_point.path()) +
+                                        ": FUSE refused the mount: " +
+                                        WhyRefused(options.AllowsOthers()));
+  }
+  if (const Status answered = AnswerInit(raw, server); !answered) {
+    return EndWith(ExitCode::kFuse, answered.error().Text());
+  }
+  if (options.readahead != 0) {
+    const Status set = SetReadahead(mount_point.path(), options.readahead);
+    if (!set) Log(LogLevel::kWarning, "readahead: " + set.error().Text());
+  }
+  if (const Status enabled = server.EnablePassthrough(::fuse_session_fd(raw));
+      !enabled) {
+    return EndWith(ExitCode::kFuse,
+                   "passthrough=on: " + enabled.error().Text());
+  }
+  Log(LogLevel::kInfo, Quote(WithoutQuery(options.sources.front())) +
+                           " is mounted at " + mount_point.path());
+  ready();
+  server.TellChanges([raw](Inode directory, const std::string& name) {
+    ForgetKernelName(raw, directory, name);
+  });
+  server.DropPagesBy([raw](Inode file) { DropKernelPages(raw, file); });
+  const std::vector<Questions*> questions = server.questions();
+  const bool served = RunLoop(raw, server.rings(), ThreadCount(options),
+                              confinement, relay, questions, [&server] {
+                                server.StopTelling();
+                                server.made_files().Stop();
+                                server.pool().Stop();
+                              });
+  return served ? ExitCode::kOk : ExitCode::kFuse;
+}
+
+/// Makes the server of `sources`, of which `source` is the one to be named, and
+/// serves them. `keeper` may be null.
+ExitCode ServeSources(const MountOptions& options,
+                      const OpenOptions& open_options, FileKeeper* keeper,
+                      Sources sources, const std::string& source,
+                      const std::function<void()>& ready) {
+  Result<MountPoint> mount_point =
+      MountPoint::Prepare(options.mount_point, options.nonempty);
+  if (!mount_point) {
+    return EndWith(ExitCode::kMountPoint, mount_point.error().Text());
+  }
+
+  GuardMounts(options.sources);
+  if (sources.container == nullptr && options.timeout > 1) {
+    SetPathCheckInterval(std::chrono::seconds(options.timeout));
+  }
+  Descriptors::RaiseLimit(ThreadCount(options));
+  const Result<std::unique_ptr<LogRelay>> relay = LogRelay::Make({});
+  if (!relay) return EndWith(ExitCode::kFuse, relay.error().Text());
+  std::optional<Confinement> confinement;
+  if (options.sandbox) confinement = ConfinementOf(sources, options);
+  std::optional<Server> made;
+  ParseConfined(options, keeper, [&] {
+    made.emplace(std::move(sources), options, open_options, mount_point->path(),
+                 keeper);
+  });
+  Server& server = *made;
+  const Result<int> spill_file = server.OpenSpillFile();
+  if (!spill_file) {
+    return EndWith(ExitCode::kSource, spill_file.error().Text());
+  }
+  if (confinement) confinement->spill_file = *spill_file;
+  if (const Status shown = server.files().status(); !shown) {
+    return EndWith(ExitCodeOf(shown.error()),
+                   Quote(source) + ": " + shown.error().Text());
+  }
+  return ServeSession(options, server, *mount_point, confinement, **relay,
+                      ready);
+}
+
 }  // namespace
 
 ExitCode Serve(const MountOptions& options,
@@ -210,72 +292,8 @@ ExitCode Serve(const MountOptions& options,
     return EndWith(ExitCodeOf(sources.error()),
                    Quote(WithoutQuery(source)) + ": " + sources.error().Text());
   }
-  Result<MountPoint> mount_point =
-      MountPoint::Prepare(options.mount_point, options.nonempty);
-  if (!mount_point) {
-    return EndWith(ExitCode::kMountPoint, mount_point.error().Text());
-  }
-
-  GuardMounts(options.sources);
-  if (sources->container == nullptr && options.timeout > 1) {
-    SetPathCheckInterval(std::chrono::seconds(options.timeout));
-  }
-  Descriptors::RaiseLimit(ThreadCount(options));
-  const Result<std::unique_ptr<LogRelay>> relay = LogRelay::Make({});
-  if (!relay) return EndWith(ExitCode::kFuse, relay.error().Text());
-  std::optional<Confinement> confinement;
-  if (options.sandbox) confinement = ConfinementOf(*sources, options);
-  std::optional<Server> made;
-  ParseConfined(options, keeper.get(), [&] {
-    made.emplace(std::move(*sources), options, open_options,
-                 mount_point->path(), keeper.get());
-  });
-  Server& server = *made;
-  const Result<int> spill_file = server.OpenSpillFile();
-  if (!spill_file) {
-    return EndWith(ExitCode::kSource, spill_file.error().Text());
-  }
-  if (confinement) confinement->spill_file = *spill_file;
-  if (const Status shown = server.files().status(); !shown) {
-    return EndWith(ExitCodeOf(shown.error()),
-                   Quote(source) + ": " + shown.error().Text());
-  }
-  fuse_session* const raw = NewSession(options, server);
-  if (raw == nullptr) return ExitCode::kFuse;
-  Session session(raw, server);
-  if (fuse_set_signal_handlers(raw) != 0 || !session.Mount(*mount_point)) {
-    return EndWith(
-        ExitCode::kFuse,
-        "mount point " + Quote(mount_point->path()) +
-            ": FUSE refused the mount: " + WhyRefused(options.AllowsOthers()));
-  }
-  if (const Status answered = AnswerInit(raw, server); !answered) {
-    return EndWith(ExitCode::kFuse, answered.error().Text());
-  }
-  if (options.readahead != 0) {
-    const Status set = SetReadahead(mount_point->path(), options.readahead);
-    if (!set) Log(LogLevel::kWarning, "readahead: " + set.error().Text());
-  }
-  if (const Status enabled = server.EnablePassthrough(::fuse_session_fd(raw));
-      !enabled) {
-    return EndWith(ExitCode::kFuse,
-                   "passthrough=on: " + enabled.error().Text());
-  }
-  Log(LogLevel::kInfo, Quote(WithoutQuery(options.sources.front())) +
-                           " is mounted at " + mount_point->path());
-  ready();
-  server.TellChanges([raw](Inode directory, const std::string& name) {
-    ForgetKernelName(raw, directory, name);
-  });
-  server.DropPagesBy([raw](Inode file) { DropKernelPages(raw, file); });
-  const std::vector<Questions*> questions = server.questions();
-  const bool served = RunLoop(raw, server.rings(), ThreadCount(options),
-                              confinement, **relay, questions, [&server] {
-                                server.StopTelling();
-                                server.made_files().Stop();
-                                server.pool().Stop();
-                              });
-  return served ? ExitCode::kOk : ExitCode::kFuse;
+  return ServeSources(options, open_options, keeper.get(), *std::move(sources),
+                      source, ready);
 }
 
 }  // namespace ctxfs
