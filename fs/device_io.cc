@@ -136,19 +136,25 @@ Status AnswerInit(fuse_session* session, Server& server) {
   const bool needed = !kKnowsAllowMmap || rings;
   const bool taken = needed && TakeOver(session);
   if (needed && !taken) {
-    Log(LogLevel::kWarning, "libfuse does not let its answers be changed");
+    Log(LogLevel::kWarning,
+        "libfuse does not let its answers be changed: it is built without "
+        "fuse_session_custom_io, as from 3.18.3 on");
   }
   fuse_buf buffer{};
   const int got = ::fuse_session_receive_buf(session, &buffer);
   Status accepted = Error{Code::kIo, "the kernel ended the mount at once"};
   if (got > 0) {
-    accepted = Accept(session, server, taken ? FlagsOf(buffer) : 0);
+    accepted = Status();
+    if (taken) accepted = Accept(session, server, FlagsOf(buffer));
     ::fuse_session_process_buf(session, &buffer);
   }
   std::free(buffer.mem);
   if (accepted && server.options().io_uring == IoUring::kOn &&
       server.rings() == nullptr) {
-    return Error{Code::kNoMemory, "io_uring=on: no memory for its queues"};
+    return Error{Code::kUnsupported,
+                 taken ? "io_uring=on: no memory for its queues"
+                       : "io_uring=on: libfuse does not let its answers be "
+                         "changed"};
   }
   return accepted;
 }

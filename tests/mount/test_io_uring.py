@@ -12,7 +12,9 @@ import threading
 import pytest
 
 import shard
-from conftest import GOLDEN, contents, error_of, is_mounted, run, sound_containers, wait_until
+from conftest import (
+    GOLDEN, contents, error_of, is_mounted, mount_command, run, sound_containers, wait_until,
+)
 from test_interrupts import raw_shard
 
 PARAMETER = pathlib.Path("/sys/module/fuse/parameters/enable_uring")
@@ -21,16 +23,27 @@ FUSE_REFUSED = 7
 MIB = 1 << 20
 
 
+def libfuse_refuses(point) -> bool:
+    """Whether libfuse is built without what ctxfs needs of it."""
+    done = run(*mount_command(CONTAINER, point, "io_uring=on"))
+    run("umount", point)
+    return b"io_uring=on: libfuse" in done.stderr
+
+
 @pytest.fixture
-def offered():
+def offered(tmp_path):
     """The kernel offers io_uring to mounts that are made meanwhile."""
     try:
         before = PARAMETER.read_text()
         PARAMETER.write_text("Y")
     except OSError as error:
         pytest.skip(f"the kernel cannot be told to offer io_uring: {error}")
-    yield
-    PARAMETER.write_text(before)
+    try:
+        if libfuse_refuses(tmp_path / "probe"):
+            pytest.skip("libfuse does not let its answers be changed")
+        yield
+    finally:
+        PARAMETER.write_text(before)
 
 
 @pytest.fixture
@@ -56,7 +69,8 @@ def not_offered():
 def test_on_is_refused_where_the_kernel_does_not_offer_it(refused, not_offered):
     code, text = refused(CONTAINER, "io_uring=on")
     assert code == FUSE_REFUSED
-    assert "io_uring=on: the kernel does not offer it" in text and "enable_uring" in text
+    if "io_uring=on: libfuse" not in text:
+        assert "io_uring=on: the kernel does not offer it" in text and "enable_uring" in text
 
 
 def test_auto_falls_back(mount, not_offered):
@@ -173,7 +187,7 @@ def test_a_signal_ends_it(ringed, number):
     os.kill(pid, number)
     assert wait_until(lambda: not pathlib.Path(f"/proc/{pid}").exists())
     if number == signal.SIGKILL:
-        assert error_of(os.stat, mounted.root / "other") == errno.ENOTCONN
+        assert error_of(os.stat, mounted.root / "other") in (errno.ENOTCONN, errno.ECONNABORTED)
         assert run("umount", mounted.point).returncode == 0
     assert wait_until(lambda: not is_mounted(mounted.point))
     again = ringed(CONTAINER)
