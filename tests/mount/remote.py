@@ -11,6 +11,7 @@ import socket
 import struct
 import subprocess
 import sys
+import time
 from collections.abc import Collection
 
 import pytest
@@ -109,7 +110,12 @@ class Nginx:
         return sum(count for _, count, _ in self.requests())
 
     def forget(self) -> None:
-        (self.top / "access.log").write_text("")
+        """Empties the list of requests, once no line has come for a moment: the server
+        writes one when a request is over, which its client may know before."""
+        log, size = self.top / "access.log", -1
+        while size != (size := log.stat().st_size):
+            time.sleep(0.3)
+        log.write_text("")
 
     def answers(self) -> bool:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port)):

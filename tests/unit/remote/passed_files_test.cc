@@ -343,6 +343,7 @@ TEST_F(PassedFiles, Item30_BadInput_DescriptorsOfUnknownRepliesAreClosed) {
                              std::as_writable_bytes(std::span(text)),
                              interrupt));
   stopper.join();
+  fetcher_->Settle();  // its thread may still be about to spoil the reply
   fetcher_->spoil = nullptr;
   EXPECT_EQ(Read(4 * kRun * kGranuleBytes, 10),
             Expected(4 * kRun * kGranuleBytes, 10));
