@@ -22,18 +22,13 @@ FileTime Now() {
 
 }  // namespace
 
-Result<OpenFile> InodeFiles::OpenNow(Inode file, const ReadContext& context) {
+Result<std::shared_ptr<FileHandle>> InodeFiles::Open(
+    Inode file, const ReadContext& context) {
   OpenFile opened = CTXFS_TRY(files_.Open(file, context));
   CTXFS_TRY(made_.Find(file, opened, context));
   if (opened.lifetime == Lifetime::kNone) {
     opened.content = TextOf(file, std::move(opened.content)).content;
   }
-  return opened;
-}
-
-Result<std::shared_ptr<FileHandle>> InodeFiles::Open(
-    Inode file, const ReadContext& context) {
-  OpenFile opened = CTXFS_TRY(OpenNow(file, context));
   // Pages that are not good stay so until Check has them dropped.
   if (!NotePages(file) || opened.same_pages) opened.NoteOpened(file);
   return std::make_shared<FileHandle>(files_, file, std::move(opened));
@@ -97,12 +92,11 @@ Status InodeFiles::Check(Inode file, Attributes& attributes,
                          const ReadContext& context) {
   const bool text = attributes.lifetime == Lifetime::kNone;
   if (attributes.directory || (!text && !HasPages(file))) return {};
-  const OpenFile opened = CTXFS_TRY(OpenNow(file, context));
+  OpenFile opened = CTXFS_TRY(files_.Open(file, context));
   if (text) {
-    attributes.size = opened.content.size();
-    const MutexLock lock(mutex_);
-    const auto found = texts_.find(file);
-    if (found != texts_.end()) attributes.mtime = found->second.mtime;
+    const Text read = TextOf(file, std::move(opened.content));
+    attributes.size = read.content.size();
+    attributes.mtime = read.mtime;
   } else if (!opened.same_pages && MustDrop(file)) {
     attributes.mtime.nanoseconds ^= 1;
     attributes.lifetime = Lifetime::kNone;

@@ -60,7 +60,8 @@ class InodeFiles {
     Clock::time_point bad_since{};  // its pages; unset: they are good
   };
 
-  Result<OpenFile> OpenNow(Inode file, const ReadContext& context);
+  /// The text that is read now; `now` from now on if the one before is older
+  /// than a second.
   Text TextOf(Inode file, Content now);
   /// Notes that the kernel will have pages of a file. Returns whether it may
   /// have had some.
