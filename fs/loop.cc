@@ -48,8 +48,9 @@ class EndingSignals {
   sigset_t before_;
 };
 
-/// Serves requests that come by `rings`. To be called by the thread that is in
-/// libfuse's loop: a signal to it ends that, if the kernel refuses them.
+/// Serves requests that come by `rings`. The calling thread must be the one
+/// that runs libfuse's loop next: if the kernel refuses the rings, it is sent a
+/// SIGTERM, which ends that loop and so the mount.
 void StartRings(RequestRings& rings, fuse_session* session,
                 const std::optional<Confinement>& confinement) {
   const pthread_t loop = ::pthread_self();

@@ -138,10 +138,11 @@ class Bench:
         return os.environ | {"CTXFS_CACHE_DIR": str(directory)}
 
     def make_room(self) -> None:
-        """Fills memory for the bytes of a model with a file, and frees it.
+        """Writes a file as large as one and a half models, and removes it.
 
-        A virtual machine gets memory from its host at the first use, a page at a time. Writing
-        files into such memory is several times as slow, whoever writes them."""
+        The host gives a virtual machine a page of memory when the page is first used, which is
+        slow. Afterwards the machine has these pages, so what is measured next does not wait for
+        the host."""
         room = self.scratch / "room"
         with open(room, "wb") as file:
             for _ in range(self.mib * 3 // 2):

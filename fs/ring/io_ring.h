@@ -39,10 +39,10 @@ class Mapping {
   size_t size_ = 0;
 };
 
-/// An io_uring that can do two things: commands on the FUSE device, and reads
-/// of an eventfd. It refuses all else for good, so whoever could write to its
-/// queue would reach no other file, and no network. For one thread, apart from
-/// Make.
+/// An io_uring that the kernel restricts to two operations: commands on the
+/// FUSE device, and reads of one eventfd. The restriction cannot be lifted. So
+/// even an attacker who can write to its queue can open no file and no socket.
+/// For one thread, apart from Make.
 class IoRing {
  public:
   /// What io_uring_sqe::fd is to be.
