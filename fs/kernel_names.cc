@@ -28,11 +28,6 @@ static_assert(sizeof(InvalidEntry) == sizeof(fuse_notify_inval_entry_out));
 void ForgetKernelName(fuse_session* session, Inode directory,
                       const std::string& name) {
   if (fuse_session_exited(session) != 0) return;
-  if (name.empty()) {
-    // A negative offset stands for the attributes alone.
-    (void)fuse_lowlevel_notify_inval_inode(session, directory, -1, 0);
-    return;
-  }
   InvalidEntry entry{directory, static_cast<uint32_t>(name.size()),
                      kExpireOnly};
   const size_t with_nul = name.size() + 1;
@@ -44,6 +39,12 @@ void ForgetKernelName(fuse_session* session, Inode directory,
                          {const_cast<char*>(name.c_str()), with_nul}};
   // ENOENT: the kernel does not know the name.
   (void)!::writev(fuse_session_fd(session), parts, 3);
+}
+
+void ForgetKernelAttributes(fuse_session* session, Inode inode) {
+  if (fuse_session_exited(session) != 0) return;
+  // A negative offset stands for the attributes alone.
+  (void)fuse_lowlevel_notify_inval_inode(session, inode, -1, 0);
 }
 
 void DropKernelPages(fuse_session* session, Inode file) {

@@ -70,6 +70,8 @@ void Open(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi) {
         info.direct_io = opening.direct ? 1 : 0;
         info.noflush = ReadsMayTakeLong(file) ? 0 : 1;
         info.fh = reinterpret_cast<uint64_t>(opening.opened.get());
+        // The kernel would end the file where it ended a moment ago.
+        if (!file.same_size) server.ForgetAttributes(inode);
         // After an interrupted open there is no release.
         if (IsCounted(file)) server.stats().CountOpen();
         if (fuse_reply_open(to, &info) != 0) return;

@@ -78,6 +78,12 @@ class Server {
   /// Mirror::TellChanges and StopTelling; nothing of a container changes.
   void TellChanges(Mirror::Changed changed);
   void StopTelling();
+  /// How the kernel is made to ask for a file's attributes again. Set while
+  /// there are no other threads.
+  void ForgetAttributesBy(std::function<void(Inode)> forget) {
+    forget_attributes_ = std::move(forget);
+  }
+  void ForgetAttributes(Inode file) const { forget_attributes_(file); }
   /// Has pages of files dropped that the kernel reads by itself from then on
   /// (MadeFiles::DropPagesBy). Called while there are no other threads.
   void DropPagesBy(std::function<void(Inode)> drop);
@@ -128,6 +134,7 @@ class Server {
   Prefetcher prefetcher_;
   MadeFiles made_files_;
   std::optional<InodeFiles> inode_files_;  // of files_
+  std::function<void(Inode)> forget_attributes_ = [](Inode) {};
   bool maps_direct_io_ = false;
   bool lists_without_handles_ = false;
   bool opens_without_handles_ = false;

@@ -209,8 +209,11 @@ ExitCode ServeSession(const MountOptions& options, Server& server,
                            " is mounted at " + mount_point.path());
   ready();
   server.TellChanges([raw](Inode directory, const std::string& name) {
+    if (name.empty()) return ForgetKernelAttributes(raw, directory);
     ForgetKernelName(raw, directory, name);
   });
+  server.ForgetAttributesBy(
+      [raw](Inode file) { ForgetKernelAttributes(raw, file); });
   server.DropPagesBy([raw](Inode file) { DropKernelPages(raw, file); });
   const std::vector<Questions*> questions = server.questions();
   const bool served = RunLoop(raw, server.rings(), ThreadCount(options),

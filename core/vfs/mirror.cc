@@ -183,6 +183,7 @@ Maybe<Mirror::Node> Mirror::Lookup(Inode directory, std::string_view name) {
                   held.name == name && held.node.kind == node.kind &&
                   held.node.identity.SameFile(node.identity))) {
       held.node = node;
+      held.NoteSize(node.identity.size);
       ++held.count;
       return std::optional(node);
     }
@@ -301,6 +302,19 @@ void Mirror::NoteOpened(Inode inode, const FileIdentity& identity) {
   const MutexLock lock(mutex_);
   const auto found = held_.find(inode);
   if (found != held_.end()) found->second.opened = identity;
+}
+
+bool Mirror::WasToldSize(Inode inode, uint64_t size) const {
+  const MutexLock lock(mutex_);
+  const auto found = held_.find(inode);
+  return found != held_.end() && !found->second.resized &&
+         found->second.size == size;
+}
+
+void Mirror::NoteSize(Inode inode, uint64_t size) {
+  const MutexLock lock(mutex_);
+  const auto found = held_.find(inode);
+  if (found != held_.end()) found->second.NoteSize(size);
 }
 
 Inode Mirror::Parent(Inode inode) const {

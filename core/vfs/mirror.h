@@ -94,6 +94,11 @@ class Mirror {
   bool WasOpenedAs(Inode inode, const FileIdentity& identity) const;
   void NoteOpened(Inode inode, const FileIdentity& identity);
 
+  /// Whether the kernel was told no other size of the file at `inode`: by
+  /// Lookup, or as NoteSize says.
+  bool WasToldSize(Inode inode, uint64_t size) const;
+  void NoteSize(Inode inode, uint64_t size);
+
   /// Makes the container at `inode` stale for good: its bytes are another
   /// container's. Its name is found under another inode from now on.
   void Retire(Inode inode);
@@ -134,8 +139,12 @@ class Mirror {
     std::string name;
     Node node;  // as it was looked up
     uint64_t count;
-    FileIdentity opened = {};  // when it was last opened
+    uint64_t size = node.identity.size;  // that the kernel was told first
+    bool resized = false;                // it was told another one, too
+    FileIdentity opened = {};            // when it was last opened
     bool retired = false;
+
+    void NoteSize(uint64_t told) { resized = resized || told != size; }
   };
 
   /// Where a directory is, and which directories it lies in, itself included.

@@ -97,6 +97,7 @@ Result<Attributes> MirrorSource::Examine(Node node,
                       mirror_->RootPermissions()};
   }
   const Mirror::Found found = CTXFS_TRY(mirror_->Find(node));
+  mirror_->NoteSize(node, found.node.identity.size);
   return AttributesOf(found.node);
 }
 
@@ -129,7 +130,9 @@ Result<OpenFile> MirrorSource::Open(Node file,
                                     const ReadContext& /*context*/) const {
   SourcePtr source = CTXFS_TRY(OpenSourceOf(file));
   OpenFile opened = FileOf(std::move(source));
-  opened.same_pages = mirror_->WasOpenedAs(file, opened.made_from->identity());
+  const FileIdentity now = opened.made_from->identity();
+  opened.same_pages = mirror_->WasOpenedAs(file, now);
+  opened.same_size = mirror_->WasToldSize(file, now.size);
   return opened;
 }
 

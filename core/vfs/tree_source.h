@@ -48,6 +48,9 @@ struct OpenFile {
   SourcePtr backing = nullptr;
   /// Whether pages that the kernel has of it are still good.
   bool same_pages = true;
+  /// Whether the kernel can have no other size of it, where it would see the
+  /// end of the file.
+  bool same_size = true;
   PageLedger::Verdict pages = {};
   /// Container::StoredSize of the container that it is in.
   uint64_t stored_size = 0;

@@ -189,6 +189,22 @@ def test_promise_3_reads_are_whole_at_any_offset_and_size(mount, tmp_path):
     assert run("dd", f"if={mounted / 'x'}", "bs=9999").stdout == data
 
 
+@pytest.mark.parametrize("option", ["timeout=1", "timeout=3600"])
+def test_promise_3_a_file_that_has_grown_ends_where_it_does_now(mount, tmp_path, option):
+    """Its size is believed for a second, by stat but by no reader that opens it then."""
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "log").write_bytes(b"0" * 1_100_000)
+    point = mount(source, option).point
+    for _ in range(5):
+        assert (point / "log").stat().st_size >= 1_100_000
+        with open(source / "log", "ab") as log:
+            log.write(b"1" * 5000)
+        with open(point / "log", "rb", buffering=0) as shown:
+            read = b"".join(iter(lambda: shown.read(1 << 20), b""))
+        assert read == (source / "log").read_bytes()
+
+
 def test_promise_4_truncated_is_estale(mount, tmp_path):
     path = write(tmp_path, shard.entry("x", GOOD))
     mounted = mount(path)
