@@ -11,6 +11,11 @@
 // is waits for no other: the same thread opens what belongs to it, such as the
 // shards of a model. If containers in use leave it too little memory, it waits
 // up to Budget::patience for them to be released, and then fails.
+//
+// One that needs more than the budget is refused: an unreadable container
+// stands in for it. What it needs varies a little, and so does what others have
+// left. As the files of both differ, it stays what it first was: one that was
+// refused is refused again, and one that was open fails until there is room.
 #include <malloc.h>
 
 #include <algorithm>
@@ -110,20 +115,24 @@ class MountedContainers::Reservation {
 class MountedContainers::LargeOpening final : public HeapAllowance {
  public:
   LargeOpening(Reservation& reservation, uint64_t budget,
-               const Interrupt& interrupt)
+               const std::optional<Opening>& before, const Interrupt& interrupt)
       : HeapAllowance(0, {Code::kLimit, "index="}),
         reservation_(reservation),
         interrupt_(interrupt),
         step_(budget / kSmallPart),
-        spare_(budget / kSparePart) {}
+        spare_(budget / kSparePart),
+        left_(before && before->refused ? step_ : budget),
+        was_open_(before && !before->refused) {}
 
  private:
   uint64_t Grow(uint64_t bytes) override {
     do {
       for (const uint64_t more : {std::max(bytes, step_), bytes}) {
-        if (reservation_.Take(more, spare_)) return more;
+        if (more > left_ || !reservation_.Take(more, spare_)) continue;
+        left_ -= more;
+        return more;
       }
-      final_ = reservation_.HadNearlyAll();
+      final_ = !was_open_ && (bytes > left_ || reservation_.HadNearlyAll());
     } while (!final_ && reservation_.AwaitRoom(interrupt_));
     return 0;
   }
@@ -136,6 +145,8 @@ class MountedContainers::LargeOpening final : public HeapAllowance {
   const Interrupt& interrupt_;
   const uint64_t step_;
   const uint64_t spare_;
+  uint64_t left_;
+  const bool was_open_;
   bool final_ = false;
 };
 
@@ -149,14 +160,17 @@ Status MountedContainers::OpenSlot(const Slot& slot, const Tree& outer,
       return open_(slot.attachment, outer.get(), request);
     };
   }
+  const std::optional<Opening> before = OpenedAs(slot);
+  const bool refused = before && before->refused;
   const uint64_t little =
       std::min(limits::kSmallWorkBytes, budget_.bytes / kSmallPart);
   {
     Reservation reservation(*this, old);
     if (reservation.Take(little, 0)) {
-      HeapAllowance allowance(little, {Code::kInterrupted, "index="});
+      HeapAllowance allowance(
+          little, {refused ? Code::kLimit : Code::kInterrupted, "index="});
       Result<Tree> tree = OpenWithin(slot, outer, open, allowance, context);
-      if (!allowance.exceeded()) {
+      if (refused || !allowance.exceeded()) {
         return tree ? keep(*std::move(tree)) : std::move(tree).error();
       }
     }
@@ -165,7 +179,8 @@ Status MountedContainers::OpenSlot(const Slot& slot, const Tree& outer,
     FreeSpareMemory();
     // Not with `shared`: those who wait for the turn open other containers.
     Reservation reservation(*this, old);
-    LargeOpening allowance(reservation, budget_.bytes, context.interrupt());
+    LargeOpening allowance(reservation, budget_.bytes, before,
+                           context.interrupt());
     Result<Tree> tree = OpenWithin(slot, outer, open, allowance, context);
     ::malloc_trim(0);  // what only parsing took, before the next turn
     return tree ? keep(*std::move(tree)) : std::move(tree).error();
@@ -198,7 +213,8 @@ Result<MountedContainers::Tree> MountedContainers::OpenWithin(
   }
   if (!made) return std::move(made).error();
   const NewTree tree = *std::move(made);
-  tree->bytes = stands_in ? 0 : meter.bytes();
+  tree->refused = stands_in.has_value();
+  tree->bytes = tree->refused ? 0 : meter.bytes();
   // An interrupted container can lack what it could not read.
   CTXFS_TRY(context.Check());
   // So can a nested one whose outer container has changed: that is renewed

@@ -56,6 +56,8 @@ class ContainerSource final : public FileTreeSource {
   /// Whether it repeats other files: it is in `views`, or within such a one.
   bool is_view = false;
   uint64_t bytes = 0;  // of heap that opening the container took
+  /// Whether it stands in for a container that needs more than index=.
+  bool refused = false;
   /// Of the file that stores the container, or the one that this is nested in.
   FileTime mtime = {};
   std::optional<ReadAccess> readers = std::nullopt;

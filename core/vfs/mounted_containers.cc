@@ -248,6 +248,8 @@ Result<MountedContainers::Tree> MountedContainers::Keep(
 bool MountedContainers::IsAnother(const Slot& slot, const Opening& now) {
   if (!slot.opened_as) return false;
   const Opening& before = *slot.opened_as;
+  // What one has read until it was refused says nothing about it.
+  if (before.refused || now.refused) return before.refused != now.refused;
   // A file that a container names may have been missing or unreadable, and then
   // become readable, without a change of the directory that it appears as.
   const bool comparable = slot.attachment.kind == Kind::kStored
@@ -257,11 +259,17 @@ bool MountedContainers::IsAnother(const Slot& slot, const Opening& now) {
          (now.digest != before.digest || now.nodes != before.nodes);
 }
 
+std::optional<MountedContainers::Opening> MountedContainers::OpenedAs(
+    const Slot& slot) const {
+  const MutexLock lock(mutex_);
+  return slot.opened_as;
+}
+
 Status MountedContainers::Accept(Slot& slot, const ContainerSource& tree,
                                  bool lose, Trees& closed) {
   const Source& source = *tree.container_tree->container().source();
   const Opening now{source.opening_digest(), tree.container_tree->NodeCount(),
-                    source.identity().ctime};
+                    source.identity().ctime, tree.refused};
   const bool another = slot.lost || IsAnother(slot, now);
   slot.lost = slot.lost || (another && lose);
   if (another) {

@@ -142,6 +142,7 @@ class MountedContainers {
     std::optional<uint64_t> digest;
     uint64_t nodes = 0;
     FileTime ctime;
+    bool refused = false;  // for index=
   };
 
   struct Slot {
@@ -196,6 +197,7 @@ class MountedContainers {
   Status Accept(Slot& slot, const ContainerSource& tree, bool lose,
                 Trees& closed) CTXFS_REQUIRES(mutex_);
   static bool IsAnother(const Slot& slot, const Opening& now);
+  std::optional<Opening> OpenedAs(const Slot& slot) const;
 
   /// Memory of the budget that is reserved for one opening.
   class Reservation;

@@ -17,6 +17,8 @@
 
 #include "core/base/heap_allowance.h"
 #include "core/base/mutex.h"
+#include "core/container/unreadable.h"
+#include "core/io/source.h"
 #include "tests/unit/testing/fake_container.h"
 #include "tests/unit/testing/heap.h"
 #include "tests/unit/testing/result.h"
@@ -207,6 +209,71 @@ TEST_F(MountedContainersTest, Item28_14_WhatNeverFitsIsRefused) {
   EXPECT_EQ(parsed, 2) << "with little memory, and when it is its turn";
   EXPECT_LT(meter.bytes(), kEach);
   EXPECT_EQ(containers.Sum().memory, 0U);
+}
+
+/// Container 1 is small. Container 2 takes 6.5 of the 7 times kEach that a
+/// large one can have, and is replaced if it is refused. Which comes first
+/// decides whether it is.
+class AlmostTooLarge : public MountedContainersTest {
+ protected:
+  static constexpr uint64_t kTakes = 13 * kEach / 2;
+
+  void SetUp() override {
+    if (!CountsHeap()) GTEST_SKIP() << "the sanitizer's operator new is used";
+  }
+
+  static std::shared_ptr<const Container> OpenSecond() {
+    class Needing final : public FakeContainer {
+     public:
+      Needing() : FakeContainer({"d/a", "b", "c"}) {}
+
+     private:
+      std::string index_ = std::string(kTakes, 'i');
+    };
+    if (Status may = HeapAllowance::Admit(kTakes); !may) {
+      return UnreadableContainer(std::make_shared<MemorySource>("its bytes"),
+                                 may.error());
+    }
+    return std::make_shared<Needing>();
+  }
+
+  MountedContainers containers{
+      rules,
+      {.bytes = 8 * kEach, .patience = std::chrono::milliseconds(50)},
+      [](const MountedContainers::Attachment& attachment,
+         const ContainerSource*,
+         const ReadContext&) -> MountedContainers::ContainerResult {
+        if (attachment.at == 2) return OpenSecond();
+        return std::shared_ptr<const Container>(std::make_shared<Large>(
+            std::vector<std::optional<std::string>>{"a"}));
+      },
+      nullptr};
+  const Number one = containers.Attach({.at = 1});
+  const Number two = containers.Attach({.at = 2});
+};
+
+TEST_F(AlmostTooLarge, WhatWasRefusedIsRefusedAgain) {
+  Tree used = Get(containers, one);
+  const uint64_t nodes = Get(containers, two)->container_tree->NodeCount();
+  EXPECT_TRUE(Get(containers, two)->refused);
+  used = nullptr;
+  while (containers.CloseOldest()) continue;
+  const Tree again = Get(containers, two);
+  ASSERT_NE(again, nullptr) << "and is not stale";
+  EXPECT_TRUE(again->refused);
+  EXPECT_EQ(again->container_tree->NodeCount(), nodes);
+}
+
+TEST_F(AlmostTooLarge, WhatWasOpenWaitsForRoom) {
+  const uint64_t nodes = Get(containers, two)->container_tree->NodeCount();
+  EXPECT_FALSE(Get(containers, two)->refused);
+  while (containers.CloseOldest()) continue;
+  Tree used = Get(containers, one);
+  EXPECT_TRUE(Fails(containers.Get(two, cache), Code::kNoMemory));
+  used = nullptr;
+  const Tree again = Get(containers, two);
+  ASSERT_NE(again, nullptr) << "and is not stale";
+  EXPECT_EQ(again->container_tree->NodeCount(), nodes);
 }
 
 TEST_F(MountedContainersTest, Item28_14_LargeOnesQueueForEachOther) {
