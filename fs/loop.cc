@@ -48,28 +48,9 @@ class EndingSignals {
   sigset_t before_;
 };
 
-/// Serves requests that come by `rings`. The calling thread must be the one
-/// that runs libfuse's loop next: if the kernel refuses the rings, it is sent a
-/// SIGTERM, which ends that loop and so the mount.
-void StartRings(RequestRings& rings, fuse_session* session,
-                const std::optional<Confinement>& confinement) {
-  const pthread_t loop = ::pthread_self();
-  rings.Start(
-      [session](std::span<std::byte> request) {
-        fuse_buf buffer{};
-        buffer.mem = request.data();
-        buffer.size = request.size();
-        ::fuse_session_process_buf(session, &buffer);
-      },
-      [&confinement](int ring) {
-        if (confinement) ConfineCalls(*confinement, ring);
-      },
-      [loop] { (void)::pthread_kill(loop, SIGTERM); });
-}
-
 }  // namespace
 
-bool RunLoop(fuse_session* session, RequestRings* rings, unsigned threads,
+bool RunLoop(fuse_session* session, unsigned threads,
              const std::optional<Confinement>& confinement, LogRelay& relay,
              std::span<Questions* const> questions,
              const std::function<void()>& stop) {
@@ -81,13 +62,10 @@ bool RunLoop(fuse_session* session, RequestRings* rings, unsigned threads,
       });
   bool served = false;
   std::thread server([&] {
-    if (confinement) ConfineFiles(*confinement);
-    if (rings != nullptr) StartRings(*rings, session, confinement);
-    if (confinement) ConfineCalls(*confinement);
+    if (confinement) Confine(*confinement);
     ending.Unblock();
     served = Serve(session, threads);
     stop();
-    if (rings != nullptr) rings->Stop();
     relay.Stop();
   });
   // root unmounts by a system call; others execute fusermount3, which is

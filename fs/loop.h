@@ -7,7 +7,6 @@
 
 #include "fs/log/relay.h"
 #include "fs/questions.h"
-#include "fs/ring/request_rings.h"
 #include "fs/sandbox/confinement.h"
 
 struct fuse_session;
@@ -17,11 +16,10 @@ namespace ctxfs {
 /// Serves requests in `threads` threads until the session is unmounted or the
 /// process is signalled to end. Those threads are confined, and log through
 /// `relay` to the calling thread, which is not: it has to unmount afterwards.
-/// `rings`, which may be null, are served by threads of their own, which are
-/// confined, too. `questions` are answered by the calling thread, too.
+/// `questions` are answered by the calling thread, too.
 /// `stop` is called when no more requests are received, while logging works.
 /// Returns false if serving failed.
-bool RunLoop(fuse_session* session, RequestRings* rings, unsigned threads,
+bool RunLoop(fuse_session* session, unsigned threads,
              const std::optional<Confinement>& confinement, LogRelay& relay,
              std::span<Questions* const> questions,
              const std::function<void()>& stop);

@@ -94,8 +94,6 @@ and its name is printed. It is removed after unmounting.
   passthrough=WHO    auto (default), on or off: let the kernel read files of a
                      mirrored directory that are no containers, and those of
                      cache_dir= and materialize=, by itself
-  io_uring=WHO       auto, on or off (default): have requests come by io_uring,
-                     where the kernel offers that
   noxattrs           give files no extended attributes, for a faster ls -l
   nosandbox          do not confine the daemon to reading the sources
   nonempty           mount on a directory that is not empty or has a ctxfs

@@ -78,9 +78,6 @@ constexpr std::pair<std::string_view, Passthrough> kPassthrough[] = {
     {"on", Passthrough::kOn},
     {"off", Passthrough::kOff}};
 
-constexpr std::pair<std::string_view, IoUring> kIoUring[] = {
-    {"auto", IoUring::kAuto}, {"on", IoUring::kOn}, {"off", IoUring::kOff}};
-
 constexpr std::pair<std::string_view, ListMode> kListModes[] = {
     {"primary", ListMode::kPrimary},
     {"views", ListMode::kViews},
@@ -154,8 +151,6 @@ constexpr Option kOptions[] = {
     {"verify=", &TakeNamed<kVerifyModes, &MountOptions::verify>,
      "read, open or off"},
     {"passthrough=", &TakeNamed<kPassthrough, &MountOptions::passthrough>,
-     "auto, on or off"},
-    {"io_uring=", &TakeNamed<kIoUring, &MountOptions::io_uring>,
      "auto, on or off"},
     {"views=", &TakeViews},  // expected: ViewNames()
     {"list=", &TakeNamed<kListModes, &MountOptions::list>,

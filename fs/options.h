@@ -23,10 +23,6 @@ enum class VerifyMode { kRead, kOpen, kOff };
 /// never.
 enum class Passthrough { kAuto, kOn, kOff };
 
-/// Whether requests come by io_uring: where they can, always (or the mount
-/// fails), or never.
-enum class IoUring { kAuto, kOn, kOff };
-
 /// What the mount command was asked for.
 struct MountOptions {
   std::vector<std::string> sources;  // at least one
@@ -39,7 +35,6 @@ struct MountOptions {
   bool insecure_key_file = false;
   VerifyMode verify = VerifyMode::kRead;
   Passthrough passthrough = Passthrough::kAuto;
-  IoUring io_uring = IoUring::kOff;
   uint64_t cache_bytes = 0;  // DefaultCacheBytes() unless given
   std::string cache_dir;     // empty: as SpillDirectory() says
   uint64_t cache_dir_bytes = limits::kSpillBytes;

@@ -7,8 +7,6 @@
 #include <system_error>
 #include <utility>
 
-#include "core/base/processors.h"
-
 namespace ctxfs {
 namespace {
 
@@ -131,7 +129,6 @@ void RequestPool::EndJob(const JobPtr& job) {
 }
 
 void RequestPool::RunJobs() {
-  UseAllProcessors();
   MutexLock lock(mutex_);
   while (!stop_) {
     JobPtr job = TakeNext();
@@ -152,7 +149,6 @@ void RequestPool::RunJobs() {
 }
 
 void RequestPool::RefuseJobs() {
-  UseAllProcessors();
   const MutexLock lock(mutex_);
   while (!stop_ || !given_up_.empty()) {
     if (!given_up_.empty()) {

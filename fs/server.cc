@@ -12,7 +12,6 @@
 #include "core/container/documents.h"
 #include "core/io/source.h"
 #include "core/io/spill_file.h"
-#include "core/io/url.h"
 #include "core/vfs/log.h"
 #include "core/views/view.h"
 #include "fs/common/mount_stats.h"
@@ -185,33 +184,6 @@ Status Server::EnablePassthrough(int device) {
   return {};
 }
 
-Status Server::MakeRings(bool offered, int device) {
-  // Requests of a URL may wait for seconds, and would fill a queue.
-  const bool remote = IsUrl(options_.sources.front());
-  if (options_.io_uring == IoUring::kOff ||
-      (options_.io_uring == IoUring::kAuto && remote)) {
-    return {};
-  }
-  Result<std::unique_ptr<RequestRings>> rings =
-      Error{Code::kUnsupported,
-            "the kernel does not offer it: Linux 6.14 or later does, with Y in "
-            "/sys/module/fuse/parameters/enable_uring"};
-  if (offered) rings = RequestRings::Make(device);
-  if (rings) {
-    rings_ = std::move(*rings);
-  } else if (options_.io_uring == IoUring::kOn) {
-    return std::move(rings).error();
-  } else {
-    Log(LogLevel::kInfo, "no io_uring: " + rings.error().Text());
-  }
-  return {};
-}
-
-bool Server::ReserveRings(size_t bytes) {
-  if (rings_ != nullptr && !rings_->Reserve(bytes)) DropRings();
-  return rings_ != nullptr;
-}
-
 void Server::MakeFiles(bool passthrough) {
   const uint64_t most = options_.materialize_bytes;
   if (keeper_ == nullptr || spill_file_ == nullptr) return;
@@ -241,8 +213,7 @@ Stats::Others Server::OthersFor(const ReadContext& context) const {
           .bytes = FileSource::AllBytesRead(),
           .made = made_files_.stats(),
           .passthrough = files != nullptr && files->enabled(),
-          .passthrough_opens = files != nullptr ? files->opened() : 0,
-          .io_uring = rings_ != nullptr};
+          .passthrough_opens = files != nullptr ? files->opened() : 0};
 }
 
 std::shared_ptr<const FileTable> Server::StatsFile() {

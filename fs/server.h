@@ -20,7 +20,6 @@
 #include "fs/inode_files.h"
 #include "fs/options.h"
 #include "fs/request_pool.h"
-#include "fs/ring/request_rings.h"
 #include "fs/signal_watch.h"
 #include "fs/stats.h"
 
@@ -61,17 +60,6 @@ class Server {
   /// `device` is the descriptor of the session. Fails with passthrough=on
   /// alone. Called while there are no other threads.
   Status EnablePassthrough(int device);
-  /// Makes rings for the session with the descriptor `device`, if the options
-  /// say so and the kernel has `offered` to use them. Fails with io_uring=on
-  /// alone. Called before FUSE_INIT is answered, like the next.
-  Status MakeRings(bool offered, int device);
-  /// Whether there are rings, with room for answers of `bytes`.
-  bool ReserveRings(size_t bytes);
-  /// Null unless requests come by io_uring.
-  RequestRings* rings() { return rings_.get(); }
-  /// Ends them, once no more requests are served: the session cannot be
-  /// unmounted before.
-  void DropRings() { rings_.reset(); }
   const MountOptions& options() const { return options_; }
   WorkLimit work_limit() const { return {.factor = options_.max_expansion}; }
 
@@ -145,8 +133,7 @@ class Server {
   std::unique_ptr<BackingFiles> backing_files_;
   FileKeeper* const keeper_;               // null: nothing is made
   std::shared_ptr<SpillFile> spill_file_;  // null: nothing is decoded to disk
-  std::unique_ptr<RequestRings> rings_;
-  RequestPool pool_;  // last: its threads use the rest
+  RequestPool pool_;                       // last: its threads use the rest
 };
 
 }  // namespace ctxfs

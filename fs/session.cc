@@ -23,10 +23,10 @@
 #include "core/vfs/sources.h"
 #include "fs/address_space.h"
 #include "fs/commands/confine.h"
-#include "fs/device_io.h"
 #include "fs/kernel_names.h"
 #include "fs/log/relay.h"
 #include "fs/loop.h"
+#include "fs/mapped_direct_io.h"
 #include "fs/mount_point.h"
 #include "fs/ops.h"
 #include "fs/refusal.h"
@@ -40,10 +40,8 @@ namespace {
 /// A mounted FUSE session, unmounted at the end of its life.
 class Session {
  public:
-  Session(fuse_session* session, Server& server)
-      : session_(session), server_(server) {}
+  explicit Session(fuse_session* session) : session_(session) {}
   ~Session() {
-    server_.DropRings();
     if (mounted_) fuse_session_unmount(session_);
     fuse_remove_signal_handlers(session_);
     fuse_session_destroy(session_);
@@ -64,7 +62,6 @@ class Session {
   }
 
   fuse_session* session_;
-  Server& server_;
   bool mounted_ = false;
 };
 
@@ -104,6 +101,20 @@ fuse_session* NewSession(const MountOptions& options, Server& server) {
       &args, &ops::Operations(), sizeof(ops::Operations()), &server);
   fuse_opt_free_args(&args);
   return session;
+}
+
+/// Answers the kernel's first request here, before there are threads: after it
+/// the mount works.
+bool AnswerInit(fuse_session* session, Server& server) {
+  WatchInit(session);
+  fuse_buf buffer{};
+  const int got = fuse_session_receive_buf(session, &buffer);
+  if (got > 0) {
+    NoteInit(server, buffer);
+    fuse_session_process_buf(session, &buffer);
+  }
+  std::free(buffer.mem);
+  return got > 0;
 }
 
 /// What serving `sources` may have to open: a container can name files beside
@@ -187,14 +198,12 @@ ExitCode ServeSession(const MountOptions& options, Server& server,
                       LogRelay& relay, const std::function<void()>& ready) {
   fuse_session* const raw = NewSession(options, server);
   if (raw == nullptr) return ExitCode::kFuse;
-  Session session(raw, server);
-  if (fuse_set_signal_handlers(raw) != 0 || !session.Mount(mount_point)) {
+  Session session(raw);
+  if (fuse_set_signal_handlers(raw) != 0 || !session.Mount(mount_point) ||
+      !AnswerInit(raw, server)) {
     return EndWith(ExitCode::kFuse, "mount point " + Quote(mount_point.path()) +
                                         ": FUSE refused the mount: " +
                                         WhyRefused(options.AllowsOthers()));
-  }
-  if (const Status answered = AnswerInit(raw, server); !answered) {
-    return EndWith(ExitCode::kFuse, answered.error().Text());
   }
   if (options.readahead != 0) {
     const Status set = SetReadahead(mount_point.path(), options.readahead);
@@ -216,8 +225,8 @@ ExitCode ServeSession(const MountOptions& options, Server& server,
       [raw](Inode file) { ForgetKernelAttributes(raw, file); });
   server.DropPagesBy([raw](Inode file) { DropKernelPages(raw, file); });
   const std::vector<Questions*> questions = server.questions();
-  const bool served = RunLoop(raw, server.rings(), ThreadCount(options),
-                              confinement, relay, questions, [&server] {
+  const bool served = RunLoop(raw, ThreadCount(options), confinement, relay,
+                              questions, [&server] {
                                 server.StopTelling();
                                 server.made_files().Stop();
                                 server.pool().Stop();

@@ -93,8 +93,6 @@ std::string Stats::Text(const Others& others) const {
   out.Add("passthrough_opens_total",
           "Opened files that the kernel reads by itself.",
           others.passthrough_opens);
-  out.Add("io_uring", "Whether requests come by io_uring.",
-          others.io_uring ? 1 : 0);
 
   std::array<uint64_t, kBuckets + 1> counts;
   std::ranges::copy(latency_, counts.begin());

@@ -39,7 +39,6 @@ class Stats {
     MadeFiles::Stats made = {};
     bool passthrough = false;        // whether files can be passed on
     uint64_t passthrough_opens = 0;  // files that were opened so
-    bool io_uring = false;           // whether requests come so
   };
 
   /// Prometheus text.

@@ -67,10 +67,10 @@ FAMILIES = {
 # What includes libfuse, without the suffix .cc or .h. <linux/fuse.h> is the
 # kernel's, which is there without libfuse.
 LIBFUSE = {
-    "fs/device_io",
     "fs/fuse_request",
     "fs/kernel_names",
     "fs/loop",
+    "fs/mapped_direct_io",
     "fs/ops",
     "fs/ops_directories",
     "fs/ops_files",

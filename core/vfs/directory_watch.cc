@@ -13,7 +13,6 @@
 #include <system_error>
 #include <utility>
 
-#include "core/base/processors.h"
 #include "core/io/io_error.h"
 
 namespace ctxfs {
@@ -168,7 +167,6 @@ void DirectoryWatch::Tell(const Batch& batch) const {
 }
 
 void DirectoryWatch::Run() {
-  UseAllProcessors();
   while (!stop_) {
     Wait({events_.get(), wake_.get()}, -1);
     if (stop_) return;

@@ -8,7 +8,6 @@
 #include <new>
 
 #include "core/base/limits.h"
-#include "core/base/processors.h"
 #include "core/codec/digest.h"
 #include "core/content/made_file.h"
 #include "core/content/read_through.h"
@@ -150,7 +149,6 @@ void MadeFiles::Queue(Job job) {
 }
 
 void MadeFiles::Run() {
-  UseAllProcessors();
   MutexLock lock(mutex_);
   while (!stopping_.interrupted()) {
     if (queue_.empty()) {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "core/base/processors.h"
 #include "core/content/content.h"
 
 namespace ctxfs {
@@ -88,7 +87,6 @@ void Prefetcher::Prepare(Job job) {
 }
 
 void Prefetcher::Run() {
-  UseAllProcessors();
   MutexLock lock(mutex_);
   while (!stopping_.interrupted()) {
     if (queue_.empty()) {

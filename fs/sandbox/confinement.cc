@@ -27,11 +27,9 @@ void Drop(const Privileges& kept) {
   }
 }
 
-}  // namespace
-
-void ConfineCalls(const Confinement& confinement, int ring) {
+void Filter(const Confinement& confinement) {
   const Result<bool> filter = FilterSyscalls(
-      confinement.watches, confinement.spill_file, confinement.channel, ring);
+      confinement.watches, confinement.spill_file, confinement.channel);
   if (!filter) {
     Log(LogLevel::kWarning,
         "system call filter is off: " + filter.error().Text());
@@ -42,7 +40,9 @@ void ConfineCalls(const Confinement& confinement, int ring) {
   }
 }
 
-void ConfineFiles(const Confinement& confinement) {
+}  // namespace
+
+void Confine(const Confinement& confinement) {
   const Privileges kept = confinement.container.empty()
                               ? Privileges{.nobody = false, .read_all = true}
                               : LeastPrivileges(confinement.container);
@@ -51,11 +51,7 @@ void ConfineFiles(const Confinement& confinement) {
   // other two need.
   Restrict(confinement.trees);
   Drop(kept);
-}
-
-void Confine(const Confinement& confinement) {
-  ConfineFiles(confinement);
-  ConfineCalls(confinement);
+  Filter(confinement);
 }
 
 }  // namespace ctxfs

@@ -28,9 +28,4 @@ struct Confinement {
 /// kernel cannot do. For good.
 void Confine(const Confinement& confinement);
 
-/// The two parts of that, in their order: files and privileges; and system
-/// calls. A thread that serves an io_uring may use `ring`, its descriptor.
-void ConfineFiles(const Confinement& confinement);
-void ConfineCalls(const Confinement& confinement, int ring = -1);
-
 }  // namespace ctxfs

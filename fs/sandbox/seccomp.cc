@@ -106,8 +106,7 @@ constexpr uint64_t kNamespaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET |
                                  CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
                                  CLONE_NEWCGROUP;
 
-std::vector<Conditional> Conditionals(int spill_file, int channel = -1,
-                                      int ring = -1) {
+std::vector<Conditional> Conditionals(int spill_file, int channel = -1) {
   const auto self = static_cast<uint64_t>(::getpid());
   std::vector<Conditional> all = {
       // No new code is mapped.
@@ -118,8 +117,6 @@ std::vector<Conditional> Conditionals(int spill_file, int channel = -1,
        {Masked(0, CLONE_THREAD | CLONE_VM | kNamespaces,
                CLONE_THREAD | CLONE_VM)}},
       {SCMP_SYS(tgkill), {Is(0, self)}},
-      // Of the calling thread.
-      {SCMP_SYS(sched_setaffinity), {Is(0, 0)}},
       // Not F_SETOWN and F_SETSIG, which send any signal to any process.
       {SCMP_SYS(fcntl), {Is(1, F_GETFD)}},
       {SCMP_SYS(fcntl), {Is(1, F_SETFD)}},
@@ -134,10 +131,6 @@ std::vector<Conditional> Conditionals(int spill_file, int channel = -1,
   };
   if (channel >= 0) {
     all.push_back({SCMP_SYS(recvmsg), {Is(0, static_cast<uint64_t>(channel))}});
-  }
-  if (ring >= 0) {
-    all.push_back(
-        {SCMP_SYS(io_uring_enter), {Is(0, static_cast<uint64_t>(ring))}});
   }
   if (spill_file < 0) return all;
   for (const int call : kSpilling) {
@@ -163,8 +156,7 @@ std::vector<int> Unconditionals(bool watches) {
 
 std::vector<int> AllowedSyscalls() {
   std::vector<int> calls = Unconditionals(/*watches=*/true);
-  for (const Conditional& one : Conditionals(/*spill_file=*/0, /*channel=*/0,
-                                             /*ring=*/0)) {
+  for (const Conditional& one : Conditionals(/*spill_file=*/0, /*channel=*/0)) {
     calls.push_back(one.call);
   }
   return calls;
@@ -242,10 +234,8 @@ Result<bool> LoadFilter(const std::vector<int>& calls,
 
 }  // namespace
 
-Result<bool> FilterSyscalls(bool watches, int spill_file, int channel,
-                            int ring) {
-  return LoadFilter(Unconditionals(watches),
-                    Conditionals(spill_file, channel, ring));
+Result<bool> FilterSyscalls(bool watches, int spill_file, int channel) {
+  return LoadFilter(Unconditionals(watches), Conditionals(spill_file, channel));
 }
 
 Result<bool> FilterFetcherSyscalls() {

@@ -15,13 +15,12 @@ namespace ctxfs {
 ///
 /// With `watches`, the calls that watch directories are allowed; the inotify
 /// descriptor must exist. The descriptor `spill_file`, if any, may be written.
-/// Messages with descriptors may be received from the socket `channel`, if any,
-/// and the io_uring `ring` used, if any: what it may do, it limits by itself.
+/// Messages with descriptors may be received from the socket `channel`, if any.
 ///
 /// Returns false if there is no filter: the kernel has none, or the program is
 /// built with a sanitizer, which makes other calls.
 Result<bool> FilterSyscalls(bool watches = false, int spill_file = -1,
-                            int channel = -1, int ring = -1);
+                            int channel = -1);
 
 /// The same for a process that fetches URLs: it may make sockets and connect
 /// them, and write, rename and remove files, but not accept connections,

@@ -206,8 +206,6 @@ std::vector<Misuse> Confined::OfDescriptors() const {
          static msghdr message{};
          return ::syscall(SYS_recvmsg, STDIN_FILENO, &message, 0);
        }},
-      {SYS_io_uring_enter, "use an io_uring", EPERM,
-       [] { return ::syscall(SYS_io_uring_enter, 0, 0, 0, 0, nullptr, 0); }},
       {SYS_fallocate, "cut a hole into the container", EPERM, with([](int fd) {
          return ::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
                             1);
@@ -264,11 +262,6 @@ std::vector<Misuse> Confined::OfThreads() {
        clone(kThread | CLONE_NEWNS)},
       {SYS_tgkill, "signal another process", EPERM,
        [=] { return ::syscall(SYS_tgkill, parent, parent, SIGKILL); }},
-      {SYS_sched_setaffinity, "keep another process on a processor", EPERM,
-       [=] {
-         cpu_set_t some{};
-         return ::syscall(SYS_sched_setaffinity, parent, sizeof(some), &some);
-       }},
       {SYS_rt_sigaction, "catch SIGKILL", EINVAL,
        [] {
          static char action[64];

@@ -124,14 +124,6 @@ TEST(MountOptions, FilesAreMaterialisedByTheirPaths) {
       "option 'materialize_only' needs 'materialize', such as materialize=4G");
 }
 
-TEST(MountOptions, RequestsComeByIoUringOnDemand) {
-  EXPECT_EQ(ParseOption("flat").options.io_uring, IoUring::kOff);
-  EXPECT_EQ(ParseOption("io_uring=auto").options.io_uring, IoUring::kAuto);
-  EXPECT_EQ(ParseOption("io_uring=on").options.io_uring, IoUring::kOn);
-  EXPECT_FALSE(ParseOption("io_uring=1").ok);
-  EXPECT_FALSE(ParseOption("io_uring").ok);
-}
-
 TEST(MountOptions, DoWhatTheyAreForWhereverTheyStand) {
   const Arguments orders[] = {
       {"source", "mnt", "-f", "-o",
