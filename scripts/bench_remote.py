@@ -138,16 +138,18 @@ class Bench:
         return os.environ | {"CTXFS_CACHE_DIR": str(directory)}
 
     def make_room(self) -> None:
-        """Writes a file as large as one and a half models, and removes it.
+        """Writes a file as large as four models, and removes it and cold caches.
 
         The host gives a virtual machine a page of memory when the page is first used, which is
         slow. Afterwards the machine has these pages, so what is measured next does not wait for
-        the host."""
+        the host. With caches that are kept, each round would use pages that are new."""
         room = self.scratch / "room"
         with open(room, "wb") as file:
-            for _ in range(self.mib * 3 // 2):
+            for _ in range(self.mib * 4):
                 file.write(bytes(MIB))
         room.unlink()
+        for cache in (self.scratch / "caches").glob("cold*"):
+            shutil.rmtree(cache)
 
     def cat(self, *words: str, cache: str = "") -> float:
         return timed([self.build / "ctxfs", "cat", *words], self.environment(cache))
