@@ -2,6 +2,8 @@
 #include "core/vfs/prefetcher.h"
 
 #include <algorithm>
+#include <new>
+#include <system_error>
 
 #include "core/content/content.h"
 
@@ -39,7 +41,11 @@ void Prefetcher::ObserveRead(const OpenFile& file, uint64_t offset,
     return;
   }
   const MutexLock lock(mutex_);
-  if (offset == 0) OnSequentialStart(file);
+  try {
+    if (offset == 0) OnSequentialStart(file);
+  } catch (const std::bad_alloc&) {
+    // They are decoded when they are read.
+  }
   if (end >= size) {
     ended_[next_ended_++ % ended_.size()] = {file.entries.get(), file.entry};
   }
@@ -67,22 +73,30 @@ void Prefetcher::OnSequentialStart(const OpenFile& file) {
     }
   }
   if (queue_.empty()) return;
-  if (threads_.empty()) Start();
+  Start();
   changed_.NotifyAll();
 }
 
 void Prefetcher::Start() {
   const unsigned cores = std::max(std::thread::hardware_concurrency(), 1U);
-  for (unsigned i = 0; i < std::min(cores, kDepth); ++i) {
-    threads_.emplace_back([this] { Run(); });
+  try {
+    while (threads_.size() < std::min(cores, kDepth)) {
+      threads_.emplace_back([this] { Run(); });
+    }
+  } catch (const std::system_error& /*no thread can be had*/) {
+    // The next reader tries again.
   }
 }
 
 // Frees the job: it may be the last reference to the container.
 void Prefetcher::Prepare(Job job) {
   const ReadContext context(cache_, stopping_);
-  if (Result<Content> content = job.entries->Open(job.entry, context)) {
-    content->Prepare(context);
+  try {
+    if (Result<Content> content = job.entries->Open(job.entry, context)) {
+      content->Prepare(context);
+    }
+  } catch (const std::bad_alloc&) {
+    // Its readers are served without it.
   }
 }
 
