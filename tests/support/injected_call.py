@@ -2,12 +2,13 @@
 """Makes a system call in a thread of another process, by ptrace: what may it do?
 
 For x86-64, and for those who may trace the process. The thread waits in a system call,
-which goes on afterwards.
+which goes on afterwards. One that wakes now and then is caught when it waits again.
 """
 
 import ctypes
 import os
 import platform
+import time
 
 NUMBERS = {"open": 2, "close": 3, "socket": 41, "execve": 59, "openat": 257}
 FIELDS = ("r15 r14 r13 r12 rbp rbx r11 r10 r9 r8 rax rcx rdx rsi rdi orig_rax rip cs eflags rsp "
@@ -45,21 +46,26 @@ def write(thread: int, address: int, data: bytes) -> bytes:
 
 def injected(thread: int, call: str, *arguments: int | bytes) -> int:
     """What the call returns in that thread: a number, or -errno. Texts are put on its stack."""
-    ptrace(ATTACH, thread, None, None)
-    os.waitpid(thread, ALL_CHILDREN)
-    try:
-        return call_in(thread, call, arguments)
-    finally:
-        ptrace(DETACH, thread, None, None)
+    for _ in range(1000):
+        ptrace(ATTACH, thread, None, None)
+        os.waitpid(thread, ALL_CHILDREN)
+        try:
+            returned = call_in(thread, call, arguments)
+        finally:
+            ptrace(DETACH, thread, None, None)
+        if returned is not None:
+            return returned
+        time.sleep(0.005)
+    raise RuntimeError(f"thread {thread} waits in no system call")
 
 
-def call_in(thread: int, call: str, arguments: tuple) -> int:
+def call_in(thread: int, call: str, arguments: tuple) -> int | None:
+    """None if the stopped thread is in no system call."""
     saved = Registers()
     ptrace(GET, thread, None, ctypes.addressof(saved))
     at = saved.rip - len(SYSCALL)
-    there = ptrace(PEEK, thread, at, None).to_bytes(8, "little")
-    if not there.startswith(SYSCALL):
-        raise RuntimeError(f"thread {thread} waits in no system call")
+    if not ptrace(PEEK, thread, at, None).to_bytes(8, "little").startswith(SYSCALL):
+        return None
     place = saved.rsp - 4096 & ~15
     texts = []
     changed = Registers.from_buffer_copy(saved)
