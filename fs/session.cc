@@ -214,16 +214,20 @@ ExitCode ServeSession(const MountOptions& options, Server& server,
     return EndWith(ExitCode::kFuse,
                    "passthrough=on: " + enabled.error().Text());
   }
+  const Result<std::shared_ptr<const KernelNames>> names =
+      KernelNames::Of(::fuse_session_fd(raw));
+  if (!names) return EndWith(ExitCode::kFuse, names.error().Text());
+  const auto& known = *names;
   Log(LogLevel::kInfo, Quote(WithoutQuery(options.sources.front())) +
                            " is mounted at " + mount_point.path());
   ready();
-  server.TellChanges([raw](Inode directory, const std::string& name) {
-    if (name.empty()) return ForgetKernelAttributes(raw, directory);
-    ForgetKernelName(raw, directory, name);
+  server.TellChanges([known](Inode directory, const std::string& name) {
+    if (name.empty()) return known->ForgetAttributes(directory);
+    known->Forget(directory, name);
   });
   server.ForgetAttributesBy(
-      [raw](Inode file) { ForgetKernelAttributes(raw, file); });
-  server.DropPagesBy([raw](Inode file) { DropKernelPages(raw, file); });
+      [known](Inode file) { known->ForgetAttributes(file); });
+  server.DropPagesBy([known](Inode file) { known->DropPages(file); });
   const std::vector<Questions*> questions = server.questions();
   const bool served = RunLoop(raw, ThreadCount(options), confinement, relay,
                               questions, [&server] {

@@ -68,7 +68,6 @@ FAMILIES = {
 # kernel's, which is there without libfuse.
 LIBFUSE = {
     "fs/fuse_request",
-    "fs/kernel_names",
     "fs/loop",
     "fs/mapped_direct_io",
     "fs/ops",
