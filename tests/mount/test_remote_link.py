@@ -6,6 +6,7 @@ import contextlib
 import errno
 import json
 import subprocess
+import time
 import urllib.request
 
 import pytest
@@ -95,9 +96,9 @@ def read(path, number: int) -> bool:
     return True
 
 
-def read_all(root, count=TENSORS) -> list[bool]:
+def read_all(root, count=TENSORS, first=0) -> list[bool]:
     with concurrent.futures.ThreadPoolExecutor(READERS) as pool:
-        return list(pool.map(lambda n: read(root / "tensors" / f"t{n}", n), range(count)))
+        return list(pool.map(lambda n: read(root / "tensors" / f"t{n}", n), range(first, count)))
 
 
 @pytest.fixture(name="root")
@@ -115,6 +116,10 @@ def test_30_6_a_slow_line_loses_nothing(kind, line, root):
 def test_30_6_a_broken_line_gives_no_wrong_byte(kind, line, root):
     with line.spoilt(kind, BROKEN[kind]):
         assert not any(read_all(root, READERS))
+    assert all(read_all(root, first=TENSORS // 2)), "of a line that is whole again"
+    # The kernel has read ahead of the readers that failed. Who asks for the same bytes gets
+    # the answer to that, which takes as long as theirs at most.
+    time.sleep(TIMEOUT)
     assert all(read_all(root)), "of a line that is whole again"
 
 
