@@ -117,8 +117,8 @@ def test_30_6_a_broken_line_gives_no_wrong_byte(kind, line, root):
     with line.spoilt(kind, BROKEN[kind]):
         assert not any(read_all(root, READERS))
     assert all(read_all(root, first=TENSORS // 2)), "of a line that is whole again"
-    # The kernel has read ahead of the readers that failed. Who asks for the same bytes gets
-    # the answer to that, which takes as long as theirs at most.
+    # Who repeats a read at once can be taken for the kernel that repeats it, or gets the
+    # answer to what the kernel has asked for before: older requests are over after TIMEOUT.
     time.sleep(TIMEOUT)
     assert all(read_all(root)), "of a line that is whole again"
 
