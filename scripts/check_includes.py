@@ -60,6 +60,7 @@ FAMILIES = {
     "sample_shard": ["cowrie", "shard"],
     "torch": ["zip"],
     "trace_shard": ["cowrie", "shard"],
+    "vector_index": ["shard"],
     "wshard": ["manifest", "shard"],
     "zip": ["npy"],
 }

@@ -24,6 +24,7 @@ namespace ctxfs {
   FORMAT(kGemmShard)          \
   FORMAT(kTraceShard)         \
   FORMAT(kColumnShard)        \
+  FORMAT(kVectorIndex)        \
   FORMAT(kShard)              \
   FORMAT(kMcf)                \
   FORMAT(kCvc)                \

@@ -9,6 +9,7 @@ import zlib
 
 import columns as column_shards
 import graphs
+import vector_index
 from common import (ABSENT, GOLDEN, case_names, named, paths_of, require, sha256, text_of)
 from shard import header_of, name_hash_of
 from shards import outcome
@@ -27,6 +28,7 @@ KEYS = {
     # Files that are no Shards: graphs.py.
     "size", "format", "first_bytes", "note", "decoded_size", "decodes_to",
     "decoded_sha256",
+    "vector_index", "made_by", "what",
 }
 # Of `expected`, by extension.
 EXPECTED = {
@@ -82,7 +84,7 @@ def column_path(name: str) -> bytes:
                              "row_groups/" + name.replace(":", "/", 1)).encode()
 
 
-def entry(one: dict, whole: bytes) -> dict:
+def entry(one: dict, whole: bytes, damaged: bool) -> dict:
     index = named(one["name"].encode()) | {
         "offset": one["data_offset"], "stored_size": one["disk_size"],
         "size": one["orig_size"], "flags": one["flags"],
@@ -90,7 +92,7 @@ def entry(one: dict, whole: bytes) -> dict:
         "tag_bits": one["tag_bits"] or ABSENT, "codec": CODECS[one["flags"] & 7]}
     made = {"index": index, "size": one["orig_size"], "sha256": one["payload_sha256"]}
     told = {"verified": "yes", "checksum": "crc32c:" + one["checksum"]}
-    if not one["crc32c_ok"]:  # the first writer's
+    if not one["crc32c_ok"] and not damaged:  # the first writer's
         require(CODECS[one["flags"] & 7] == "none", one["name"])
         stored = whole[one["data_offset"] : one["data_offset"] + one["disk_size"]]
         require(f"{zlib.crc32(stored):08x}" == one["checksum"], one["name"])
@@ -322,8 +324,9 @@ def tree_of(source: pathlib.Path, answer: dict, whole: bytes) -> dict:
     names = [one["name"] for one in answer["entries"]]
     paths = [column_path(name) for name in names] if columns else paths_of(
         [name.encode() for name in names])
+    damaged = answer.get("vector_index", {}).get("damaged", [])
     for path, one in zip(paths, answer["entries"]):
-        files[text_of(path)] = entry(one, whole)
+        files[text_of(path)] = entry(one, whole, one["name"] in damaged)
         if columns and ":" in one["name"]:
             files[text_of(path)]["xattrs"] = {"name": one["name"]}
     by_name = {}
@@ -350,6 +353,8 @@ def tree_of(source: pathlib.Path, answer: dict, whole: bytes) -> dict:
         add_legacy_types(answer, tree)
     if isinstance(answer.get("expected"), list):
         add_k_quants(answer, tree, source.parent)
+    if "vector_index" in answer:
+        vector_index.add(answer, tree, info)
     files[".ctxfs/info.json"] = {"growing": True, "has": info}
     return tree
 
@@ -359,6 +364,7 @@ def check_of(answer: dict) -> dict:
     ieee = "legacy_crc32" in answer["file"]
     bad = [one["name"] for one in answer.get("entries", [])
            if not one.get("crc32c_ok", True) and not ieee]
+    bad = bad or answer.get("vector_index", {}).get("damaged", [])
     return {"check": outcome(not bad) | {"entries": sorted(bad)}}
 
 
