@@ -33,7 +33,7 @@ FATAL = {
     "index truncated": "within the index",
     "entry count over the limit of 10000000": "over the limit of 10000000",
 }
-SURE = ("meta/channels", "implied")
+SURE = ("meta/channels", "meta/wshard", "implied")
 
 
 def expected_exit(answer: dict, whole: bytes) -> int:

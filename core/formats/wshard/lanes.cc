@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Dtype and shape of lanes. Only meta/channels declares them, and writers leave
-// out more lanes than they list: those of actions, predictions, reward and done
-// follow from rules and sizes, or remain unknown (docs/wshard.md, section 3).
+// Dtype and shape of lanes. meta/channels declares them, and in files of one
+// writer meta/wshard those of predictions. Writers leave out more lanes than
+// they list: those of actions, predictions, reward and done follow from rules
+// and sizes, or remain unknown (docs/wshard.md, section 3).
 #include "core/formats/wshard/lanes.h"
 
 #include <fmt/core.h>
@@ -21,6 +22,7 @@ namespace ctxfs::wshard {
 namespace {
 
 constexpr const char* kDeclared = "meta/channels";
+constexpr const char* kDeclaredOmen = "meta/wshard";
 constexpr const char* kImplied = "implied";
 
 const std::string* Text(const Json* value) {
@@ -92,8 +94,14 @@ std::optional<DType> LaneDType(std::string_view name) {
   return dtype <= DType::kF64 ? dtype : std::nullopt;
 }
 
-LaneTable::LaneTable(const Json& channels, std::optional<uint64_t> length)
+LaneTable::LaneTable(const Json& channels, std::optional<uint64_t> length,
+                     const Json& wshard)
     : length_(length) {
+  DeclareAll(channels);
+  DeclareOmens(wshard);
+}
+
+void LaneTable::DeclareAll(const Json& channels) {
   if (!channels.is_object()) return;
   const Json* list = MemberAt(channels, "channels");
   if (list != nullptr && list->is_array()) {
@@ -116,36 +124,59 @@ LaneTable::LaneTable(const Json& channels, std::optional<uint64_t> length)
   }
 }
 
-void LaneTable::Declare(const std::string* id, std::string block,
-                        const Json& element) {
+std::optional<LaneTable::Channel> LaneTable::ParseChannel(const Json& element) {
   Channel channel;
-  channel.is_signal = block.starts_with("signal/");
   if (const std::string* dtype = Text(MemberAt(element, "dtype"))) {
     channel.dtype_text = *dtype;
     channel.dtype = LaneDType(*dtype);
   }
-  if (const Json* shape = MemberAt(element, "shape"); shape != nullptr) {
-    bool usable = shape->is_array() && shape->size() <= limits::kRank;
-    for (size_t i = 0; usable && i < shape->size(); ++i) {
-      const auto* size = (*shape)[i].get_ptr<const Json::number_unsigned_t*>();
-      const std::optional<uint64_t> product =
-          size == nullptr ? std::nullopt : CheckedMul(channel.elements, *size);
-      usable = product.has_value();
-      if (!usable) break;
-      channel.elements = *product;
-      channel.shape.push_back(*size);
-    }
-    if (!usable) {
-      ++unusable_;
-      return;
-    }
+  const Json* shape = MemberAt(element, "shape");
+  if (shape == nullptr) return channel;
+  if (!shape->is_array() || shape->size() > limits::kRank) return std::nullopt;
+  for (const Json& extent : *shape) {
+    const auto* size = extent.get_ptr<const Json::number_unsigned_t*>();
+    const std::optional<uint64_t> product =
+        size == nullptr ? std::nullopt : CheckedMul(channel.elements, *size);
+    if (!product) return std::nullopt;
+    channel.elements = *product;
+    channel.shape.push_back(*size);
   }
+  return channel;
+}
+
+void LaneTable::Declare(const std::string* id, std::string block,
+                        const Json& element) {
+  std::optional<Channel> channel = ParseChannel(element);
+  if (!channel) {
+    ++unusable_;
+    return;
+  }
+  channel->is_signal = block.starts_with("signal/");
+  const std::optional<uint32_t> index = Add(*std::move(channel));
+  if (!index) return;
+  by_block_.try_emplace(std::move(block), *index);
+  if (id != nullptr) by_id_.try_emplace(*id, *index);
+}
+
+void LaneTable::DeclareOmens(const Json& wshard) {
+  const Json* list = MemberAt(wshard, "omen_channels");
+  if (list == nullptr || !list->is_array()) return;
+  for (const Json& element : *list) {
+    const std::string* block = Text(MemberAt(element, "block"));
+    if (block == nullptr || !block->starts_with("omen/")) continue;
+    std::optional<Channel> channel = ParseChannel(element);
+    if (!channel || !channel->dtype) continue;
+    const std::optional<uint32_t> index = Add(*std::move(channel));
+    if (!index) return;
+    omens_.try_emplace(*block, *index);
+  }
+}
+
+std::optional<uint32_t> LaneTable::Add(Channel channel) {
   // After an interrupt or a refusal, opening fails and the table is not used.
-  if (!AllowedWork::MayGoOn(0) || !AdmitGrowth(channels_)) return;
-  const auto index = static_cast<uint32_t>(channels_.size());
+  if (!AllowedWork::MayGoOn(0) || !AdmitGrowth(channels_)) return std::nullopt;
   channels_.push_back(std::move(channel));
-  by_block_.try_emplace(std::move(block), index);
-  if (id != nullptr) by_id_.try_emplace(*id, index);
+  return static_cast<uint32_t>(channels_.size() - 1);
 }
 
 const LaneTable::Channel* LaneTable::At(const Names& names,
@@ -228,7 +259,8 @@ std::optional<Lane> LaneTable::Find(std::string_view name, uint64_t size,
     }
     return lane;
   }
-  std::optional<Lane> lane = Undeclared(name, size);
+  std::optional<Lane> lane = DeclaredOmen(name, size);
+  if (!lane) lane = Undeclared(name, size);
   if (!lane && why_not != nullptr && IsLaneName(name)) {
     *why_not = fmt::format(
         "meta/channels does not declare it, and its {} bytes fit no rule for "
@@ -236,6 +268,14 @@ std::optional<Lane> LaneTable::Find(std::string_view name, uint64_t size,
         size);
   }
   return lane;
+}
+
+std::optional<Lane> LaneTable::DeclaredOmen(std::string_view name,
+                                            uint64_t size) const {
+  const Channel* channel = At(omens_, name);
+  if (channel == nullptr) return std::nullopt;
+  return Steps(*channel->dtype, channel->shape, channel->elements, size,
+               kDeclaredOmen, false);
 }
 
 std::optional<Lane> LaneTable::Undeclared(std::string_view name,

@@ -21,15 +21,18 @@ struct Lane {
   bool guess = false;           // the file does not declare it
 };
 
-/// Dtype and shape of every lane of an episode, from what its meta/channels
-/// declares and what the names and sizes of lanes imply (docs/wshard.md,
-/// section 3).
+/// Dtype and shape of every lane of an episode, from what its meta/channels and
+/// meta/wshard declare and what the names and sizes of lanes imply
+/// (docs/wshard.md, section 3).
 class LaneTable {
  public:
   /// `channels` is meta/channels in either form, or null. Of channels with the
   /// same name the first counts. `length` is the number of steps, if known.
+  /// `wshard` is meta/wshard, or null; of its omen_channels, those that cannot
+  /// be used are ignored.
   explicit LaneTable(const Json& channels = nullptr,
-                     std::optional<uint64_t> length = std::nullopt);
+                     std::optional<uint64_t> length = std::nullopt,
+                     const Json& wshard = nullptr);
 
   /// Returns dtype and shape of the entry `name` of `size` bytes; nullopt if it
   /// is not an array. If it is a lane by its name or declared, `why_not` is
@@ -55,12 +58,20 @@ class LaneTable {
   };
   using Names = std::map<std::string, uint32_t, std::less<>>;
 
+  /// Parses dtype and shape; nullopt if the shape is not valid.
+  static std::optional<Channel> ParseChannel(const Json& element);
+  void DeclareAll(const Json& channels);
   void Declare(const std::string* id, std::string block, const Json& element);
+  void DeclareOmens(const Json& wshard);
+  /// Returns the number of a channel that was added; nullopt if opening fails.
+  std::optional<uint32_t> Add(Channel channel);
   const Channel* At(const Names& names, std::string_view name) const;
   /// The signal of a prediction "SIGNAL/...": the longest declared id that the
   /// path starts with.
   const Channel* SignalOf(std::string_view path) const;
-  /// The array of an entry that meta/channels does not declare.
+  /// The array of a prediction that meta/wshard declares.
+  std::optional<Lane> DeclaredOmen(std::string_view name, uint64_t size) const;
+  /// The array of an entry that neither declares.
   std::optional<Lane> Undeclared(std::string_view name, uint64_t size) const;
   std::optional<Lane> Action(std::string_view id, uint64_t size) const;
   std::optional<Lane> Prediction(std::string_view path, uint64_t size,
@@ -73,6 +84,7 @@ class LaneTable {
   std::vector<Channel> channels_;
   Names by_block_;  // "signal/rgb" -> channel
   Names by_id_;     // "rgb" -> channel
+  Names omens_;     // "omen/rgb/model" -> channel, of meta/wshard
   size_t unusable_ = 0;
 };
 

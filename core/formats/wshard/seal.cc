@@ -4,6 +4,9 @@
 // every other entry, and the sha256 of meta/identity itself is the identity of
 // the episode. meta/provenance has the identity of the chunk before
 // (docs/wshard.md, section 7).
+#include <algorithm>
+#include <iterator>
+#include <map>
 #include <set>
 
 #include "core/base/errors.h"
@@ -22,6 +25,24 @@ Result<std::optional<std::string>> WShardContainer::Identity(
   Sha256 digest;
   digest.Update(AsBytes(text));
   return std::optional<std::string>(digest.Hex());
+}
+
+Result<std::string> WShardContainer::SealedIdentity(
+    const ReadContext& context) const {
+  if (!known_.identity) {
+    return Error{Code::kNotFound, "there is no meta/identity"};
+  }
+  const std::string text =
+      CTXFS_TRY(ReadMetaEntry(*this, *known_.identity, context));
+  const Result<ParsedJson> parsed = ParseJson(text);
+  // Our JSON has sorted keys and no blanks, as canonical JSON has.
+  if (!parsed || JsonLine(parsed->value) != text) {
+    return Error{Code::kCorrupt, "meta/identity is not canonical JSON",
+                 Describe(*known_.identity).offset};
+  }
+  Sha256 digest;
+  digest.Update(AsBytes(text));
+  return digest.Hex();
 }
 
 Result<std::string> WShardContainer::PreviousIdentity(
@@ -50,33 +71,44 @@ std::vector<Error> WShardContainer::Inspect(const ReadContext& context) const {
         {Code::kCorrupt, "meta/identity lists no sha256 of entries", at});
     return faults;
   }
+  std::ranges::move(CompareWithSeal(*listed, context),
+                    std::back_inserter(faults));
+  return faults;
+}
+
+std::vector<Error> WShardContainer::CompareWithSeal(
+    const Json& listed, const ReadContext& context) const {
+  const uint64_t at = Describe(*known_.identity).offset;
   std::set<std::string> there;
+  std::map<std::string, Error> differences;
   for (uint32_t entry = 0; entry < entry_count() && context.Check(); ++entry) {
     const std::string name(EntryName(entry).value_or(""));
     if (entry == *known_.identity || !there.insert(name).second) continue;
-    const auto hash = listed->find(name);
-    if (hash == listed->end() || !hash->is_string()) {
-      faults.push_back({Code::kCorrupt,
-                        "entry " + Quote(name) + " is not in meta/identity",
-                        at});
+    const auto hash = listed.find(name);
+    if (hash == listed.end() || !hash->is_string()) {
+      differences.try_emplace(
+          name, Code::kCorrupt,
+          "entry " + Quote(name) + " is not in meta/identity", at);
       continue;
     }
     const Result<Content> content = OpenEntry(entry, context);
     if (!content) continue;  // reported by the check of the entry itself
     const Result<std::string> digest = Sha256Of(*content, context);
     if (!digest || *digest == LowerHex(hash->get<std::string>())) continue;
-    faults.push_back({Code::kChecksum,
-                      "the sha256 of entry " + Quote(name) +
-                          " is not the one in meta/identity",
-                      Describe(entry).offset});
+    differences.try_emplace(name, Code::kChecksum,
+                            "the sha256 of entry " + Quote(name) +
+                                " is not the one in meta/identity",
+                            Describe(entry).offset);
   }
-  for (const auto& [name, hash] : listed->items()) {
+  for (const auto& [name, hash] : listed.items()) {
     if (there.contains(name)) continue;
-    faults.push_back(
-        {Code::kCorrupt,
-         "meta/identity lists entry " + Quote(name) + ", which is not there",
-         at});
+    differences.try_emplace(
+        name, Code::kCorrupt,
+        "meta/identity lists entry " + Quote(name) + ", which is not there",
+        at);
   }
+  std::vector<Error> faults;
+  for (auto& [name, error] : differences) faults.push_back(std::move(error));
   return faults;
 }
 

@@ -85,7 +85,7 @@ Status WShardContainer::Load(const ReadContext& context) {
       Pick(episode, {"length_T", "length_t"}, &Json::is_number_unsigned);
   std::optional<uint64_t> steps = LengthBySize();
   if (!length.is_null()) steps = length.get<uint64_t>();
-  lanes_ = LaneTable(channels, steps);
+  lanes_ = LaneTable(channels, steps, wshard);
   if (lanes_.unusable() > 0) {
     Warn({fmt::format("{} elements of meta/channels are not valid",
                       lanes_.unusable())});

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/container/has_identity.h"
 #include "core/formats/shard/shard.h"
 #include "core/formats/wshard/lanes.h"
 #include "core/formats/wshard/repair.h"
@@ -24,7 +25,7 @@ Result<Json> ReadEntryJson(const shard::ShardContainer& container,
 
 /// A WShard episode: the lanes of one recording, each an entry of a Shard
 /// container of role 5 (docs/wshard.md).
-class WShardContainer final : public shard::ShardContainer {
+class WShardContainer final : public shard::ShardContainer, public HasIdentity {
  public:
   using shard::ShardContainer::ShardContainer;
 
@@ -59,12 +60,18 @@ class WShardContainer final : public shard::ShardContainer {
   /// codec and alignment; nullopt if the episode is not sealed.
   Result<std::optional<std::string>> Identity(const ReadContext& context) const;
 
+  Result<std::string> SealedIdentity(const ReadContext& context) const override;
+
   /// The identity that meta/provenance gives for the chunk before this one;
   /// empty if there is none.
   Result<std::string> PreviousIdentity(const ReadContext& context) const;
 
  private:
   Status AddOwnFacts(const ReadContext& context, Facts& facts) const override;
+  /// Compares the entries with `listed`, the digests in meta/identity. Returns
+  /// what differs, by the names of entries, in their order.
+  std::vector<Error> CompareWithSeal(const Json& listed,
+                                     const ReadContext& context) const;
   std::shared_ptr<const FileTable> SignFiles() const;
   Result<Content> OpenSigns(const SignFile& file) const;
   EntryInfo DescribeSigns(const SignFile& file) const;

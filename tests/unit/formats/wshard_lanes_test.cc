@@ -74,6 +74,51 @@ TEST(LaneTable, AnUndeclaredLaneThatFitsNoRuleSaysSo) {
   EXPECT_EQ(why, "") << "not lanes";
 }
 
+Json Omens(const char* elements) {
+  return {{"omen_channels", Json::parse(elements)}};
+}
+
+TEST(LaneTable, Item41_4_OmenChannelsCountBeforeTheGuesses) {
+  const LaneTable lanes(
+      Channels(R"([{"id": "a", "dtype": "f32", "shape": [7]},
+                   {"id": "omen/a/b", "signal_block": "omen/a/b",
+                    "dtype": "f32", "shape": [7]}])"),
+      10, Omens(R"([{"block": "omen/a/m", "dtype": "f16", "shape": [7]},
+                {"block": "omen/a/m", "dtype": "u8", "shape": []},
+                {"block": "omen/a/b", "dtype": "f16", "shape": [14]},
+                {"block": "omen/latent_action_codebook/g", "dtype": "i64"}])"));
+  Expect(lanes.Find("omen/a/m", 140), DType::kF16, {10, 7}, "meta/wshard");
+  EXPECT_FALSE(lanes.Find("omen/a/m", 140)->guess);
+  Expect(lanes.Find("omen/a/b", 280), DType::kF32, {10, 7}, "meta/channels");
+  Expect(lanes.Find("omen/latent_action_codebook/g", 80), DType::kI64, {10},
+         "meta/wshard");
+  EXPECT_EQ(lanes.unusable(), 0U);
+}
+
+TEST(LaneTable, Item41_4_OmenChannelsThatCannotBeUsedAreIgnored) {
+  const LaneTable lanes(
+      Channels(R"([{"id": "a", "dtype": "f32", "shape": [7]}])"), 10,
+      Omens(R"([7, "x", null, {"block": 7, "dtype": "u8"},
+                {"block": "omen/a/m"},
+                {"block": "omen/a/m", "dtype": "f31", "shape": [7]},
+                {"block": "omen/a/m", "dtype": "u8", "shape": [-1]},
+                {"block": "omen/a/m", "dtype": "u8", "shape": "7"},
+                {"block": "omen/a/m", "dtype": "u8",
+                 "shape": [4294967296, 4294967296]},
+                {"block": "omen/a/n", "dtype": "f32", "shape": [9]},
+                {"block": "omen/a/o", "dtype": "f32", "shape": [0]},
+                {"block": "signal/a", "dtype": "u8", "shape": [28]}])"));
+  for (const char* name : {"omen/a/m", "omen/a/n", "omen/a/o"}) {
+    Expect(lanes.Find(name, 280), DType::kF32, {10, 7},
+           "inferred: as its signal");
+  }
+  Expect(lanes.Find("signal/a", 280), DType::kF32, {10, 7}, "meta/channels");
+  EXPECT_EQ(lanes.unusable(), 0U);
+  for (const char* list : {"{}", "7", "null", "[[]]"}) {
+    EXPECT_FALSE(LaneTable(nullptr, 10, Omens(list)).Find("omen/a/m", 280));
+  }
+}
+
 TEST(LaneTable, OfEqualChannelsTheFirstCounts) {
   const LaneTable lanes(Channels(R"([{"id": "a", "dtype": "u8", "shape": []},
                    {"id": "a", "dtype": "u16", "shape": []}])"),
