@@ -11,6 +11,7 @@
 
 #include "core/base/text.h"
 #include "core/base/whole_number.h"
+#include "core/content/sha256_of.h"
 #include "core/io/url.h"
 #include "core/registry/views.h"
 #include "core/vfs/key_file.h"
@@ -26,6 +27,19 @@ bool ReadJobs(std::string_view text, unsigned* jobs) {
   constexpr unsigned kMost = 1024;
   *jobs = WholeNumber<unsigned>(text).value_or(0);
   return *jobs >= 1 && *jobs <= kMost;
+}
+
+/// Parses 64 hex digits. People copy identities from elsewhere, so the case of
+/// digits and blanks between them do not matter.
+bool ReadIdentity(std::string_view text, std::string* identity) {
+  constexpr size_t kDigits = 64;
+  constexpr std::string_view kBlanks = " \t\r\n";
+  for (const char c : text) {
+    if (kBlanks.find(c) == std::string_view::npos) *identity += c;
+  }
+  *identity = LowerHex(*identity);
+  return identity->size() == kDigits &&
+         identity->find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
 constexpr std::pair<char, bool Arguments::*> kFlagFields[] = {
@@ -67,6 +81,8 @@ bool Take(char letter, const std::string& value, Arguments& arguments) {
     case 'P':
       arguments.signed_by = value;
       return !value.empty();
+    case 'Y':
+      return ReadIdentity(value, &arguments.identity);
     case 'V':
       arguments.views = ParseViews(value);
       return arguments.views.has_value();
@@ -196,6 +212,8 @@ class Parser {
         return "all, none or names of " + ViewNames();
       case 'D':
         return "64 hex digits, the path of a file, or auto";
+      case 'Y':
+        return "64 hex digits";
       case 'G':
       case 'K':
       case 'P':

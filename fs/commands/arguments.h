@@ -31,6 +31,7 @@ struct Arguments {
   std::string published;  // --sha256; empty unless given, as the next two
   std::string against;
   std::string signed_by;
+  std::string identity;  // --identity, in lower case; empty unless given
   bool replace = false;
   bool exact = false;
   std::string output;  // -o; empty unless given

@@ -143,7 +143,8 @@ class Checks {
         {.open = arguments_.open,
          .jobs = many ? 1 : arguments_.jobs,
          .digests = arguments_.sha256 || published_.manifest.has_value(),
-         .other_files = published_.expected != nullptr},
+         .other_files = published_.expected != nullptr,
+         .identity = arguments_.identity},
         cache_, progress_);
     const unsigned threads = many ? arguments_.jobs : 1;
     ForEachInParallel(threads, threads, [&](uint64_t /*thread*/) {
@@ -359,6 +360,12 @@ Result<Published> ReadPublished(const Arguments& arguments, Buffer key,
                    "the digest is of one file: expected one SOURCE, a file"};
     }
   }
+  if (!arguments.identity.empty() && many) {
+    *failed = arguments.operands.front();
+    return Error{Code::kUnsupported,
+                 "the identity is of one container: expected one SOURCE, a "
+                 "file"};
+  }
   if (!arguments.against.empty()) {
     *failed = arguments.against;
     if (arguments.operands.size() > 1) {
@@ -408,7 +415,7 @@ const Command kCheckCommand{
     .summary = "Reads everything and verifies every checksum",
     .alias = "verify",
     .run = &RunCheck<kCheckCodes>,
-    .options = "AjJCDGPSKIN",
+    .options = "AjJCDGPYSKIN",
     .examples =
         "  ctxfs check ~/models\n"
         "  ctxfs check --sha256=auto ~/.cache/huggingface/hub\n"

@@ -10,9 +10,11 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/base/errors.h"
 #include "core/base/limits.h"
 #include "core/base/parallel.h"
 #include "core/codec/digest.h"
+#include "core/container/has_identity.h"
 #include "core/content/read_through.h"
 #include "core/io/directory.h"
 #include "fs/commands/global_lines.h"
@@ -132,6 +134,7 @@ void Checker::CheckContainer(std::shared_ptr<const Container> container,
     report.verified_by = VerifiedBy(*container);
   }
   AddFindings(*container, info, place, report);
+  if (place.depth == 0) CompareIdentity(*container, report);
   WarnOfGlobals(info, place, report);
   const ContainerTree container_tree(std::move(container));
   if (!container_tree.status()) {
@@ -169,6 +172,22 @@ void Checker::AddFindings(const Container& container, const Json& info,
     report.warnings.push_back(place.path.empty() ? text
                                                  : place.path + ": " + text);
   }
+}
+
+void Checker::CompareIdentity(const Container& container,
+                              CheckReport& report) const {
+  if (options_.identity.empty()) return;
+  const auto* const sealed = dynamic_cast<const HasIdentity*>(&container);
+  const Result<std::string> found =
+      sealed != nullptr
+          ? sealed->SealedIdentity(cache_)
+          : Error{Code::kUnsupported, "containers of its format have none"};
+  if (found && *found == options_.identity) return;
+  report.faults.push_back(
+      {"", std::nullopt,
+       found ? Error{Code::kChecksum, fmt::format("identity is {}, expected {}",
+                                                  *found, options_.identity)}
+             : Within("identity", found.error())});
 }
 
 void Checker::WarnOfGlobals(const Json& info, const Place& place,

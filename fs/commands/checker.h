@@ -25,6 +25,7 @@ class Checker {
     unsigned jobs = 1;         // threads
     bool digests = false;      // CheckReport::digests
     bool other_files = false;  // CheckReport::other_files
+    std::string identity;      // which it must have; empty: any
   };
 
   Checker(Options options, BlockCache& cache, Progress& progress)
@@ -60,6 +61,8 @@ class Checker {
   /// Adds what opening the container and Container::Inspect have found.
   void AddFindings(const Container& container, const Json& info,
                    const Place& place, CheckReport& report) const;
+  /// Adds a fault unless the container has the identity that it must have.
+  void CompareIdentity(const Container& container, CheckReport& report) const;
   /// Adds what loading the container elsewhere would import to the warnings.
   static void WarnOfGlobals(const Json& info, const Place& place,
                             CheckReport& report);

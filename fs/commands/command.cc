@@ -32,6 +32,9 @@ constexpr OptionInfo kOptions[] = {
     {'D', 0, "sha256", "HEX|FILE|auto",
      "compare files with the digests that somebody has published: digits, a "
      "list or manifest, or what names and the files beside them say"},
+    {'Y', 0, "identity", "HEX",
+     "fail unless the container is sealed and has this identity, 64 hex "
+     "digits"},
     {'P', 0, "signed-by", "KEY",
      "believe only digests that the private key of KEY has signed, a public "
      "key in PEM"},

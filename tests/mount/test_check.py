@@ -330,6 +330,62 @@ def test_a_seal_is_of_every_entry_and_of_no_other(tmp_path):
     ]
 
 
+def canonical(parts) -> bytes:
+    listed = {e.name.decode(): sha256(e.data) for e in parts}
+    return json.dumps({"entries": listed, "leaf": "sha256", "v": 1}, sort_keys=True,
+                      separators=(",", ":")).encode()
+
+
+def test_41_4_an_identity_is_compared_as_people_write_it(tmp_path):
+    """Case and blanks do not matter; one with another identity is damaged."""
+    parts, path = episode_parts(), tmp_path / "a.wshard"
+    seal = canonical(parts)
+    path.write_bytes(sealed(parts, seal))
+    right = sha256(seal)
+    spaced = " ".join(right[i : i + 8] for i in range(0, 64, 8))
+    for spelt in (right, right.upper(), f" {spaced}\n"):
+        done = run(CTXFS, "check", "--identity=" + spelt, path)
+        assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    wrong = "0" * 64
+    code, [report] = check("--identity=" + wrong, path)
+    assert code == 1 and report["outcome"] == "damaged"
+    assert [one["reason"] for one in report["faults"]] == [
+        f"identity is {right}, expected {wrong}"]
+    for odd in (right[1:], right + "0", "g" * 64, ""):
+        done = run(CTXFS, "check", "--identity=" + odd, path)
+        assert done.returncode == 2 and "--identity" in done.stderr, done.stderr
+
+
+def test_41_4_the_first_difference_by_name_comes_first(tmp_path):
+    """Entries that differ, that the seal lacks and that the file lacks, in one order."""
+    parts = episode_parts()
+    seal = canonical(parts)
+    parts[3] = entry("reward", b"\1" * 16)
+    parts = [entry("action/new", b"1234"), *parts[:-1]]
+    (tmp_path / "a.wshard").write_bytes(sealed(parts, seal))
+    code, [report] = check("--identity=" + sha256(seal), tmp_path / "a.wshard")
+    assert code == 1
+    assert [one["reason"] for one in report["faults"]] == [
+        "entry 'action/new' is not in meta/identity",
+        "the sha256 of entry 'reward' is not the one in meta/identity",
+        "meta/identity lists entry 'time/ticks', which is not there"]
+
+
+def test_41_4_an_identity_that_cannot_be_compared(tmp_path):
+    parts, path = episode_parts(), tmp_path / "a.wshard"
+    wanted = "--identity=" + sha256(canonical(parts))
+    path.write_bytes(sealed(parts))  # with blanks
+    code, [report] = check(wanted, path)
+    assert code == 1 and "not canonical JSON" in report["faults"][0]["reason"]
+    path.write_bytes(build(parts, role=WSHARD))
+    code, [report] = check(wanted, path)
+    assert code == 1 and report["faults"][0]["reason"] == "identity: there is no meta/identity"
+    code, [report] = check(wanted, GOLDEN / "gguf/plain.gguf")
+    assert code == 2 and report["outcome"] == "unchecked"
+    done = run(CTXFS, "check", wanted, path, path)
+    assert done.returncode == 2 and "expected one SOURCE" in done.stderr
+
+
 def test_a_seal_that_is_none(tmp_path):
     for identity in (b"{", b"[]", b'{"entries":[]}', b'{"entries":{},"leaf":"md5"}'):
         found = faults_of(tmp_path / "a.wshard", sealed(episode_parts(), identity))
