@@ -48,7 +48,7 @@ void PrintJson(const DiskCache& cache) {
       {"bytes", contents.bytes},      {"limit", cache.most},
       {"objects", contents.objects},  {"blocks", contents.blocks},
       {"files", contents.files}};
-  std::printf("%s\n", JsonLine(json).c_str());
+  std::printf("%s\n", PrintableJson(JsonLine(json)).c_str());
 }
 
 int RunCacheInfo(const Arguments& arguments) {

@@ -15,6 +15,8 @@
 #include "fs/commands/confine.h"
 #include "fs/commands/container_search.h"
 #include "fs/commands/digest_manifest.h"
+#include "fs/common/shown_text.h"
+#include "fs/common/terminal.h"
 
 namespace ctxfs {
 namespace {
@@ -41,11 +43,14 @@ class Writer {
   }
 
  private:
-  static void Line(std::string_view text) {
-    std::fwrite(text.data(), 1, text.size(), stdout);
+  /// Escapes names only on a terminal: `check --against` needs their bytes.
+  void Line(std::string_view text) const {
+    const std::string line = terminal_ ? ShownText(text) : std::string(text);
+    std::fwrite(line.data(), 1, line.size(), stdout);
     std::fputc('\n', stdout);
   }
 
+  const bool terminal_ = Terminal::Of(stdout).is_terminal();
   const bool json_;
   uint64_t files_ = 0;
   Json all_ = Json::array();

@@ -274,6 +274,21 @@ def test_a_report_does_not_control_the_terminal(tmp_path):
     assert rb"c\xc2\x9b31md\x1b]0;e\x07" in printed and b": no matrix" in printed
 
 
+def test_41_16_a_digest_does_not_control_the_terminal(tmp_path):
+    """Names are escaped on a terminal. In a pipe they are as they are stored, because
+    `check --against` compares them."""
+    name = "a\u009b2J\x1b[2Jb\x1b]0;e\x07\u202ec"
+    path = tmp_path / "a.shard"
+    path.write_bytes(build([entry(name, b"text")]))
+    printed = on_terminal(CTXFS, "digest", path)
+    assert rb"a\xc2\x9b2J\x1b[2Jb\x1b]0;e\x07" in printed
+    for control in ("\u009b", "\x1b", "\x07", "\u202e"):
+        assert control.encode() not in printed
+    assert name.encode() in run(CTXFS, "digest", path).stdout
+    (tmp_path / "digests").write_bytes(run(CTXFS, "digest", path).stdout)
+    assert run(CTXFS, "check", f"--against={tmp_path}/digests", path).returncode == 0
+
+
 # Sealed episodes: what a checksum of each entry cannot tell.
 
 
