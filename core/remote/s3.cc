@@ -32,7 +32,11 @@ Result<S3Name> ParseS3(std::string_view rest) {
   const size_t slash = std::min(rest.find('/'), rest.size());
   S3Name name{std::string(rest.substr(0, slash)),
               rest.substr(std::min(slash + 1, rest.size()))};
-  if (!IsBucket(name.bucket)) return Refused("it has no valid bucket");
+  if (!IsBucket(name.bucket)) {
+    return Error{Code::kNotFound,
+                 "has no valid bucket: expected 3 to 63 letters, digits, '-', "
+                 "'.' and '_', the first a letter or digit"};
+  }
   if (name.key.size() > kMostKeyBytes) return Refused("its key is too long");
   if (HasDots(name.key)) return Refused("a component of its key is . or ..");
   return name;

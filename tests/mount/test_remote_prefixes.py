@@ -203,6 +203,8 @@ def test_30_4_a_bucket_of_containers_costs_a_request_for_each(store, ctxfs):
 @pytest.mark.parametrize("url, says", (
     ("s3://-/p/", b"no valid bucket"),
     ("s3://-", b"no valid bucket"),
+    ("s3://ab", b": has no valid bucket: expected 3 to 63 letters"),
+    ("s3://a!b/p/", b": has no valid bucket: expected 3 to 63 letters"),
     ("s3://none/p/", b"NoSuchBucket"),
     ("s3://none/p/x.cvc", b"there is no such object"),
     ("s3://bucket/none/", b"no object whose name begins with"),
