@@ -59,8 +59,7 @@ Result<Content> Model::OpenExternal(const TensorList& list,
   Result<std::shared_ptr<const Source>> file = files_.Open(external.location);
   if (!file) return fail(std::move(file).error());
   const uint64_t have = (*file)->size();
-  if (!InBounds(external.offset, size, have) ||
-      (!external.length && have - external.offset != size)) {
+  if (!InBounds(external.offset, size, have)) {
     return fail(
         {Code::kCorrupt,
          fmt::format("external: {} has {} bytes, but its type and shape need "

@@ -202,7 +202,7 @@ TEST(Onnx, ExternalDataIsOpenedWhenItIsLookedAt) {
   graph.Message(
       5, external("rest", {Entry("location", "d/ten"), Entry("offset", "6")}));
   graph.Message(
-      5, external("long", {Entry("location", "d/ten"), Entry("offset", "5")}));
+      5, external("most", {Entry("location", "d/ten"), Entry("offset", "7")}));
   graph.Message(
       5, external("past", {Entry("location", "d/ten"), Entry("offset", "7"),
                            Entry("length", "4")}));
@@ -227,6 +227,29 @@ TEST(Onnx, ExternalDataIsOpenedWhenItIsLookedAt) {
   EXPECT_NE(info["warnings"].dump().find("external: 4 tensors"),
             std::string::npos);
   EXPECT_EQ(ArraysOf(**model).size(), 3U);
+}
+
+TEST(Onnx, Item41_9_ExternalDataWithoutALengthTakesTheBytesOfTheShape) {
+  const auto model_at = [](const char* offset) {
+    const auto source = std::make_shared<ModelSource>(
+        ModelWith(TensorOf("w", 2, {4})
+                      .Number(kDataLocation, 1)
+                      .Message(kExternalData, Entry("location", "ten"))
+                      .Message(kExternalData, Entry("offset", offset))),
+        std::map<std::string, std::string>{{"ten", "0123456789"}});
+    const auto model = OpenOnnx(source);
+    EXPECT_TRUE(Ok(model));
+    return *model;
+  };
+  EXPECT_EQ(ReadOnnx(*model_at("0"), 0), "0123");
+  EXPECT_EQ(ReadOnnx(*model_at("5"), 0), "5678");
+  EXPECT_EQ(ReadOnnx(*model_at("6"), 0), "6789");
+  const auto past = model_at("7");
+  EXPECT_TRUE(IsError(ReadOnnx(*past, 0)));
+  EXPECT_NE(DescribeEntry(*past, 0).note.find(
+                "'ten' has 10 bytes, but its type and shape need 4 from byte 7 "
+                "on"),
+            std::string::npos);
 }
 
 TEST(Onnx, AloneNothingBesideTheModelIsOpened) {
