@@ -42,6 +42,7 @@ struct Layout {
   std::shared_ptr<const Extents> strides;    // in elements
   std::shared_ptr<const std::string> fault;  // why it cannot be read; null: it
                                              // can
+  std::shared_ptr<const std::string> note;   // for people; null: none
   bool over_limit = false;                   // whether the fault is a limit
   uint64_t offset = 0;                       // in elements, from `start`
   uint64_t start = 0;                        // in bytes of the storage
@@ -180,6 +181,9 @@ class Checkpoint final : public TensorContainer, public SaysFacts {
   /// Why a tensor does not lie in its storage; empty if it does.
   std::string Place(const TensorId& id, const Storage& storage,
                     SharedParts& parts, Layout& layout);
+  /// Makes a tensor of an unknown type the `room` bytes of its storage.
+  static void ShowAsBytes(const TensorId& id, uint64_t room, SharedParts& parts,
+                          Layout& layout);
   /// Makes the texts of the documents, with each tensor at its name, and warns
   /// of one that cannot be made, for example because it is too large.
   Status MakeDocuments(const ReadContext& context);

@@ -104,6 +104,7 @@ EntryInfo Checkpoint::DescribeTensor(uint32_t number) const {
   if (tensor.type.bits) {
     info.note = "the stored bytes of " + std::string(tensor.type.name);
   }
+  if (tensor.note != nullptr) info.note = *tensor.note;
   if (tensor.fault != nullptr) info.note = *tensor.fault;
   return info;
 }

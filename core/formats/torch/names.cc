@@ -187,6 +187,22 @@ std::optional<TypeInfo> TorchType(std::string_view name) {
   return TypeCalled(name.substr(kPrefix.size()));
 }
 
+bool LooksLikeTorchType(std::string_view name) {
+  constexpr size_t kMaxBytes = 64;
+  constexpr std::string_view kKinds[] = {
+      "torch.bfloat", "torch.float", "torch.int",  "torch.uint",
+      "torch.qint",   "torch.quint", "torch.bits", "torch.complex"};
+  constexpr std::string_view kDigits = "0123456789";
+  constexpr std::string_view kRest = "abcdefghijklmnopqrstuvwxyz0123456789_";
+  if (name.size() > kMaxBytes) return false;
+  return std::ranges::any_of(kKinds, [&](std::string_view kind) {
+    if (!name.starts_with(kind)) return false;
+    const std::string_view rest = name.substr(kind.size());
+    return !rest.empty() && kDigits.find(rest[0]) != std::string_view::npos &&
+           rest.find_first_not_of(kRest) == std::string_view::npos;
+  });
+}
+
 std::optional<TypeInfo> StorageType(std::string_view name) {
   if (name == "torch.storage.UntypedStorage") return TypeCalled("uint8");
   const std::string_view found =
@@ -199,8 +215,8 @@ std::optional<TypeInfo> StorageType(std::string_view name) {
 }
 
 bool IsKnownName(std::string_view name) {
-  return TorchType(name) || StorageType(name) || IsTensorClass(name) ||
-         std::ranges::binary_search(kOtherNames, name);
+  return TorchType(name) || LooksLikeTorchType(name) || StorageType(name) ||
+         IsTensorClass(name) || std::ranges::binary_search(kOtherNames, name);
 }
 
 std::string NameOfGlobal(std::string_view module, std::string_view name) {

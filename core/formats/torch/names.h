@@ -18,6 +18,9 @@ struct TypeInfo {
 
 /// The type called `name`, such as "torch.float32"; nullopt for another name.
 std::optional<TypeInfo> TorchType(std::string_view name);
+/// Whether `name` is called as types are, such as "torch.float6_e3m2fn": later
+/// versions of PyTorch have more of them than TorchType knows.
+bool LooksLikeTorchType(std::string_view name);
 /// The type of a storage class, such as "torch.FloatStorage".
 std::optional<TypeInfo> StorageType(std::string_view name);
 /// Whether a name is safe as docs/torch.md, section 12, defines it.

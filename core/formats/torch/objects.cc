@@ -210,9 +210,11 @@ std::optional<TensorId> TensorOf(const Pickle& pickle, TensorCall call) {
   tensor.call = call;
   tensor.type = storage->type;
   if (call.v3) {
-    const std::optional<TypeInfo> type = TorchType(GlobalName(pickle, of[6]));
-    if (!type) return std::nullopt;
-    tensor.type = *type;
+    const std::string_view name = GlobalName(pickle, of[6]);
+    const std::optional<TypeInfo> type = TorchType(name);
+    if (!type && !LooksLikeTorchType(name)) return std::nullopt;
+    if (!type) tensor.unknown_type = name;
+    tensor.type = type.value_or(TypeInfo{"unknown", DType::kU8, true});
   }
   tensor.storage = std::move(*storage);
   tensor.offset = *offset;

@@ -32,6 +32,9 @@ struct TensorId {
   TensorCall call;
   StorageId storage;
   TypeInfo type;
+  /// The name of a type that is not known: shape, offset and strides are in
+  /// elements of it, and `type` is that of bytes. Else empty.
+  std::string unknown_type;
   int64_t offset = 0;  // in elements of `type`, as are strides
   std::vector<int64_t> shape;
   std::vector<int64_t> strides;

@@ -168,7 +168,19 @@ std::string Checkpoint::Place(const TensorId& id, const Storage& storage,
 
   uint64_t room = 0;
   std::string fault = FindPart(id.storage, storage.size, layout.start, room);
+  if (!id.unknown_type.empty()) ShowAsBytes(id, room, parts, layout);
   return fault.empty() ? Measure(storage.size, room, layout) : fault;
+}
+
+void Checkpoint::ShowAsBytes(const TensorId& id, uint64_t room,
+                             SharedParts& parts, Layout& layout) {
+  layout.offset = 0;
+  layout.shape = parts.extents.Share({room});
+  layout.strides = parts.extents.Share({1});
+  layout.conjugate = false;
+  layout.negative = false;
+  layout.note = parts.faults.Share(fmt::format(
+      "the bytes of its storage: its dtype {} is unknown", id.unknown_type));
 }
 
 uint64_t Checkpoint::MostRepeated() const {

@@ -91,6 +91,7 @@ void ValueWalk::Global(NodeId node) {
   if (const std::optional<TypeInfo> type = TorchType(name)) {
     return PutNamed("$dtype", "torch." + std::string(type->name));
   }
+  if (LooksLikeTorchType(name)) return PutNamed("$dtype", name);
   if (StorageType(name)) {
     return PutNamed("$storage_type", name.substr(name.rfind('.') + 1));
   }

@@ -51,6 +51,53 @@ TEST(Checkpoint, LongStorageKeysOfTheLegacyFormAreNoBomb) {
             std::string::npos);
 }
 
+/// A checkpoint of one tensor of 3 elements over 12 bytes, whose type is
+/// `global`.
+std::shared_ptr<const Container> OfType(const std::string& global) {
+  const std::string pickle =
+      "ctorch._utils\n_rebuild_tensor_v3\n((" + Text("storage") +
+      "ctorch.storage\nUntypedStorage\n" + Text("0") + Text("cpu") +
+      "K\x0CtQK\x01K\x03\x85K\x01\x85\x89}c" + global + "\ntR.";
+  const auto opened = OpenContainer(
+      std::make_shared<MemorySource>(Checkpoint(pickle, "abcdefghijkl")), {});
+  EXPECT_TRUE(Ok(opened));
+  return *opened;
+}
+
+TEST(Checkpoint, Item41_9_AnUnknownDtypeIsBytesAndNoUnsafeGlobal) {
+  for (const std::string name : {"float6_e3m2fn", "uint24", "bits32", "int9"}) {
+    const auto checkpoint = OfType("torch\n" + name);
+    ASSERT_EQ(checkpoint->Entries()->count(), 1U) << name;
+    BlockCache cache(1 << 20);
+    EXPECT_EQ(*ReadAll(*OpenEntry(*checkpoint, 0), cache), "abcdefghijkl");
+    const EntryInfo info = DescribeEntry(*checkpoint, 0);
+    EXPECT_EQ(info.dtype, "u8");
+    EXPECT_EQ(info.shape, std::vector<uint64_t>{12});
+    EXPECT_NE(info.note.find("its dtype torch." + name + " is unknown"),
+              std::string::npos);
+    for (const Json& global : checkpoint->Info(LoneContext())["globals"]) {
+      EXPECT_TRUE(global["safe"]) << global;
+    }
+  }
+  const auto known = OfType("torch\nint32");
+  EXPECT_EQ(DescribeEntry(*known, 0).note,
+            "it reaches past the end of its storage");
+}
+
+TEST(Checkpoint, Item41_9_WhatIsNotCalledLikeADtypeStaysUnsafe) {
+  for (const char* global :
+       {"torch\nsave", "torch\nconv2d", "torch\nfloaty", "torch\nint9.x",
+        "os\nint9", "torch.os\nint9", "torch\nint9-"}) {
+    const auto checkpoint = OfType(global);
+    EXPECT_EQ(checkpoint->Entries()->count(), 0U) << global;
+    bool unsafe = false;
+    for (const Json& one : checkpoint->Info(LoneContext())["globals"]) {
+      unsafe = unsafe || !one["safe"];
+    }
+    EXPECT_TRUE(unsafe) << global;
+  }
+}
+
 TEST(Checkpoint, CompressedPicklesAreAsLargeAsTheirBytesJustify) {
   const auto info = [](size_t lists, uint16_t method) {
     const auto opened = OpenContainer(
