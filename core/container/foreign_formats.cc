@@ -16,8 +16,9 @@ namespace {
 
 using namespace std::string_view_literals;
 
-// Signatures of at least three bytes. That of safetensors is the end of a
-// header length below 2^40 and the start of the JSON header.
+// Signatures of at least two bytes; one of two has a function, too. That of
+// safetensors is the end of a header length below 2^40 and the start of the
+// JSON header.
 constexpr ForeignFormat kForeign[] = {
     {0, "PAR1"sv, "a Parquet file", "pyarrow, pandas or duckdb reads it"},
     {0, "PARE"sv, "an encrypted Parquet file", "pyarrow reads it with its key"},
@@ -44,6 +45,13 @@ constexpr ForeignFormat kForeign[] = {
     {0, "\x04\x22\x4d\x18"sv, "an LZ4 file", "lz4 -d unpacks it"},
     {0, "\3757zXZ\0"sv, "an xz file", "xz -d unpacks it"},
     {4, "1AY&SY"sv, "a bzip2 file", "bzip2 -d unpacks it"},
+    {0, "LZIP\x01"sv, "an lzip file", "lzip -d unpacks it"},
+    {0, "\x89LZO\0\r\n\x1a\n"sv, "an lzop file", "lzop -d unpacks it"},
+    {0, "LRZI"sv, "an lrzip file", "lrzip -d unpacks it"},
+    {0, "\xff\x06\0\0sNaPpY"sv, "a Snappy file", "'snzip -d' unpacks it"},
+    {0, "\x1f\x9d"sv, "a compress file", "gzip -d unpacks it",
+     &foreign::IsCompress},
+    {0, "Rar!\x1a\x07"sv, "a RAR archive", "unrar or 7z unpacks it"},
     {0, "070701"sv, "a cpio archive", "cpio -i unpacks it", &foreign::IsCpio},
     {0, "070702"sv, "a cpio archive", "cpio -i unpacks it", &foreign::IsCpio},
     {0, "070707"sv, "a cpio archive", "cpio -i unpacks it", &foreign::IsCpio},
@@ -81,6 +89,8 @@ constexpr ForeignFormat kForeign[] = {
     {0, ""sv, "a MessagePack file", "the package msgpack reads it",
      &foreign::IsMsgpack},
     {0, ""sv, "a zlib stream", "'pigz -dz' unpacks it", &foreign::IsZlib},
+    {0, ""sv, "an LZMA file", "xz -d unpacks it", &foreign::IsLzma},
+    {0, ""sv, "a Brotli file", "brotli -d unpacks it", &foreign::IsBrotli},
 };
 
 bool Matches(Bytes head, const Source* source, const ForeignFormat& format) {

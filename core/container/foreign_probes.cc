@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <functional>
 #include <iterator>
 #include <optional>
 #include <string_view>
 
 #include "core/codec/checksum.h"
+#include "core/container/foreign_formats.h"
 
 namespace ctxfs::foreign {
 namespace {
@@ -333,6 +335,37 @@ bool IsZlib(Bytes head, const Source* /*source*/) {
   return head.size() >= 6 && head[0] == std::byte{0x78} &&
          (0x7800U + ByteAt(head, 1)) % kModulus == 0 &&
          (ByteAt(head, 1) & 0x20U) == 0;
+}
+
+bool IsLzma(Bytes head, const Source* /*source*/) {
+  constexpr size_t kHeader = 13;
+  constexpr unsigned kMaxProperties = (4 * 5 + 4) * 9 + 8;
+  constexpr uint64_t kMaxSize = uint64_t{1} << 38;
+  if (head.size() <= kHeader || ByteAt(head, 0) > kMaxProperties) return false;
+  ByteReader in(head.subspan(1));
+  const uint32_t dictionary = in.U32();
+  const uint64_t size = in.U64();
+  // 2^n or 2^n + 2^(n - 1), from 4 KiB on.
+  const bool usual =
+      dictionary >= 4096 &&
+      (std::has_single_bit(dictionary) ||
+       (dictionary % 3 == 0 && std::has_single_bit(dictionary / 3)));
+  return usual && (size == UINT64_MAX || size < kMaxSize) &&
+         head[kHeader] == std::byte{0};
+}
+
+bool IsCompress(Bytes head, const Source* /*source*/) {
+  constexpr unsigned kBits = 0x1F;
+  constexpr unsigned kReserved = 0x60;
+  if (head.size() < 3) return false;
+  const unsigned flags = ByteAt(head, 2);
+  return (flags & kReserved) == 0 && (flags & kBits) >= 9 &&
+         (flags & kBits) <= 16;
+}
+
+bool IsBrotli(Bytes head, const Source* source) {
+  return source != nullptr && source->name().ends_with(".br") &&
+         !LooksLikeText(head);
 }
 
 }  // namespace ctxfs::foreign

@@ -35,5 +35,12 @@ bool IsSavedModel(Bytes head, const Source* source);
 bool IsCoreMl(Bytes head, const Source* source);
 /// A zlib stream, by its header (RFC 1950, section 2.2).
 bool IsZlib(Bytes head, const Source* source);
+/// LZMA without a container (.lzma): properties, a dictionary as its writers
+/// choose it, a size, and the first byte of the range coder.
+bool IsLzma(Bytes head, const Source* source);
+/// compress (.Z): codes of 9 to 16 bits.
+bool IsCompress(Bytes head, const Source* source);
+/// Brotli has no header at all: a file is one by its name, unless it is text.
+bool IsBrotli(Bytes head, const Source* source);
 
 }  // namespace ctxfs::foreign

@@ -6,6 +6,7 @@ whose writers are too large for that are built here from their specifications.
 """
 
 import json
+import lzma
 import pathlib
 import struct
 import zipfile
@@ -71,6 +72,44 @@ def test_28_7_files_of_real_writers(name):
         text = said(command, FILES / name)
         assert f": it is {kind}; " in text and advice in text, text
         assert ".mem8" not in text
+
+
+COMPRESSED = {
+    "a.tar.lzma": (lzma.compress(bytes(4000), format=lzma.FORMAT_ALONE), "an LZMA file", "xz -d"),
+    "a.tar.lz": (b"LZIP\1\x0c" + bytes(40), "an lzip file", "lzip -d"),
+    "a.tar.Z": (b"\x1f\x9d\x90" + bytes(40), "a compress file", "gzip -d"),
+    "a.tar.br": (b"\x1b\x0e\0\xf8\x8d\x94\x6e" + bytes(40), "a Brotli file", "brotli -d"),
+    "a.tar.lzo": (b"\x89LZO\0\r\n\x1a\n\x10\x40" + bytes(40), "an lzop file", "lzop -d"),
+    "a.lrz": (b"LRZI\0\6" + bytes(40), "an lrzip file", "lrzip -d"),
+    "a.sz": (b"\xff\6\0\0sNaPpY" + bytes(40), "a Snappy file", "snzip -d"),
+    "a.rar": (b"Rar!\x1a\7\1\0" + bytes(40), "a RAR archive", "unrar"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(COMPRESSED))
+def test_41_9_compressions_that_are_not_opened_are_named(name, tmp_path):
+    data, kind, advice = COMPRESSED[name]
+    path = tmp_path / name
+    path.write_bytes(data)
+    (tmp_path / "mnt").mkdir()
+    for words in (["info", path], ["ls", path], ["cat", f"{path}//x"],
+                  ["mount", path, tmp_path / "mnt"], ["extract", path, tmp_path / "out"],
+                  ["report", path, "-o", "-"]):
+        text = said(*words)
+        assert f": it is {kind}; " in text and advice in text, (words, text)
+    for command in ("check", "digest"):
+        done = run(CTXFS, command, path)
+        assert done.returncode == 2, done
+        assert f"it is {kind}; ".encode() in done.stdout + done.stderr, done
+
+
+def test_41_9_text_and_other_bytes_are_no_compression(tmp_path):
+    for name, data in (("a.br", b"text"), ("b", b"\x1f\x9d\x07" + bytes(40)),
+                       ("c", b"\x5d\0\0\x80\0" + bytes(8) + b"\1" + bytes(9)),
+                       ("d", b"\x5d\1\2\3\4" + b"\xff" * 8 + bytes(9))):
+        (tmp_path / name).write_bytes(data)
+        text = said("info", tmp_path / name)
+        assert "unpacks it" not in text, text
 
 
 def masked(data: bytes) -> bytes:
