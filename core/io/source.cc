@@ -72,6 +72,18 @@ std::string DirectoryOf(const std::string& path) {
   return path.substr(0, path.rfind('/') + 1);
 }
 
+/// The error of open(2) for `path`, in the words of a download cache if it
+/// lacks the file.
+Error CannotOpen(const std::string& path, int number) {
+  if (number == ENOENT) {
+    if (auto missing = MissingFromStore(path)) {
+      missing->code = Code::kIo;  // no bytes were read, so none are damaged
+      return *std::move(missing);
+    }
+  }
+  return SystemError("cannot be opened", number);
+}
+
 Error NotForAll() {
   return {Code::kIo, "is not for all who may read the container"};
 }
@@ -127,7 +139,7 @@ std::optional<Error> Source::Shortage() const {
 Result<std::shared_ptr<const FileSource>> FileSource::Open(
     const std::string& path, const SourceOptions& options) {
   Fd fd(::open(path.c_str(), kOpenFlags));
-  if (!fd.ok()) return IoError("cannot be opened");
+  if (!fd.ok()) return CannotOpen(path, errno);
   struct stat st {};
   if (::fstat(fd.get(), &st) != 0) return IoError("cannot be examined");
   if (S_ISDIR(st.st_mode)) return Error{Code::kIo, "is a directory"};
@@ -179,13 +191,11 @@ Result<SourcePtr> FileSource::OpenLinked(const std::string& directory,
   const Fd parent = CTXFS_TRY(
       FindBeneath(directory, at == 0 ? "." : path.substr(0, at), O_DIRECTORY));
   // Only while the link still leads to the file that was opened.
-  if (BlobOfLink(own, name()) != first_path_) return outside;
+  const std::optional<std::string> own_blob = BlobOfLink(own, name());
+  if (!own_blob || StoredAt(*own_blob) != first_path_) return outside;
   const std::optional<std::string> blob = BlobOfLink(parent, link);
-  const std::string blobs = DirectoryOf(first_path_);
-  if (!blob || DirectoryOf(*blob) != blobs) return outside;
-  const Fd found =
-      CTXFS_TRY(FindBeneath(blobs, blob->substr(blobs.size()), O_NOFOLLOW));
-  if (found.real_path() != *blob) return outside;
+  if (!blob || DirectoryOf(*blob) != DirectoryOf(*own_blob)) return outside;
+  const Fd found = CTXFS_TRY(FindBlob(*blob));
   return OpenFound(found, parent.real_path() + "/" + link, options_,
                    read_access_);
 }

@@ -63,9 +63,15 @@ Result<Fd> FindInOneFileSystem(int base, const char* path, int flags,
 class Walker {
  public:
   enum class Mode : uint8_t { kGuard, kPermit };
+  enum class Links : uint8_t { kFollowed, kRefused };
 
-  Walker(std::string path, int flags, bool below, Mode mode)
-      : rest_(std::move(path)), flags_(flags), below_(below), mode_(mode) {}
+  Walker(std::string path, int flags, bool below, Mode mode,
+         Links links = Links::kFollowed)
+      : rest_(std::move(path)),
+        flags_(flags),
+        below_(below),
+        mode_(mode),
+        links_(links) {}
 
   Result<Fd> Walk(Fd base) {
     const About about = CTXFS_TRY(Examine(base.get()));
@@ -92,8 +98,11 @@ class Walker {
   Result<Fd> WalkOneFileSystem() const {
     const size_t from = rest_.find_first_not_of('/');
     if (from == std::string::npos) return CannotFind(EXDEV);
+    const uint64_t resolve =
+        (below_ ? RESOLVE_BENEATH : 0U) |
+        (links_ == Links::kRefused ? RESOLVE_NO_SYMLINKS : 0U);
     return FindInOneFileSystem(line_.back().fd.get(), rest_.c_str() + from,
-                               flags_, below_ ? RESOLVE_BENEATH : 0);
+                               flags_, resolve);
   }
 
   /// Takes the next component off the rest; empty at the end.
@@ -134,7 +143,9 @@ class Walker {
     const bool crosses = about.device != line_.back().device;
     if (crosses && mode_ == Mode::kPermit) MountGuard::Permit(about.device);
     if (crosses && MountGuard::Forbids(about.device)) return CannotFind(EXDEV);
-    if (S_ISLNK(about.mode)) return Follow(fd);
+    const bool link = S_ISLNK(about.mode);
+    if (link && links_ == Links::kRefused && !last) return CannotFind(ELOOP);
+    if (link && (!last || (flags_ & O_NOFOLLOW) == 0)) return Follow(fd);
     if (other) return CannotFind(ENOTDIR);
     line_.push_back({std::move(fd), about.device});
     return crosses;
@@ -142,7 +153,7 @@ class Walker {
 
   Result<bool> Follow(const Fd& link) {
     constexpr unsigned kMostLinks = 40;  // as the kernel follows
-    if (++links_ > kMostLinks) return CannotFind(ELOOP);
+    if (++followed_ > kMostLinks) return CannotFind(ELOOP);
     char target[PATH_MAX];
     const ssize_t size = ::readlinkat(link.get(), "", target, sizeof(target));
     if (size < 0) return CannotFind(errno);
@@ -159,16 +170,18 @@ class Walker {
   const int flags_;
   const bool below_;
   const Mode mode_;
-  unsigned links_ = 0;
+  const Links links_;
+  unsigned followed_ = 0;
 };
 
-Result<Fd> WalkFromRoot(const std::string& path, int flags, Walker::Mode mode) {
+Result<Fd> WalkFromRoot(const std::string& path, int flags, Walker::Mode mode,
+                        Walker::Links links = Walker::Links::kFollowed) {
   std::error_code failed;
   std::string absolute = std::filesystem::absolute(path, failed);
   if (failed) return CannotFind(failed.value());
   Fd root(::open("/", kFound | O_DIRECTORY));
   if (!root.ok()) return CannotFind(errno);
-  return Walker(std::move(absolute), flags, /*below=*/false, mode)
+  return Walker(std::move(absolute), flags, /*below=*/false, mode, links)
       .Walk(std::move(root));
 }
 
@@ -186,6 +199,11 @@ Result<Fd> FindPath(const std::string& path, int flags) {
   Fd fd(::open(path.c_str(), kFound | flags));
   if (!fd.ok()) return CannotFind(errno);
   return fd;
+}
+
+Result<Fd> FindWithoutLinks(const std::string& path) {
+  return WalkFromRoot(path, O_NOFOLLOW, Walker::Mode::kGuard,
+                      Walker::Links::kRefused);
 }
 
 Result<Fd> FindBeneath(const std::string& directory, const std::string& path,

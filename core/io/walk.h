@@ -15,8 +15,12 @@ namespace ctxfs {
 /// and no request reaches that file system. Errors have a sys_errno.
 Result<Fd> FindPath(const std::string& path, int flags = 0);
 
-/// The same for a path below `directory`. Fails with kCorrupt for one that
-/// leads out of it, by "..", from the root, through a link, or into a file
+/// The same for an absolute path, without following any link: fails with ELOOP
+/// if one is on the way, and returns the link itself if one is at the end.
+Result<Fd> FindWithoutLinks(const std::string& path);
+
+/// Like FindPath, for a path below `directory`. Fails with kCorrupt for one
+/// that leads out of it, by "..", from the root, through a link, or into a file
 /// system that the guard forbids; with kNotFound where nothing is.
 Result<Fd> FindBeneath(const std::string& directory, const std::string& path,
                        int flags);

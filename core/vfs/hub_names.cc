@@ -2,31 +2,33 @@
 #include "core/vfs/hub_names.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "core/base/text.h"
+#include "core/io/download_cache.h"
 
 namespace ctxfs {
 namespace {
 
-constexpr std::string_view kHubSeparator = "--";
+constexpr std::string_view kHubSeparator = kRepositorySeparator;
 constexpr std::string_view kSnapshots = "/snapshots/";
 /// Bytes of a file in refs/: a commit, which has 40.
 constexpr uint64_t kMostRefBytes = 255;
 
-/// A folder begins with the first, a path with the second.
-struct RepositoryType {
-  std::string_view folder;
-  std::string_view path;
-};
-constexpr std::array kRepositoryTypes = {
-    RepositoryType{"models--", ""}, RepositoryType{"datasets--", "datasets/"},
-    RepositoryType{"spaces--", "spaces/"}};
+/// The beginning of the folder of a repository: "models--".
+std::string FolderOf(std::string_view type) {
+  return std::string(type) + std::string(kHubSeparator);
+}
+
+/// The beginning of the path of a repository: none for models, "datasets/".
+std::string PathOf(std::string_view type) {
+  return type == kRepositoryTypes.front() ? "" : std::string(type) + "/";
+}
 
 bool IsHubName(std::string_view name) {
   return !name.empty() && name != "." && name != ".." &&
-         name.find('/') == std::string_view::npos &&
+         name.find_first_of(std::string_view("/\0", 2)) ==
+             std::string_view::npos &&
          name.find(kHubSeparator) == std::string_view::npos;
 }
 
@@ -40,12 +42,13 @@ struct RepositorySplit {
 /// without an organisation has the name of one.
 std::vector<RepositorySplit> SplitsOf(std::string_view path) {
   std::vector<RepositorySplit> splits;
-  for (const RepositoryType& type : kRepositoryTypes) {
-    if (!path.starts_with(type.path)) continue;
-    const auto components = ComponentsOf(path.substr(type.path.size()));
+  for (const std::string_view type : kRepositoryTypes) {
+    const std::string above = PathOf(type);
+    if (!path.starts_with(above)) continue;
+    const auto components = ComponentsOf(path.substr(above.size()));
     for (const size_t count : {size_t{2}, size_t{1}}) {
       if (components.size() < count) continue;
-      RepositorySplit split{std::string(type.folder), ""};
+      RepositorySplit split{FolderOf(type), ""};
       bool names = true;
       for (size_t i = 0; i < components.size(); ++i) {
         std::string& to = i < count ? split.folder : split.rest;
@@ -103,11 +106,12 @@ Result<bool> IsAbove(const Directory& raw, const std::string& path) {
 }  // namespace
 
 std::string RepositoryOf(std::string_view folder) {
-  for (const RepositoryType& type : kRepositoryTypes) {
-    if (!folder.starts_with(type.folder)) continue;
-    const std::string_view name = folder.substr(type.folder.size());
+  for (const std::string_view type : kRepositoryTypes) {
+    const std::string begin = FolderOf(type);
+    if (!folder.starts_with(begin)) continue;
+    const std::string_view name = folder.substr(begin.size());
     const size_t cut = name.find(kHubSeparator);
-    std::string path(type.path);
+    std::string path = PathOf(type);
     if (cut == std::string_view::npos) {
       return IsHubName(name) ? path.append(name) : "";
     }
@@ -172,7 +176,8 @@ Status HubNames::List(const Directory& raw, const std::string& path,
 }
 
 bool HubNames::Hides(std::string_view name) const {
-  return !RepositoryOf(name).empty();
+  // The bytes of the store have names in the snapshots of repositories.
+  return name == "blobs" || !RepositoryOf(name).empty();
 }
 
 std::optional<std::string> HubNames::WatchedFor(const std::string& path) const {

@@ -10,7 +10,9 @@ namespace ctxfs {
 
 /// The cache of huggingface_hub: ORG/NAME/REVISION/FILE for the file
 /// models--ORG--NAME/snapshots/REVISION/FILE, and a symbolic link ORG/NAME/REF
-/// for each file in refs/. Data sets and spaces are in datasets/ and spaces/.
+/// for each file in refs/. Data sets, spaces and kernels are in datasets/,
+/// spaces/ and kernels/. The store blobs/, which repositories share, has no
+/// names here.
 class HubNames final : public CacheNames {
  public:
   /// Whether a repository of the cache is at the root of `raw`.

@@ -63,16 +63,17 @@ std::vector<std::string> TreesOf(const std::string& path) {
   std::error_code failed;
   const fs::path real = fs::canonical(path, failed);
   if (failed) return {};
-  if (!fs::is_directory(real, failed)) {
-    const fs::path given =
-        fs::canonical(fs::absolute(path, failed).parent_path(), failed);
-    if (failed || given == real.parent_path()) return {real.parent_path()};
-    return {real.parent_path(), given};
-  }
   std::vector<std::string> trees = {real};
-  for (std::string& blobs : BlobsBeside(trees.front())) {
+  fs::path around = real;
+  if (!fs::is_directory(real, failed)) {
+    trees = {real.parent_path()};
+    around = fs::canonical(fs::absolute(path, failed).parent_path(), failed);
+    if (failed) return trees;
+    if (around != real.parent_path()) trees.push_back(around);
+  }
+  for (std::string& beside : TreesBeside(around.string())) {
     // A link in its place could name any directory.
-    if (fs::canonical(blobs, failed) == blobs) trees.push_back(blobs);
+    if (fs::canonical(beside, failed) == beside) trees.push_back(beside);
   }
   return trees;
 }

@@ -41,15 +41,6 @@ std::string RealPath(const std::string& path) {
   return found ? found->real_path() : path;
 }
 
-/// Whether the link at `path` is one of a download cache, and leads to
-/// `real_path`.
-bool IsBlob(const std::string& path, const std::string& real_path) {
-  const size_t slash = path.rfind('/');
-  const Result<Fd> directory = FindPath(path.substr(0, slash), O_DIRECTORY);
-  return directory &&
-         BlobOfLink(*directory, path.substr(slash + 1)) == real_path;
-}
-
 /// Null where directories cannot be watched.
 std::unique_ptr<DirectoryWatch> MakeWatch(bool watched) {
   if (!watched) return nullptr;
@@ -139,6 +130,20 @@ bool SystemDirectory::IsInside(const std::string& real_path) const {
       [&](const std::string& root) { return IsWithin(real_path, root); });
 }
 
+bool SystemDirectory::LeadsToBlob(const std::string& path,
+                                  const std::string& real_path) const {
+  const size_t slash = path.rfind('/');
+  const Result<Fd> directory = FindPath(path.substr(0, slash), O_DIRECTORY);
+  if (!directory || !IsInside(directory->real_path())) return false;
+  const std::string name = path.substr(slash + 1);
+  if (const auto blob = BlobOfLink(*directory, name)) {
+    return StoredAt(*blob) == real_path;
+  }
+  // A blob of a repository may be a link to the store.
+  const std::string blob = directory->real_path() + "/" + name;
+  return blob != real_path && StoredAt(blob) == real_path;
+}
+
 bool SystemDirectory::LeadsEveryoneTo(const std::string& real_path) const {
   // Checks the directories from the source down to the target.
   for (const std::string& root : real_roots_) {
@@ -168,7 +173,7 @@ Maybe<Directory::Item> SystemDirectory::Find(const std::string& path) const {
     return std::optional<Item>();
   }
   if (options_.refuses_leaving && !IsInside(real_path) &&
-      !IsBlob(absolute, real_path)) {
+      !LeadsToBlob(absolute, real_path)) {
     return Error{Code::kIo, "leads out of the SOURCE"};
   }
   struct stat st {};

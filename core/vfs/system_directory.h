@@ -60,6 +60,9 @@ class SystemDirectory final : public Directory {
   std::string AbsolutePath(const std::string& path) const;
   bool Shows(const std::string& real_path) const;
   bool IsInside(const std::string& real_path) const;
+  /// Whether the link at `path`, in the directory or below it, is one of a
+  /// download cache and leads to `real_path`.
+  bool LeadsToBlob(const std::string& path, const std::string& real_path) const;
   /// Whether everyone may search all directories on the way to a link's target.
   bool LeadsEveryoneTo(const std::string& real_path) const;
 

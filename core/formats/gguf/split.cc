@@ -17,6 +17,7 @@
 #include "core/formats/gguf/gguf.h"
 #include "core/formats/gguf/header.h"
 #include "core/formats/gguf/limits.h"
+#include "core/io/download_cache.h"
 
 namespace ctxfs::gguf {
 namespace {
@@ -87,7 +88,7 @@ Status GgufContainer::LoadPart(const std::string& file, int64_t number,
   if (!opened) {
     const Error& error = opened.error();
     if (error.Exhausted()) return error;
-    if (error.code == Code::kNotFound) return without("is missing");
+    if (error.code == Code::kNotFound) return without(WhyMissing(error));
     return without("cannot be read: " + error.what);
   }
   std::array<std::byte, 4> magic{};

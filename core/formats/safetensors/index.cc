@@ -15,6 +15,7 @@
 #include "core/container/open.h"
 #include "core/formats/safetensors/facts.h"
 #include "core/formats/safetensors/limits.h"
+#include "core/io/download_cache.h"
 
 namespace ctxfs::safetensors {
 namespace {
@@ -99,9 +100,9 @@ Result<SafetensorsIndexContainer::Shard> SafetensorsIndexContainer::OpenShard(
   if (!source) {
     const Error& error = source.error();
     if (error.Exhausted()) return error;
-    return error.code == Code::kNotFound ? without("is missing")
+    return error.code == Code::kNotFound ? without(WhyMissing(error))
            : error.code == Code::kCorrupt
-               ? without("is outside the folder")
+               ? without("is outside the folder: " + error.what)
                : without("cannot be read: " + error.what);
   }
   Result<Buffer> head = ReadHead(**source);

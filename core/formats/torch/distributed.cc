@@ -19,6 +19,7 @@
 #include "core/container/open.h"
 #include "core/formats/torch/global_scan.h"
 #include "core/formats/torch/limits.h"
+#include "core/io/download_cache.h"
 
 namespace ctxfs::torch {
 namespace {
@@ -88,9 +89,9 @@ Result<DistributedCheckpoint::File> DistributedCheckpoint::OpenFile(
   if (opened) return File{*std::move(opened), {}};
   const Error& error = opened.error();
   if (error.Exhausted()) return error;
-  return error.code == Code::kNotFound ? without("is missing")
+  return error.code == Code::kNotFound ? without(WhyMissing(error))
          : error.code == Code::kCorrupt
-             ? without("is outside the folder")
+             ? without("is outside the folder: " + error.what)
              : without("cannot be read: " + error.what);
 }
 

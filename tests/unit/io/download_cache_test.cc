@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <filesystem>
 #include <optional>
 #include <span>
@@ -67,14 +68,201 @@ TEST(BlobOf, Item28_13_IsNothingForOtherLinks) {
   }
 }
 
-TEST(BlobsBeside, NamesThemForAllOfASnapshot) {
-  using Blobs = std::vector<std::string>;
-  EXPECT_EQ(BlobsBeside("/c/m/snapshots/0f/a"), Blobs{"/c/m/blobs"});
-  EXPECT_EQ(BlobsBeside("/c/m/snapshots"), Blobs{"/c/m/blobs"});
-  EXPECT_EQ(BlobsBeside("/a/snapshots/b/snapshots/c"),
-            (Blobs{"/a/snapshots/b/blobs", "/a/blobs"}));
-  EXPECT_EQ(BlobsBeside("/c/m"), Blobs());
-  EXPECT_EQ(BlobsBeside("/snapshots/0f"), Blobs());
+TEST(TreesBeside, Item41_1_NamesThemForAllOfARepository) {
+  using Trees = std::vector<std::string>;
+  EXPECT_EQ(TreesBeside("/c/m/snapshots/0f/a"),
+            (Trees{"/c/m/blobs", "/c/m/trees"}));
+  EXPECT_EQ(TreesBeside("/c/m/snapshots"), (Trees{"/c/m/blobs", "/c/m/trees"}));
+  const Trees shared = {"/c/models--m/blobs", "/c/models--m/trees", "/c/blobs"};
+  EXPECT_EQ(TreesBeside("/c/models--m/snapshots/0f"), shared);
+  EXPECT_EQ(TreesBeside("/c/models--m"), shared);
+  EXPECT_EQ(TreesBeside("/a/snapshots/b/snapshots/c"),
+            (Trees{"/a/snapshots/b/blobs", "/a/snapshots/b/trees", "/a/blobs",
+                   "/a/trees"}));
+  EXPECT_EQ(TreesBeside("/c/m"), Trees());
+  EXPECT_EQ(TreesBeside("/snapshots/0f"), Trees());
+}
+
+TEST(IsRepositoryFolder, Item41_1_IsATypeAndAName) {
+  for (const char* name :
+       {"models--a", "datasets--a--b", "spaces--a--b", "kernels--a--b"}) {
+    EXPECT_TRUE(IsRepositoryFolder(name)) << name;
+  }
+  for (const char* name : {"models--", "models-a", "model--a", "Models--a",
+                           "kernels", "blobs", "xmodels--a", ""}) {
+    EXPECT_FALSE(IsRepositoryFolder(name)) << name;
+  }
+}
+
+const std::string kEtag(64, 'a');
+const std::string kHash = "f0" + std::string(62, '1');
+
+TEST(StoreEntryOf, Item41_1_IsWhereALinkOfABlobMayLead) {
+  const std::string text = "../../blobs/f0/" + kHash;
+  EXPECT_EQ(StoreEntryOf("/c/models--m/blobs/" + kEtag, text),
+            "/c/blobs/f0/" + kHash);
+  EXPECT_EQ(StoreEntryOf("/kernels--o--m/blobs/" + std::string(40, '0'), text),
+            "/blobs/f0/" + kHash);
+}
+
+TEST(StoreEntryOf, Item41_1_IsNothingForOtherLinks) {
+  const std::string blob = "/c/models--m/blobs/" + kEtag;
+  for (const std::string& target :
+       std::vector<std::string>{"/c/blobs/f0/" + kHash,
+                                "./../../blobs/f0/" + kHash,
+                                "../../blobs/f1/" + kHash,
+                                "../../blobs/f0/" + kHash + ".refs",
+                                "../../blobs/f0/" + kHash + "/",
+                                "../../blobs//f0/" + kHash,
+                                "../../blobs/f0//" + kHash,
+                                "../../blobs/f0/./" + kHash,
+                                "../../blobs/" + kHash,
+                                "../../../blobs/f0/" + kHash,
+                                "../blobs/f0/" + kHash,
+                                "../../blobs/F0/F0" + std::string(62, '1'),
+                                "../../blobs/f0/" + kHash.substr(1),
+                                "../../blobs/f0/" + kHash + "1",
+                                "../../blobs/../blobs/f0/" + kHash,
+                                "../../blobs/f/" + kHash,
+                                "../../models--n/blobs/" + kEtag,
+                                kEtag,
+                                std::string("../../blobs/f0"),
+                                std::string("../../blobs/f0/"),
+                                std::string("../../blobs/"),
+                                std::string()}) {
+    EXPECT_EQ(StoreEntryOf(blob, target), std::nullopt) << target;
+  }
+  const std::string lawful = "../../blobs/f0/" + kHash;
+  for (const std::string& other : std::vector<std::string>{
+           "/c/m/blobs/" + kEtag, "/c/models--m/blob/" + kEtag,
+           "/c/models--m/blobs/x/" + kEtag, "/c/models--m/blobs/" + kHash + "0",
+           "/c/models--m/blobs/" + std::string(40, 'A'),
+           "/c/models--m/blobs/." + kEtag + ".0a1b2c3d.shared",
+           "models--m/blobs/", std::string("/c/models--m/blobs/name"),
+           std::string()}) {
+    EXPECT_EQ(StoreEntryOf(other, lawful), std::nullopt) << other;
+  }
+}
+
+/// A repository whose index is a blob of its own and whose shard is in the
+/// store of the cache.
+class SharedStore : public testing::Test {
+ protected:
+  SharedStore() {
+    fs::create_directories(dir_.Path("models--m/blobs"));
+    fs::create_directories(dir_.Path("models--m/snapshots/0f"));
+    fs::create_directories(dir_.Path("blobs/f0"));
+    dir_.Write("models--m/blobs/" + kIndex, "index");
+    dir_.Write("blobs/f0/" + kHash, "shard");
+    dir_.Write("outside", "secret");
+    Link(kToStore, blob_);
+    Link("../../blobs/" + kIndex, "models--m/snapshots/0f/index");
+    Link("../../blobs/" + kEtag, "models--m/snapshots/0f/shard");
+  }
+
+  void Link(const std::string& target, const std::string& name) const {
+    fs::create_symlink(target, dir_.Path(name));
+  }
+  void Relink(const std::string& target, const std::string& name) const {
+    fs::remove(dir_.Path(name));
+    Link(target, name);
+  }
+  Result<SourcePtr> Sibling(const std::string& of,
+                            const std::string& name) const {
+    const std::string path = dir_.Path("models--m/snapshots/0f/" + of);
+    return (*FileSource::Open(path))->OpenSibling(name);
+  }
+  static std::string TextOf(const Result<SourcePtr>& source) {
+    if (!source) return source.error().Text();
+    std::string text((*source)->size(), '\0');
+    EXPECT_TRUE(
+        Ok((*source)->ReadAt(0, std::as_writable_bytes(std::span(text)))));
+    return text;
+  }
+
+  const std::string kIndex = std::string(40, 'b');
+  const std::string kToStore = "../../blobs/f0/" + kHash;
+  const std::string blob_ = "models--m/blobs/" + kEtag;
+  const TempDir dir_;
+};
+
+TEST_F(SharedStore, Item41_1_FilesOfBothPlacesAreSiblings) {
+  EXPECT_EQ(TextOf(Sibling("index", "shard")), "shard");
+  EXPECT_EQ(TextOf(Sibling("shard", "index")), "index");
+  EXPECT_EQ(TextOf(Sibling("shard", "shard")), "shard");
+  EXPECT_EQ((*Sibling("index", "shard"))->name(), "shard");
+  EXPECT_EQ(StoredAt(fs::canonical(dir_.Path("models--m")).string() +
+                     "/blobs/" + kEtag),
+            fs::canonical(dir_.Path("blobs/f0/" + kHash)).string());
+}
+
+TEST_F(SharedStore, Item41_1_NoOtherLinkLeadsToAFile) {
+  const std::string other = "blobs/f0/f0" + std::string(62, '2');
+  Link("../../outside", other);
+  for (const std::string& target : std::vector<std::string>{
+           dir_.Path("blobs/f0/" + kHash), "../../" + other,
+           std::string("../../outside"), "../" + blob_, kIndex, kEtag,
+           "../../blobs/f0/" + kHash + ".refs"}) {
+    Relink(target, blob_);
+    const Result<SourcePtr> opened = Sibling("index", "shard");
+    ASSERT_FALSE(opened) << target;
+    EXPECT_EQ(opened.error().what, "leads out of the directory") << target;
+  }
+  Relink(kToStore, blob_);
+  Link("../../../blobs/f0/" + kHash, "models--m/snapshots/0f/direct");
+  EXPECT_TRUE(Fails(Sibling("index", "direct"), Code::kCorrupt));
+}
+
+TEST_F(SharedStore, Item41_1_NoDirectoryOnTheWayIsALink) {
+  for (const char* folder : {"blobs/f0", "blobs"}) {
+    fs::rename(dir_.Path(folder), dir_.Path("moved"));
+    fs::create_symlink(dir_.Path("moved"), dir_.Path(folder));
+    EXPECT_TRUE(Fails(Sibling("index", "shard"), Code::kCorrupt)) << folder;
+    fs::remove(dir_.Path(folder));
+    fs::rename(dir_.Path("moved"), dir_.Path(folder));
+  }
+  EXPECT_EQ(TextOf(Sibling("index", "shard")), "shard");
+}
+
+TEST_F(SharedStore, Item41_1_AMissingEntryIsNamed) {
+  const std::string reason = "its blob is not in the store of the cache";
+  const std::string shard = dir_.Path("models--m/snapshots/0f/shard");
+  EXPECT_EQ(MissingFromStore(shard), std::nullopt);
+  fs::remove(dir_.Path("blobs/f0/" + kHash));
+  const Result<SourcePtr> missing = Sibling("index", "shard");
+  EXPECT_TRUE(Fails(missing, Code::kNotFound));
+  EXPECT_EQ(missing.error().what, reason);
+  const auto alone = FileSource::Open(shard);
+  EXPECT_TRUE(Fails(alone, Code::kIo));
+  EXPECT_EQ(alone.error().what, reason);
+  EXPECT_EQ(alone.error().sys_errno, ENOENT);
+  fs::remove_all(dir_.Path("blobs"));
+  EXPECT_EQ(Sibling("index", "shard").error().what, reason);
+  fs::remove(dir_.Path(blob_));
+  EXPECT_EQ(MissingFromStore(shard), std::nullopt) << "a blob of layout A";
+}
+
+// The text of the link is read once, and what was found is compared with it.
+TEST_F(SharedStore, Item41_1_ALinkThatIsSwappedGivesNoOtherFile) {
+  const SourcePtr index =
+      *FileSource::Open(dir_.Path("models--m/snapshots/0f/index"));
+  const std::string next = dir_.Path("next");
+  std::atomic<bool> done = false;
+  std::jthread swapper([&] {
+    for (bool good = true; !done; good = !good) {
+      fs::create_symlink(good ? kToStore : dir_.Path("outside"), next);
+      fs::rename(next, dir_.Path(blob_));
+    }
+  });
+  int opened = 0;
+  for (int i = 0; i < 1'000 || (opened == 0 && i < 1'000'000); ++i) {
+    const auto file = index->OpenSibling("shard");
+    if (!file) continue;
+    ++opened;
+    ASSERT_EQ(TextOf(file), "shard");
+  }
+  done = true;
+  EXPECT_GT(opened, 0);
 }
 
 /// Two repositories of a cache, with the layout of huggingface_hub.

@@ -142,5 +142,27 @@ TEST(MountGuard, ForbidsNothingUntilItIsStarted) {
   EXPECT_FALSE(MountGuard::started());
 }
 
+TEST_F(Walk, Item41_1_FollowsNoLinkOnTheWay) {
+  const std::string top = fs::canonical(dir_.Path(".")).string();
+  const Result<Fd> deep = FindWithoutLinks(top + "/a/b/c/deep");
+  ASSERT_TRUE(Ok(deep));
+  EXPECT_EQ(deep->real_path(), top + "/a/b/c/deep");
+  // At the end it is the link itself.
+  const Result<Fd> link = FindWithoutLinks(top + "/a/to_b");
+  ASSERT_TRUE(Ok(link));
+  EXPECT_EQ(link->real_path(), top + "/a/to_b");
+  for (const char* name : {"/a/to_b/c", "/a/to_to_b/c/deep", "/absolute/c",
+                           "/loop/x", "/dangling/x"}) {
+    const Result<Fd> found = FindWithoutLinks(top + name);
+    ASSERT_FALSE(found) << name;
+    EXPECT_EQ(found.error().sys_errno, ELOOP) << name;
+  }
+  EXPECT_EQ(FindWithoutLinks(top + "/a/none").error().sys_errno, ENOENT);
+  EXPECT_EQ(FindWithoutLinks(top + "/a/file/x").error().sys_errno, ENOTDIR);
+  // Across a mount point, where the walk takes single steps.
+  EXPECT_TRUE(Ok(FindWithoutLinks("/proc/sys/kernel/ostype")));
+  EXPECT_EQ(FindWithoutLinks("/proc/self/stat").error().sys_errno, ELOOP);
+}
+
 }  // namespace
 }  // namespace ctxfs
