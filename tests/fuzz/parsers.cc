@@ -19,6 +19,7 @@
 #include "core/formats/torch/value.h"
 #include "core/io/source.h"
 #include "core/tree/safe_name.h"
+#include "fs/commands/commit_tree.h"
 #include "fs/commands/digest_manifest.h"
 #include "fs/commands/published_digests.h"
 #include "tests/fuzz/target.h"
@@ -285,6 +286,14 @@ void TryDigests(Bytes input) {
     }
   } else {
     Require(!published.error().what.empty(), "a refusal says why");
+  }
+  if (const auto tree = ParseCommitTree(text)) {
+    for (const auto& [path, file] : *tree) {
+      if (!file.digest) continue;
+      const bool sha1 = file.digest->kind == PublishedKind::kGitSha1;
+      Require(file.digest->hex.size() == (sha1 ? 40 : 64),
+              "a digest of a commit has its digits");
+    }
   }
   if (const auto digest = DigestInPath(text)) {
     const std::string_view name = text.substr(text.rfind('/') + 1);
