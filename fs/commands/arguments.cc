@@ -50,7 +50,8 @@ constexpr std::pair<char, bool Arguments::*> kFlagFields[] = {
     {'T', &Arguments::stat},    {'F', &Arguments::replace},
     {'E', &Arguments::exact},   {'H', &Arguments::human},
     {'0', &Arguments::zero},    {'I', &Arguments::insecure_key_file},
-    {'N', &Arguments::offline}, {'B', &Arguments::diff}};
+    {'N', &Arguments::offline}, {'B', &Arguments::diff},
+    {'M', &Arguments::missing}};
 
 /// Stores an option. Fails if `value` is invalid for it.
 bool Take(char letter, const std::string& value, Arguments& arguments) {

@@ -27,6 +27,7 @@ struct Arguments {
   bool values = false;    // --values
   bool diff = false;      // --diff
   bool stat = false;      // --stat
+  bool missing = false;   // --missing
   bool sha256 = false;    // --checksums=sha256
   std::string published;  // --sha256; empty unless given, as the next two
   std::string against;

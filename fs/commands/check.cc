@@ -20,10 +20,13 @@
 #include "core/base/parallel.h"
 #include "core/base/text.h"
 #include "core/io/directory.h"
+#include "core/io/url.h"
 #include "core/vfs/sources.h"
 #include "fs/commands/arguments.h"
 #include "fs/commands/check_report.h"
 #include "fs/commands/checker.h"
+#include "fs/commands/commit_check.h"
+#include "fs/commands/commit_trees.h"
 #include "fs/commands/confine.h"
 #include "fs/commands/container_search.h"
 #include "fs/commands/digest_manifest.h"
@@ -46,6 +49,8 @@ class Tally {
   }
   /// Adds a SOURCE without a container.
   void AddEmpty() { unchecked_ = true; }
+  /// Adds a directory that lacks files.
+  void AddIncomplete() { damaged_ = true; }
 
   uint64_t containers() const {
     return std::accumulate(outcomes_.begin(), outcomes_.end(), uint64_t{0});
@@ -183,7 +188,9 @@ class Checks {
 
   void Check(const Checker& checker, FoundContainer& found) {
     if (published_.expected == nullptr) {
-      return Report(found, checker.Check(found));
+      CheckReport report = checker.Check(found);
+      CompareSize(found, found.path, report);
+      return Report(found, std::move(report));
     }
     if (!found.error && found.opened == nullptr) {
       // The bytes that are checked are the bytes that are compared.
@@ -197,12 +204,14 @@ class Checks {
     if (found.other) return CheckOther(found);
     CheckReport report = checker.Check(found);
     if (found.opened != nullptr) {
+      CompareSize(found, found.path, report);
       Compare(found, found.path, found.opened, report);
     }
     for (const SourcePtr& file : report.other_files) {
       const size_t slash = found.path.rfind('/');
       const std::string folder =
           slash == std::string::npos ? "" : found.path.substr(0, slash + 1);
+      CompareSize(found, folder + file->name(), report);
       Compare(found, folder + file->name(), file, report);
     }
     report.other_files.clear();
@@ -211,11 +220,14 @@ class Checks {
 
   /// Compares a file that is no container, if there is a digest for it.
   void CheckOther(const FoundContainer& found) {
-    if (!Expected(found, found.path) || found.opened == nullptr) return;
+    if (found.opened == nullptr) return;
     CheckReport report;
     report.files = 1;
     report.bytes = found.opened->size();
-    Compare(found, found.path, found.opened, report);
+    CompareSize(found, found.path, report);
+    const bool expected = Expected(found, found.path).has_value();
+    if (!expected && report.faults.empty()) return;
+    if (expected) Compare(found, found.path, found.opened, report);
     if (report.IsAsPublished() && !arguments_.json) return CountOther();
     Report(found, std::move(report));
   }
@@ -228,6 +240,17 @@ class Checks {
   Result<ExpectedDigest> Expected(const FoundContainer& found,
                                   const std::string& path) const {
     return published_.expected->Of(path, arguments_.operands[found.source]);
+  }
+
+  /// Compares the size of a file with that in the list of its commit.
+  void CompareSize(const FoundContainer& found, const std::string& path,
+                   CheckReport& report) const {
+    if (found.error || IsUrl(path)) return;
+    std::optional<Error> fault =
+        SizeFault(commits_, path, arguments_.operands[found.source]);
+    if (!fault) return;
+    if (path != found.path) fault->what = Quote(path) + ": " + fault->what;
+    report.faults.push_back({"", std::nullopt, *std::move(fault)});
   }
 
   /// Compares a file with the digest that it should have.
@@ -291,7 +314,9 @@ class Checks {
       tally_.AddEmpty();
     }
     if (published_.manifest && search_.searched()) ReportMissing();
+    for (const std::string& folder : search_.commits()) ReportCommit(folder);
     if (arguments_.json) {
+      AddOtherNames(search_.other_names(), all_);
       std::fputs(PrintableJson(FormatJson(all_)).c_str(), stdout);
     } else if (search_.searched() && tally_.containers() > 0) {
       std::string text = tally_.Text(search_.others());
@@ -316,7 +341,23 @@ class Checks {
     }
   }
 
+  /// Reports files of a commit that its directory lacks, and files that it has
+  /// besides.
+  void ReportCommit(const std::string& folder) CTXFS_REQUIRES(mutex_) {
+    const bool each = arguments_.json || arguments_.all;
+    const std::optional<CheckReport> report =
+        CompareNames(commits_, folder, arguments_.missing, each);
+    if (!report) return;
+    if (!report->faults.empty()) tally_.AddIncomplete();
+    if (arguments_.json) {
+      all_.push_back(ReportJson(folder, *report));
+    } else {
+      PrintNotes(reports_, folder, *report, arguments_.all);
+    }
+  }
+
   const Arguments& arguments_;
+  const CommitTrees commits_;
   Published published_;  // of the manifest only what Report does changes
   std::FILE* const reports_ = arguments_.sha256 ? stderr : stdout;
   // Escapes names only on a terminal: sha256sum(1) needs their bytes.
@@ -415,7 +456,7 @@ const Command kCheckCommand{
     .summary = "Reads everything and verifies every checksum",
     .alias = "verify",
     .run = &RunCheck<kCheckCodes>,
-    .options = "AjJCDGPYSKIN",
+    .options = "AjJCDGPMYSKIN",
     .examples =
         "  ctxfs check ~/models\n"
         "  ctxfs check --sha256=auto ~/.cache/huggingface/hub\n"

@@ -129,18 +129,16 @@ class Printer {
   void Print(const CheckReport& report) const {
     if (report.cut) Line(Paint(Colour::kRed, report.cut->Text()));
     const std::vector<const Fault*> faults = NamedOnce(report.faults);
-    for (size_t i = 0; i < std::min(faults.size(), most_); ++i) {
-      PrintFault(*faults[i]);
-    }
-    PrintMore(faults.size(), "fault");
-    const std::string mark = Paint(Colour::kYellow, "warning:") + " ";
-    for (size_t i = 0; i < std::min(report.warnings.size(), most_); ++i) {
-      Line(mark + ShownText(report.warnings[i]));
-    }
-    PrintMore(report.warnings.size(), "warning");
+    PrintFaults(faults);
+    PrintTexts(report.warnings, "warning");
     for (const ComparedFile& file : report.compared) PrintCompared(file);
     Line(Plural(report.files, "file") + ", " + HumanSize(report.bytes) + ": " +
          Verdict(report, faults.size()));
+  }
+
+  void PrintNotes(const CheckReport& report) const {
+    PrintFaults(NamedOnce(report.faults));
+    PrintTexts(report.warnings, "note");
   }
 
  private:
@@ -149,6 +147,22 @@ class Printer {
   }
   std::string Paint(Colour colour, const std::string& text) const {
     return terminal_.Paint(colour, text);
+  }
+
+  void PrintFaults(const std::vector<const Fault*>& faults) const {
+    for (size_t i = 0; i < std::min(faults.size(), most_); ++i) {
+      PrintFault(*faults[i]);
+    }
+    PrintMore(faults.size(), "fault");
+  }
+
+  void PrintTexts(const std::vector<std::string>& texts,
+                  const std::string& noun) const {
+    const std::string mark = Paint(Colour::kYellow, noun + ":") + " ";
+    for (size_t i = 0; i < std::min(texts.size(), most_); ++i) {
+      Line(mark + ShownText(texts[i]));
+    }
+    PrintMore(texts.size(), noun);
   }
 
   void PrintFault(const Fault& fault) const {
@@ -275,6 +289,11 @@ Json ReportJson(const std::string& path, const CheckReport& report) {
 void PrintReport(std::FILE* to, const std::string& path,
                  const CheckReport& report, bool all) {
   Printer(to, path, all).Print(report);
+}
+
+void PrintNotes(std::FILE* to, const std::string& path,
+                const CheckReport& report, bool all) {
+  Printer(to, path, all).PrintNotes(report);
 }
 
 }  // namespace ctxfs

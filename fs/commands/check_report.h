@@ -101,4 +101,8 @@ Json ReportJson(const std::string& path, const CheckReport& report);
 void PrintReport(std::FILE* to, const std::string& path,
                  const CheckReport& report, bool all);
 
+/// Prints the faults of `path` and its warnings as notes, without an outcome.
+void PrintNotes(std::FILE* to, const std::string& path,
+                const CheckReport& report, bool all);
+
 }  // namespace ctxfs

@@ -40,6 +40,9 @@ constexpr OptionInfo kOptions[] = {
      "key in PEM"},
     {'G', 0, "against", "FILE",
      "compare the files of the container with FILE, which ctxfs digest wrote"},
+    {'M', 0, "missing", "",
+     "report files of a commit of the hub that were never downloaded as "
+     "faults"},
     {'o', 'o', "output", "FILE",
      "write FILE, - for standard output (default: the name of SOURCE and "
      ".html, in the current directory)"},

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <initializer_list>
 #include <string_view>
 
 #include "core/base/errors.h"
@@ -43,8 +44,8 @@ Error Unread(Error error) {
   return error;
 }
 
-/// Whether `path` is a repository of the hub's cache, whose blobs have their
-/// names in its snapshots.
+/// Whether the folder at `path`, which ends in a slash, is called as a
+/// repository of the hub's cache and has snapshots.
 bool IsHubRepository(const std::string& path) {
   std::error_code failed;
   const std::string name = BaseName(RealDirectory(path));
@@ -52,16 +53,28 @@ bool IsHubRepository(const std::string& path) {
          fs::is_directory(path + "snapshots", failed);
 }
 
-/// Whether the link at `path`, which leads to `real`, is the name of a blob of
-/// such a repository.
-bool IsNameOfBlob(const std::string& path, const std::string& real) {
-  const fs::path repository = fs::path(real).parent_path().parent_path();
-  if (RepositoryOf(repository.filename().string()).empty()) return false;
+/// The name of the blob that the link at `path`, which leads to `real`, is a
+/// name of; empty if it is a link to anything else.
+std::string NameOfBlob(const std::string& path, const std::string& real) {
   std::error_code failed;
   std::string folder = RealDirectory(fs::path(path).parent_path().string());
   folder.pop_back();
   const std::string target = fs::read_symlink(path, failed).string();
-  return BlobOf(folder, target) == real;
+  const std::optional<std::string> blob = BlobOf(folder, target);
+  if (!blob || StoredAt(*blob) != real) return {};
+  const fs::path repository = fs::path(*blob).parent_path().parent_path();
+  if (RepositoryOf(repository.filename().string()).empty()) return {};
+  return BaseName(*blob);
+}
+
+/// Whether huggingface_hub may say which files the directory at `path` has
+/// (CommitTrees).
+bool IsOfCommit(const std::string& path) {
+  std::error_code failed;
+  if (fs::is_directory(path + "/.cache/huggingface/trees", failed)) return true;
+  const fs::path real = fs::canonical(path, failed);
+  return IsCommit(real.filename().string()) &&
+         real.parent_path().filename() == "snapshots";
 }
 
 /// Whether the file `name` of the folder `above` is a part of the container
@@ -148,7 +161,7 @@ std::optional<ContainerSearch::Step> ContainerSearch::Take() {
     case fs::file_type::regular:
       return File{path, Link::kNone, level.foreign};
     case fs::file_type::directory:
-      if (next.name == "blobs" && IsHubRepository(level.path)) return Step{};
+      if (IsOfHub(level, next.name)) return Step{};
       return TakeDirectory(path, level.foreign);
     case fs::file_type::symlink:
       return TakeLink(path);
@@ -156,6 +169,26 @@ std::optional<ContainerSearch::Step> ContainerSearch::Take() {
       if (ClaimOf(next.name) == kNoClaim) return Step{};
       return File{path};
   }
+}
+
+bool ContainerSearch::IsOfHub(const Level& level, std::string_view name) {
+  const auto is = [name](std::initializer_list<std::string_view> names) {
+    return std::ranges::find(names, name) != names.end();
+  };
+  if (is({"download", "trees"}) &&
+      level.path.ends_with("/.cache/huggingface/")) {
+    return true;
+  }
+  if (is({"blobs", "trees", "refs", ".no_exist"}) &&
+      IsHubRepository(level.path)) {
+    return true;
+  }
+  // Their names come before those of the repositories.
+  return is({"blobs", ".locks"}) &&
+         std::ranges::any_of(level.names, [&level](const Name& one) {
+           return !RepositoryOf(one.name).empty() &&
+                  IsHubRepository(level.path + one.name + "/");
+         });
 }
 
 ContainerSearch::Step ContainerSearch::StartSource() {
@@ -177,6 +210,9 @@ ContainerSearch::Step ContainerSearch::StartSource() {
   struct stat st {};
   if (!IsUrl(source.path) && ::stat(source.path.c_str(), &st) != 0) {
     named.error = IoError("cannot be opened");
+    if (auto missing = MissingFromStore(source.path)) {
+      named.error = Unread(*std::move(missing));
+    }
   }
   named.named = true;
   named.mounted = SafeComponent(BaseName(source.path));
@@ -194,6 +230,7 @@ ContainerSearch::Step ContainerSearch::TakeDirectory(const std::string& path,
   }
   foreign = foreign || (directory && !ForeignDirectory(**directory).empty());
   Level level{path.ends_with('/') ? path : path + "/", {}, foreign};
+  if (IsOfCommit(path)) commits_.push_back(path);
   std::error_code failed;
   for (fs::directory_iterator at(path, failed), end; !failed && at != end;
        at.increment(failed)) {
@@ -247,8 +284,15 @@ ContainerSearch::Step ContainerSearch::TakeLink(const std::string& path) {
   std::error_code failed;
   const std::string real = fs::canonical(path, failed).string();
   const bool inside = !failed && real.starts_with(sources_[started_ - 1].real);
-  if (inside && IsNameOfBlob(path, real)) {
-    if (!linked_.insert({st.st_dev, st.st_ino}).second) return {};
+  const std::string blob = NameOfBlob(path, real);
+  if (!blob.empty()) {
+    const auto [first, added] =
+        blobs_.try_emplace({st.st_dev, st.st_ino, blob}, path);
+    if (!added) {
+      other_names_.push_back({path, first->second});
+      return {};
+    }
+    linked_.insert({st.st_dev, st.st_ino});
     return File{path, Link::kOutside};
   }
   // Another link into the SOURCE is skipped, because its target is found by its
@@ -277,6 +321,16 @@ bool ContainerSearch::searched() const {
   const MutexLock lock(mutex_);
   return std::ranges::any_of(
       sources_, [](const Source& source) { return !source.real.empty(); });
+}
+
+std::vector<std::string> ContainerSearch::commits() const {
+  const MutexLock lock(mutex_);
+  return commits_;
+}
+
+std::vector<ContainerSearch::OtherName> ContainerSearch::other_names() const {
+  const MutexLock lock(mutex_);
+  return other_names_;
 }
 
 uint64_t ContainerSearch::others() const {

@@ -4,9 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -45,9 +48,11 @@ struct FoundContainer {
 /// a container, and all containers below each SOURCE that is another directory.
 /// A file there counts if it opens as a container, or if its name claims to be
 /// one (docs/commands.md, section 1). Links to files are followed, links to
-/// directories are not. A blob of the hub's cache is found by its first name.
-/// Takes memory for the names of one directory of each level, and for the
-/// identity of each file that a link leads to. Safe for any number of threads.
+/// directories are not. A blob of the hub's cache is found by its first name,
+/// and the other directories of that cache are left out: they have no models.
+/// Takes memory for the names of one directory of each level, for the identity
+/// of each file that a link leads to, and for the names of blobs. Safe for any
+/// number of threads.
 class ContainerSearch {
  public:
   /// Whether files of a directory that are no containers are found, too.
@@ -65,6 +70,14 @@ class ContainerSearch {
   bool searched() const;
   /// Regular files that are no containers.
   uint64_t others() const;
+  /// Directories of which huggingface_hub may say what files they have.
+  std::vector<std::string> commits() const;
+  /// A name of a blob that was found by its first name before.
+  struct OtherName {
+    std::string path;
+    std::string first;
+  };
+  std::vector<OtherName> other_names() const;
   /// The SOURCEs that were searched and have no container.
   std::vector<std::string> Empty() const;
 
@@ -100,6 +113,9 @@ class ContainerSearch {
   static Kind KindOf(const File& file, SourcePtr& kept);
   /// Takes the next name; nullopt after the last one.
   std::optional<Step> Take() CTXFS_REQUIRES(mutex_);
+  /// Whether `name` is a directory of the hub's cache, or of a directory that
+  /// it has downloaded into, in which no file has the name of a model.
+  static bool IsOfHub(const Level& level, std::string_view name);
   Step StartSource() CTXFS_REQUIRES(mutex_);
   Step TakeDirectory(const std::string& path, bool foreign)
       CTXFS_REQUIRES(mutex_);
@@ -116,6 +132,12 @@ class ContainerSearch {
   std::vector<Level> levels_ CTXFS_GUARDED_BY(mutex_);
   /// Device and inode of what links lead to.
   std::set<std::pair<uint64_t, uint64_t>> linked_ CTXFS_GUARDED_BY(mutex_);
+  /// First names of blobs, by device and inode and the name of the blob: two
+  /// repositories may call an entry of the store by different digests.
+  std::map<std::tuple<uint64_t, uint64_t, std::string>, std::string> blobs_
+      CTXFS_GUARDED_BY(mutex_);
+  std::vector<OtherName> other_names_ CTXFS_GUARDED_BY(mutex_);
+  std::vector<std::string> commits_ CTXFS_GUARDED_BY(mutex_);
   uint64_t others_ CTXFS_GUARDED_BY(mutex_) = 0;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fs/commands/expected_digest.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -14,7 +15,9 @@
 #include "core/content/read_through.h"
 #include "core/content/sha256_of.h"
 #include "core/io/directory.h"
+#include "core/io/download_cache.h"
 #include "core/io/url.h"
+#include "core/io/walk.h"
 #include "core/vfs/sources.h"
 
 namespace ctxfs {
@@ -27,23 +30,24 @@ constexpr size_t kMostManifests = 100;
 /// Texts that are kept for the files beside them.
 constexpr size_t kMostKept = 64;
 
-/// `path` with its directory absolute and without links.
-std::string Located(const std::string& path) {
-  std::error_code failed;
-  const fs::path name = fs::path(path).filename();
-  const fs::path folder =
-      fs::canonical(fs::absolute(path, failed).parent_path(), failed);
-  return failed ? path : (folder / name).string();
+/// The blob of the hub's cache that the link at `path` is a name of.
+std::optional<std::string> BlobOfPath(const std::string& path) {
+  const fs::path located = LocatedPath(path);
+  const Result<Fd> folder = FindPath(located.parent_path(), O_DIRECTORY);
+  if (!folder) return std::nullopt;
+  return BlobOfLink(*folder, located.filename());
 }
 
 /// The digest that its own name is, or that of the blob that it is a link to.
 std::optional<ExpectedDigest> DigestInName(const std::string& path) {
-  if (auto digest = DigestInPath(Located(path))) {
+  if (auto digest = DigestInPath(LocatedPath(path))) {
     return ExpectedDigest{*std::move(digest), "its name"};
   }
   std::error_code failed;
   if (!fs::is_symlink(path, failed)) return std::nullopt;
-  const std::string blob = fs::weakly_canonical(path, failed).string();
+  // The blob may itself be a link to the store, where the name is no digest.
+  const std::string blob =
+      BlobOfPath(path).value_or(fs::weakly_canonical(path, failed).string());
   if (auto digest = DigestInPath(blob)) {
     return ExpectedDigest{*std::move(digest), "the name of its blob"};
   }
@@ -132,7 +136,7 @@ Result<ExpectedDigests::TextPtr> ExpectedDigests::Read(
   if (!published) return About(path, std::move(published).error());
   auto text = std::make_shared<Text>();
   text->from = path;
-  text->folder = fs::path(Located(path)).parent_path().string();
+  text->folder = fs::path(LocatedPath(path)).parent_path().string();
   text->published = *std::move(published);
   const PublishedDigests& found = text->published;
   if (!found.signature.empty()) text->signature = SignatureState::kNotVerified;
@@ -193,41 +197,64 @@ Result<ExpectedDigests::TextPtr> ExpectedDigests::ReadBeside(
   return read;
 }
 
+Result<ExpectedDigest> ExpectedDigests::FindBeside(const std::string& name,
+                                                   const std::string& path,
+                                                   bool shared) const {
+  const TextPtr text = CTXFS_TRY(ReadBeside(name));
+  // A digest without a name is that of the file beside it alone.
+  if (text == nullptr || (shared && text->published.HasUnnamed())) {
+    return NoneOf(path, Quote(name));
+  }
+  return FindIn(*text, path);
+}
+
+std::optional<ExpectedDigest> ExpectedDigests::FindOfClient(
+    const std::string& path, const std::string& folder) const {
+  const std::string below = fs::path(path).lexically_relative(folder).string();
+  // As its client does, ignores metadata that it cannot read.
+  Result<ExpectedDigest> found =
+      FindBeside(folder + "/.cache/huggingface/download/" + below + ".metadata",
+                 path, /*shared=*/false);
+  if (found) return *std::move(found);
+  return DigestIn(commits_.For(path, folder), path);
+}
+
+std::optional<ExpectedDigest> ExpectedDigests::DigestIn(
+    const CommitTrees::FolderPtr& commit, const std::string& path) {
+  const CommitFile* const file =
+      commit == nullptr ? nullptr : commit->Find(path);
+  if (file == nullptr || !file->digest) return std::nullopt;
+  return ExpectedDigest{*file->digest, commit->from};
+}
+
 Result<ExpectedDigest> ExpectedDigests::FindAround(
     const std::string& path, const std::string& top) const {
-  if (public_key_.empty()) {
+  const bool any = public_key_.empty();
+  if (any) {
     if (auto digest = DigestInName(path)) return *std::move(digest);
   }
-  const std::string located = Located(path);
-  // The file's own text may have one digest without a name.
-  const std::vector<std::string> own =
-      public_key_.empty() ? std::vector<std::string>{located + ".sha256"}
-                          : std::vector<std::string>{located + ".sig"};
-  std::vector<std::string> texts = own;
-  std::error_code failed;
-  const std::string last = fs::canonical(top, failed).string();
-  fs::path folder = fs::path(located).parent_path();
-  for (;; folder = folder.parent_path()) {
-    const std::string at = folder.string() + "/";
-    if (public_key_.empty()) {
-      texts.push_back(at + ".cache/huggingface/download/" +
-                      fs::path(located).lexically_relative(folder).string() +
-                      ".metadata");
-      texts.push_back(at + "SHA256SUMS");
-      texts.push_back(at + "SHA256SUMS.txt");
-      texts.push_back(at + "sha256sums.txt");
+  const auto concludes = [](const Result<ExpectedDigest>& found) {
+    return found || found.error().code != Code::kNotFound;
+  };
+  const std::string located = LocatedPath(path);
+  Result<ExpectedDigest> found =
+      FindBeside(located + (any ? ".sha256" : ".sig"), path, /*shared=*/false);
+  if (concludes(found)) return found;
+  for (const std::string& folder : FoldersUpTo(located, top)) {
+    if (any) {
+      if (auto digest = FindOfClient(located, folder)) return *digest;
     }
-    texts.push_back(at + "model.sig");
-    const bool below = folder.string().starts_with(last + "/");
-    if (!below || folder == folder.root_path()) break;
+    for (const char* const name :
+         {"SHA256SUMS", "SHA256SUMS.txt", "sha256sums.txt", "model.sig"}) {
+      if (!any && name != std::string_view("model.sig")) continue;
+      found = FindBeside(folder + "/" + name, path, /*shared=*/true);
+      if (concludes(found)) return found;
+    }
   }
-  for (const std::string& name : texts) {
-    const TextPtr text = CTXFS_TRY(ReadBeside(name));
-    if (text == nullptr) continue;
-    const bool shared = !name.ends_with(".metadata") && name != own.front();
-    if (shared && text->published.HasUnnamed()) continue;
-    Result<ExpectedDigest> found = FindIn(*text, path);
-    if (found || found.error().code != Code::kNotFound) return found;
+  if (any) {
+    if (auto digest = DigestIn(commits_.OfSnapshot(located), located)) {
+      return *std::move(digest);
+    }
   }
   return NoneOf(path, "its name or a file beside it");
 }
@@ -246,7 +273,7 @@ Result<ExpectedDigest> ExpectedDigests::FindIn(const Text& text,
     return NoneOf(path, Quote(text.from));
   }
   const bool url = IsUrl(path);
-  const std::string located = url ? WithoutQuery(path) : Located(path);
+  const std::string located = url ? WithoutQuery(path) : LocatedPath(path);
   const PublishedDigest* best = nullptr;
   const auto take = [&best](const PublishedDigest& digest) -> bool {
     const bool same =

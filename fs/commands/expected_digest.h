@@ -13,6 +13,7 @@
 #include "core/base/result.h"
 #include "core/content/read_context.h"
 #include "core/io/source.h"
+#include "fs/commands/commit_trees.h"
 #include "fs/commands/published_digests.h"
 
 namespace ctxfs {
@@ -65,9 +66,19 @@ class ExpectedDigests {
   Result<TextPtr> ReadBeside(const std::string& path) const;
   Result<ExpectedDigest> FindAround(const std::string& path,
                                     const std::string& top) const;
+  /// Looks in the text `name`, which may have digests of several files if it is
+  /// `shared`.
+  Result<ExpectedDigest> FindBeside(const std::string& name,
+                                    const std::string& path, bool shared) const;
+  /// Looks in what huggingface_hub says of the files in `folder` and below it.
+  std::optional<ExpectedDigest> FindOfClient(const std::string& path,
+                                             const std::string& folder) const;
+  static std::optional<ExpectedDigest> DigestIn(
+      const CommitTrees::FolderPtr& commit, const std::string& path);
   static Result<ExpectedDigest> FindIn(const Text& text,
                                        const std::string& path);
 
+  const CommitTrees commits_;
   std::string public_key_;
   std::optional<ExpectedDigest> given_;
   TextPtr text_;  // null for "auto" and for digits
