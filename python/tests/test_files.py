@@ -2,7 +2,9 @@
 """Containers as mappings of files."""
 
 import errno
+import hashlib
 import io
+import json
 import os
 import pickle
 import shutil
@@ -16,6 +18,7 @@ from conftest import GOLDEN
 
 SIZE = 64  # bytes of action/ctrl: f32 [8, 2]
 PATH = "action/ctrl"
+HUB = GOLDEN.parent / "tests" / "mount" / "hub"
 
 
 @pytest.fixture
@@ -194,3 +197,18 @@ def test_a_large_file_is_read_at_once(tmp_path):
         archive.addfile(info, io.BytesIO(data))
     with ctxfs.open(path) as c:
         assert c.read_bytes("x") == data
+
+
+@pytest.mark.parametrize("name", ["shared_mixed", "shared_gguf_split", "shared_onnx_external"])
+def test_41_1_a_model_of_a_shared_cache_opens_by_its_path(tmp_path, name):
+    answers = json.loads((HUB / f"{name}.json").read_text())
+    with tarfile.open(HUB / f"{name}.tar") as archive:
+        archive.extractall(tmp_path)
+    for path, wanted in answers["inside"].items():
+        shown, _, inner = path.partition("~dir/")
+        organisation, model, below = shown.split("/", 2)
+        repository = tmp_path / "hub" / f"models--{organisation}--{model}"
+        with ctxfs.open(repository / "snapshots" / below) as c:
+            assert hashlib.sha256(c[inner].read()).hexdigest() == wanted["sha256"]
+        with ctxfs.open(tmp_path / "hub") as c:
+            assert hashlib.sha256(c[f"{shown}/{inner}"].read()).hexdigest() == wanted["sha256"]
