@@ -80,6 +80,32 @@ int64_t Nanoseconds(const struct timespec& time) {
   return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
+Fd OpenRegular(int directory, const char* name) {
+  struct stat st {};
+  // Opening a device may do something. What takes its place after this is
+  // opened, but not waited for.
+  if (::fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) != 0) return Fd(-1);
+  if (S_ISREG(st.st_mode)) {
+    Fd file(
+        ::openat(directory, name,
+                 O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
+    if (!file.ok()) return file;
+    if (::fstat(file.get(), &st) == 0 && S_ISREG(st.st_mode)) return file;
+  }
+  errno = EINVAL;
+  return Fd(-1);
+}
+
+bool RemoveForeign(int directory, const char* name) {
+  struct stat st {};
+  if (::fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+    return errno == ENOENT;
+  }
+  if (S_ISREG(st.st_mode)) return false;
+  const int flags = S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0;
+  return ::unlinkat(directory, name, flags) == 0;
+}
+
 bool ReadAll(int fd, uint64_t offset, MutableBytes out) {
   while (!out.empty()) {
     const ssize_t n =

@@ -43,6 +43,15 @@ Result<Fd> OpenTop(const std::string& directory);
 
 int64_t Nanoseconds(const struct timespec& time);
 
+/// Opens a file for reading. Fails for what is no regular file, by its errno:
+/// waits for no FIFO, follows no link, and opens no device.
+Fd OpenRegular(int directory, const char* name);
+
+/// Removes what has the name of a file of the store, and is no regular file: a
+/// FIFO, a socket, a device, a link or an empty directory. Returns whether the
+/// name is free then.
+bool RemoveForeign(int directory, const char* name);
+
 bool ReadAll(int fd, uint64_t offset, MutableBytes out);
 
 /// The digest in the name of a whole file; nullopt for any other name.

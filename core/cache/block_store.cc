@@ -26,7 +26,9 @@ using block_files::kDirectoryFlags;
 using block_files::kLock;
 using block_files::kRecord;
 using block_files::Nanoseconds;
+using block_files::OpenRegular;
 using block_files::ParseFileName;
+using block_files::RemoveForeign;
 
 namespace {
 
@@ -35,8 +37,8 @@ constexpr size_t kMostObjects = 256;
 constexpr uint64_t kParts = 16;
 
 /// Writes the head and the blocks of a file by one call if that takes them all:
-/// the kernel makes large pages of large writes.
-bool WriteAll(int fd, Bytes head, const std::vector<Bytes>& blocks) {
+/// the kernel makes large pages of large writes. Returns an errno.
+int WriteAll(int fd, Bytes head, const std::vector<Bytes>& blocks) {
   std::vector<iovec> left = {
       {const_cast<std::byte*>(head.data()), head.size()}};
   for (const Bytes block : blocks) {
@@ -45,7 +47,7 @@ bool WriteAll(int fd, Bytes head, const std::vector<Bytes>& blocks) {
   for (auto from = left.begin(); from != left.end();) {
     ssize_t n = ::writev(fd, &*from, static_cast<int>(left.end() - from));
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
+    if (n <= 0) return n == 0 ? EIO : errno;
     for (; from != left.end() && n >= static_cast<ssize_t>(from->iov_len);
          ++from) {
       n -= static_cast<ssize_t>(from->iov_len);
@@ -54,7 +56,7 @@ bool WriteAll(int fd, Bytes head, const std::vector<Bytes>& blocks) {
     from->iov_base = static_cast<std::byte*>(from->iov_base) + n;
     from->iov_len -= static_cast<size_t>(n);
   }
-  return true;
+  return 0;
 }
 
 /// Makes `path` and the directories above it, with mode 0700.
@@ -102,13 +104,20 @@ BlockStore::Object* BlockStore::Find(const std::string& digest, bool create) {
       object.directory.ok() &&
       (::fstat(object.directory.get(), &st) != 0 || st.st_nlink == 0);
   if (gone) object = {};
-  if (!object.directory.ok()) {
-    if (create) (void)::mkdirat(top_.get(), name.c_str(), 0700);
-    object.directory = Fd(::openat(top_.get(), name.c_str(), kDirectoryFlags));
-  }
+  if (!object.directory.ok()) object.directory = OpenObject(name, create);
   if (!object.directory.ok()) return nullptr;
   List(object);
   return &object;
+}
+
+Fd BlockStore::OpenObject(const std::string& name, bool create) const {
+  Fd directory(::openat(top_.get(), name.c_str(), kDirectoryFlags));
+  if (directory.ok() || !create) return directory;
+  if (errno != ENOENT) (void)RemoveForeign(top_.get(), name.c_str());
+  if (::mkdirat(top_.get(), name.c_str(), 0700) != 0 && errno != EEXIST) {
+    return Fd(-1);
+  }
+  return Fd(::openat(top_.get(), name.c_str(), kDirectoryFlags));
 }
 
 void BlockStore::List(Object& object) {
@@ -178,15 +187,17 @@ std::pair<Fd, BlockStore::Run> BlockStore::OpenRun(const std::string& digest,
   Run* const run = object == nullptr ? nullptr : RunWith(*object, number);
   if (run == nullptr) return {Fd(-1), Run{0, 0}};
   const std::string name = FileName(run->first, run->count);
-  if (Clock::now() - run->touched > kBetweenTouches) {
+  const int directory = object->directory.get();
+  Fd file = OpenRegular(directory, name.c_str());
+  if (file.ok() && Clock::now() - run->touched > kBetweenTouches) {
     run->touched = Clock::now();
-    (void)::utimensat(object->directory.get(), name.c_str(), nullptr, 0);
+    (void)::futimens(file.get(), nullptr);
   }
-  Fd file(::openat(object->directory.get(), name.c_str(),
-                   O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (file.ok()) return {std::move(file), *run};
-  // Another process dropped it; any other failure may pass.
-  if (errno == ENOENT) object->runs.erase(run->first + run->count - 1);
+  // Another process dropped it, or it is no file; any other failure may pass.
+  const bool gone = errno == ENOENT || (damaged_ == Damaged::kDropped &&
+                                        RemoveForeign(directory, name.c_str()));
+  if (gone) object->runs.erase(run->first + run->count - 1);
   return {Fd(-1), Run{0, 0}};
 }
 
@@ -229,8 +240,23 @@ bool BlockStore::TakeDue() {
   return true;
 }
 
+bool BlockStore::TakeFull() {
+  const MutexLock lock(mutex_);
+  return std::exchange(full_, false);
+}
+
+// On a full disk, others need room more than this cache.
 void BlockStore::MakeRoom() {
-  if (TakeDue()) Evict(most_ - most_ / kParts);
+  if (TakeFull() && Evict(most_ / 2) > 0) {
+    const MutexLock lock(mutex_);
+    pause_.Shorten();
+  }
+  if (TakeDue()) (void)Evict(most_ - most_ / kParts);
+}
+
+int BlockStore::refusal() const {
+  const MutexLock lock(mutex_);
+  return pause_.error();
 }
 
 Fd BlockStore::OpenUnfinished(const std::string& digest, std::string* name) {
@@ -249,46 +275,68 @@ Fd BlockStore::OpenUnfinished(const std::string& digest, std::string* name) {
   return Fd(-1);
 }
 
-BlockStore::Object* BlockStore::Finish(const std::string& digest,
-                                       const std::string& name,
-                                       const std::string& last, bool whole) {
+int BlockStore::Finish(const std::string& digest, const std::string& name,
+                       const std::string& last, int failed) {
+  const MutexLock lock(mutex_);
   Object* const object = Find(digest, /*create=*/false);
-  if (object == nullptr) return nullptr;
+  if (object == nullptr) return failed == 0 ? ENOENT : failed;
   const int directory = object->directory.get();
-  if (whole &&
-      ::renameat(directory, name.c_str(), directory, last.c_str()) == 0) {
-    return object;
+  const auto rename = [&] {
+    return ::renameat(directory, name.c_str(), directory, last.c_str()) == 0;
+  };
+  if (failed == 0) {
+    if (rename()) return 0;
+    failed = errno;
+    // No file takes the place of a directory.
+    if (RemoveForeign(directory, last.c_str()) && rename()) return 0;
   }
   (void)::unlinkat(directory, name.c_str(), 0);
-  // Likely a full disk: others need room there more than this cache.
-  Evict(most_ / 2);
-  return nullptr;
+  return failed;
+}
+
+int BlockStore::WriteFile(const std::string& digest, const std::string& last,
+                          uint64_t first, const std::vector<Bytes>& blocks) {
+  std::string name;
+  const Fd file = OpenUnfinished(digest, &name);
+  if (!file.ok()) return errno;
+  const std::string head = BlockFile::HeadOf(digest, first, blocks);
+  const int failed = WriteAll(file.get(), AsBytes(head), blocks);
+  return Finish(digest, name, last, failed);
+}
+
+bool BlockStore::Keep(const std::string& digest, const std::string& last,
+                      uint64_t first, const std::vector<Bytes>& blocks) {
+  {
+    const MutexLock lock(mutex_);
+    if (!pause_.MayWrite()) return false;
+  }
+  const int failed = WriteFile(digest, last, first, blocks);
+  const MutexLock lock(mutex_);
+  pause_.Note(failed);
+  if (failed == 0) kept_ = true;
+  if (WritePause::IsFull(failed)) full_ = full_ || std::exchange(kept_, false);
+  return failed == 0;
 }
 
 bool BlockStore::Write(const std::string& key, uint64_t first,
                        const std::vector<Bytes>& blocks) {
   if (blocks.empty() || blocks.size() > kMostBlocks) return false;
   const std::string digest = DigestOf(key);
-  std::string name;
-  const Fd file = OpenUnfinished(digest, &name);
-  if (!file.ok()) return false;
-  const std::string head = BlockFile::HeadOf(digest, first, blocks);
-  const bool whole = WriteAll(file.get(), AsBytes(head), blocks);
   const Run run{first, static_cast<uint32_t>(blocks.size())};
+  if (!Keep(digest, FileName(run.first, run.count), first, blocks)) {
+    return false;
+  }
   const MutexLock lock(mutex_);
-  Object* const object =
-      Finish(digest, name, FileName(run.first, run.count), whole);
-  if (object == nullptr) return false;
   unseen_ += run.count * kBlockBytes;
-  object->runs[run.first + run.count - 1] = run;
+  Object* const object = Find(digest, /*create=*/false);
+  if (object != nullptr) object->runs[run.first + run.count - 1] = run;
   return true;
 }
 
 std::optional<std::string> BlockStore::ReadRecord(const std::string& key) {
   const std::string digest = DigestOf(key);
-  const std::string path = Hex(digest) + "/" + std::string(kRecord);
-  Fd file(
-      ::openat(top_.get(), path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  const Fd directory = OpenObject(Hex(digest), /*create=*/false);
+  Fd file = OpenRegular(directory.get(), kRecord.data());
   const auto head = static_cast<off_t>(BlockFile::HeadBytes(1));
   struct stat st {};
   if (!file.ok() || ::fstat(file.get(), &st) != 0 || st.st_size < head ||
@@ -299,30 +347,35 @@ std::optional<std::string> BlockStore::ReadRecord(const std::string& key) {
   const MutableBytes out = std::as_writable_bytes(std::span(record));
   const auto loaded = BlockFile::Load(std::move(file), 0, 1, digest);
   if (!loaded || loaded->Read(0, {&out, 1}) != 1) return std::nullopt;
-  (void)::utimensat(top_.get(), path.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
+  (void)::futimens(loaded->descriptor(), nullptr);
   return record;
 }
 
 void BlockStore::WriteRecord(const std::string& key,
                              const std::string& record) {
   if (record.size() > kBlockBytes) return;
-  const std::string digest = DigestOf(key);
-  std::string name;
-  const Fd file = OpenUnfinished(digest, &name);
-  if (!file.ok()) return;
   const std::vector<Bytes> block = {AsBytes(record)};
-  const std::string head = BlockFile::HeadOf(digest, 0, block);
-  const bool whole = WriteAll(file.get(), AsBytes(head), block);
+  if (!Keep(DigestOf(key), std::string(kRecord), 0, block)) return;
   const MutexLock lock(mutex_);
-  if (Finish(digest, name, std::string(kRecord), whole) != nullptr) {
-    unseen_ += BlockFile::HeadBytes(1) + record.size();
-  }
+  unseen_ += BlockFile::HeadBytes(1) + record.size();
 }
 
-void BlockStore::Evict(uint64_t most) const {
-  const Fd lock(::openat(top_.get(), kLock,
-                         O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!lock.ok() || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return;
+namespace {
+
+/// Opens the lock of a store.
+Fd OpenLock(int top) {
+  constexpr int kFlags =
+      O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+  (void)RemoveForeign(top, kLock);
+  return Fd(::openat(top, kLock, kFlags, 0600));
+}
+
+}  // namespace
+
+uint64_t BlockStore::Evict(uint64_t most) const {
+  // Without a lock file, twice at a time is better than never.
+  const Fd lock = OpenLock(top_.get());
+  if (lock.ok() && ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return 0;
   struct File {
     int64_t used_ns;
     uint64_t bytes;
@@ -345,10 +398,13 @@ void BlockStore::Evict(uint64_t most) const {
   };
   block_files::ForEachObject(top_.get(), add);
   std::ranges::sort(files, {}, &File::used_ns);
+  uint64_t dropped = 0;
   for (const File& file : files) {
-    if (total <= most) break;
-    if (::unlinkat(top_.get(), file.path.c_str(), 0) == 0) total -= file.bytes;
+    if (total - dropped <= most) break;
+    if (::unlinkat(top_.get(), file.path.c_str(), 0) == 0)
+      dropped += file.bytes;
   }
+  return dropped;
 }
 
 std::string CacheDirectory(const Environment& environment) {

@@ -16,6 +16,7 @@
 #include "core/base/mutex.h"
 #include "core/base/result.h"
 #include "core/cache/block_file.h"
+#include "core/cache/write_pause.h"
 #include "core/io/fd.h"
 
 namespace ctxfs {
@@ -105,6 +106,10 @@ class BlockStore {
   /// use the store meanwhile.
   void MakeRoom();
 
+  /// The errno with which the disk refuses writes; 0 if it takes them. After a
+  /// refusal nothing is written for WritePause::kLasts, or until room was made.
+  int refusal() const;
+
   /// The descriptor of the directory, for a sandbox.
   int descriptor() const { return top_.get(); }
 
@@ -137,25 +142,41 @@ class BlockStore {
   std::pair<Fd, Run> OpenRun(const std::string& digest, uint64_t number);
   /// Drops a damaged file, unless such are kept.
   void DropDamaged(const std::string& digest, uint64_t first, uint32_t count);
-  /// Makes a file to be written, and sets its `name`.
+  /// Opens the directory of an object, which is made if `create`.
+  Fd OpenObject(const std::string& name, bool create) const;
+  /// Writes a file called `last`. Returns whether it is kept.
+  bool Keep(const std::string& digest, const std::string& last, uint64_t first,
+            const std::vector<Bytes>& blocks);
+  /// The same, whether or not the disk refused it before. Returns an errno; 0:
+  /// it is kept.
+  int WriteFile(const std::string& digest, const std::string& last,
+                uint64_t first, const std::vector<Bytes>& blocks);
+  /// Makes a file to be written, and sets its `name`. Fails by its errno.
   Fd OpenUnfinished(const std::string& digest, std::string* name);
-  /// Gives that file the name `last` if it is `whole`, or removes it. Returns
-  /// the object if it is kept.
-  Object* Finish(const std::string& digest, const std::string& name,
-                 const std::string& last, bool whole) CTXFS_REQUIRES(mutex_);
+  /// Gives that file the name `last` if nothing `failed`, or removes it.
+  /// Returns an errno.
+  int Finish(const std::string& digest, const std::string& name,
+             const std::string& last, int failed);
   /// The raw SHA-256 of a key.
   static std::string DigestOf(const std::string& key);
   /// Whether much was written since room was made; then what was written counts
   /// as seen.
   bool TakeDue();
-  /// Drops the least recently used files until at most `most` bytes are left.
-  /// Does nothing while another process or thread does so.
-  void Evict(uint64_t most) const;
+  /// Whether the disk was full since room was made for that.
+  bool TakeFull();
+  /// Drops the least recently used files until at most `most` bytes are left;
+  /// returns the bytes that were dropped. Does nothing while another process or
+  /// thread does so.
+  uint64_t Evict(uint64_t most) const;
 
   const Fd top_;
   const uint64_t most_;
   const Damaged damaged_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
+  WritePause pause_ CTXFS_GUARDED_BY(mutex_);
+  bool full_ CTXFS_GUARDED_BY(mutex_) = false;  // room is to be made for that
+  // Since room was made for that. What others wrote before is not known.
+  bool kept_ CTXFS_GUARDED_BY(mutex_) = true;
   // Bytes written since room was made.
   uint64_t unseen_ CTXFS_GUARDED_BY(mutex_) = 0;
   bool seen_ CTXFS_GUARDED_BY(mutex_) = false;     // room was made before

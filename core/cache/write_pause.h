@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cerrno>
+#include <chrono>
+
+namespace ctxfs {
+
+/// Stops writing for a while after a disk refused it: each attempt on a full
+/// disk costs as much as a write, and fails again. Not safe for several
+/// threads.
+class WritePause {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// From a refusal to the next attempt.
+  static constexpr std::chrono::seconds kLasts{10};
+
+  /// Whether an errno says that the disk refuses all writes: it is full, over a
+  /// quota, read-only, or not writable for this user.
+  static bool IsRefusal(int error) {
+    return IsFull(error) || error == EROFS || error == EACCES ||
+           error == EPERM || error == EIO;
+  }
+  static bool IsFull(int error) { return error == ENOSPC || error == EDQUOT; }
+
+  /// Whether to attempt a write.
+  bool MayWrite(Clock::time_point now = Clock::now()) const {
+    return error_ == 0 || now >= until_;
+  }
+  /// Notes the end of an attempt: 0, or an errno.
+  void Note(int error, Clock::time_point now = Clock::now()) {
+    if (error == 0) error_ = 0;
+    if (!IsRefusal(error)) return;
+    error_ = error;
+    until_ = now + kLasts;
+  }
+  /// Lets the next write be attempted: room was made.
+  void Shorten() { until_ = {}; }
+
+  /// The errno of the last refusal; 0 if a write succeeded after it.
+  int error() const { return error_; }
+
+ private:
+  int error_ = 0;
+  Clock::time_point until_;
+};
+
+}  // namespace ctxfs
