@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/remote/aws_metadata.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <ctime>
 #include <new>
@@ -29,6 +30,12 @@ Error NoKeys(const std::string& why) {
 }
 
 int64_t Now() { return int64_t{::time(nullptr)} * 1'000'000'000; }
+
+/// Whether a text can be a field of a head: it ends no line of it.
+bool IsField(std::string_view text) {
+  return std::ranges::all_of(text,
+                             [](char c) { return c >= ' ' && c < '\x7F'; });
+}
 
 using Headers = std::vector<std::string>;
 
@@ -96,6 +103,9 @@ Result<ExpiringKeys> MetadataKeysIn(const std::string& body) {
       found.expires_ns == 0) {
     return NoKeys("its answer has no keys with a time of expiration");
   }
+  if (!IsField(found.keys.access_key) || !IsField(found.keys.session_token)) {
+    return NoKeys("they have bytes that no key has");
+  }
   return found;
 }
 
@@ -106,8 +116,10 @@ Result<ExpiringKeys> AwsMetadata::AskInstance() {
   Question token(latest + "api/token",
                  {"X-aws-ec2-metadata-token-ttl-seconds: 300"});
   token.UsePut();
-  const Headers headers = {"X-aws-ec2-metadata-token: " +
-                           std::string(Trimmed(CTXFS_TRY(token.Answer())))};
+  const std::string answer = CTXFS_TRY(token.Answer());
+  const std::string_view field = Trimmed(answer);
+  if (!IsField(field)) return NoKeys("its token has bytes that no token has");
+  const Headers headers = {"X-aws-ec2-metadata-token: " + std::string(field)};
   const std::string roles = latest + "meta-data/iam/security-credentials/";
   const std::string names = CTXFS_TRY(Question(roles, headers).Answer());
   const std::string role(Trimmed(names.substr(0, names.find('\n'))));

@@ -44,6 +44,7 @@ Status Curl::Load() {
   library.Find("curl_easy_init", g_curl.easy_init);
   library.Find("curl_easy_setopt", g_curl.easy_setopt);
   library.Find("curl_easy_perform", g_curl.easy_perform);
+  library.Find("curl_easy_getinfo", g_curl.easy_getinfo);
   library.Find("curl_easy_strerror", g_curl.easy_strerror);
   library.Find("curl_easy_cleanup", g_curl.easy_cleanup);
   library.Find("curl_slist_append", g_curl.slist_append);

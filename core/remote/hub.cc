@@ -6,9 +6,9 @@
 #include <string>
 
 #include "core/base/json.h"
-#include "core/base/printable.h"
 #include "core/remote/percent.h"
 #include "core/remote/scheme.h"
+#include "core/remote/secrets.h"
 #include "core/remote/trimmed.h"
 
 namespace ctxfs::remote {
@@ -30,7 +30,7 @@ Result<StoreName> NameFrom(const Json& one) {
   if (name.name.empty()) return WrongTree("an entry has no path");
   if (name.directory) return name;
   if (type != "file") {
-    return WrongTree("an entry is a '" + Printable(type.substr(0, 20)) + "'");
+    return WrongTree("an entry is a '" + Secrets().Shown(type, 20) + "'");
   }
   const std::optional<uint64_t> size = CountAt(one, "size");
   if (!size || *size > INT64_MAX) return WrongTree("a file has no size");

@@ -5,12 +5,13 @@
 #include <time.h>
 
 #include <algorithm>
+#include <functional>
 #include <tuple>
 #include <utility>
 
 #include "core/base/heap_allowance.h"
 #include "core/base/limits.h"
-#include "core/base/printable.h"
+#include "core/remote/secrets.h"
 #include "core/remote/url.h"
 
 namespace ctxfs::remote {
@@ -19,6 +20,8 @@ namespace {
 // Pages without a name that may follow one another: keys that were deleted.
 constexpr unsigned kMostEmptyPages = 100;
 constexpr unsigned kMostPages = 10'000;
+// Bytes of a name that a message shows.
+constexpr size_t kMostShown = 64;
 constexpr uint64_t kMostListingBytes = 512 * limits::kMiB;
 
 Error Wrong(const std::string& how) {
@@ -35,16 +38,15 @@ ListingBuilder::ListingBuilder(std::string directory)
     : directory_(std::move(directory)), prefix_(PathOfDirectory(directory_)) {}
 
 void ListingBuilder::LeaveOut(const std::string& name) {
-  constexpr size_t kMostShown = 64;
   if (listing_->left_out++ == 0) {
-    listing_->first_left_out = Printable(name.substr(0, kMostShown));
+    listing_->first_left_out = Secrets().Shown(name, kMostShown);
   }
 }
 
 Status ListingBuilder::AddKey(StoreName key) {
   if (!key.name.starts_with(prefix_)) {
     return Wrong("a key is not in the directory that was asked for: '" +
-                 Printable(key.name.substr(0, 64)) + "'");
+                 Secrets().Shown(key.name, kMostShown) + "'");
   }
   // An empty object of the directory's own name stands for the directory.
   if (key.name.size() == prefix_.size() && !key.directory && key.size == 0) {
@@ -53,7 +55,7 @@ Status ListingBuilder::AddKey(StoreName key) {
   key.name.erase(0, prefix_.size());
   if (key.name.find('/') != key.name.npos) {
     return Wrong("a key is deeper than what was asked for: '" +
-                 Printable(key.name.substr(0, 64)) + "'");
+                 Secrets().Shown(key.name, kMostShown) + "'");
   }
   if (!CheckName(directory_, key.name, key.directory)) {
     LeaveOut(key.name);
@@ -73,14 +75,22 @@ Status ListingBuilder::AddKey(StoreName key) {
 
 Status ListingBuilder::Add(ListingPage page) {
   empty_pages_ = page.keys.empty() ? empty_pages_ + 1 : 0;
-  if (!page.next.empty() &&
-      (page.next == next_ || empty_pages_ > kMostEmptyPages ||
-       ++pages_ >= kMostPages)) {
-    return Wrong("its pages have no end");
+  if (!page.next.empty()) {
+    if (HadToken(page.next)) {
+      return Wrong("its pages have no end: two have the same next one");
+    }
+    if (empty_pages_ > kMostEmptyPages || ++pages_ >= kMostPages) {
+      return Wrong("its pages have no end");
+    }
+    tokens_.insert(std::hash<std::string>()(page.next));
   }
   for (StoreName& key : page.keys) CTXFS_TRY(AddKey(std::move(key)));
   next_ = std::move(page.next);
   return {};
+}
+
+bool ListingBuilder::HadToken(const std::string& token) const {
+  return tokens_.contains(std::hash<std::string>()(token));
 }
 
 std::shared_ptr<StoreListing> ListingBuilder::Finish() {

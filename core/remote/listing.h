@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "core/base/result.h"
@@ -53,9 +54,13 @@ class ListingBuilder {
   /// `directory` is a URL that ends in '/'.
   explicit ListingBuilder(std::string directory);
 
-  /// Fails with kUnsupported for a key that is not in the directory and for
-  /// pages that have no end, and with kLimit for too many names.
+  /// Fails with kUnsupported for a key that is not in the directory, for a
+  /// token that an earlier page had and for pages that have no end, and with
+  /// kLimit for too many names.
   Status Add(ListingPage page);
+
+  /// Whether a page that was added had this token.
+  bool HadToken(const std::string& token) const;
 
   /// The token of the page to be added next; empty: there is none.
   const std::string& next() const { return next_; }
@@ -74,6 +79,7 @@ class ListingBuilder {
   const std::string prefix_;  // of its keys
   std::shared_ptr<StoreListing> listing_ = std::make_shared<StoreListing>();
   std::string next_;
+  std::unordered_set<size_t> tokens_;  // hashes of those of all pages
   uint64_t bytes_ = 0;
   unsigned pages_ = 0;
   unsigned empty_pages_ = 0;  // one after another

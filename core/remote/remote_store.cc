@@ -42,6 +42,8 @@ bool ConcernsAll(const Error& error) {
   return error.code != Code::kInterrupted && error.code != Code::kNoMemory;
 }
 
+bool IsTransient(const Error& error) { return error.sys_errno == EAGAIN; }
+
 }  // namespace
 
 RemoteStore::RemoteStore(std::shared_ptr<FetchClient> client,
@@ -85,7 +87,9 @@ Result<RemoteStore::Kept> RemoteStore::Take(const std::string& directory,
         directory, builder.next(), interrupt, std::move(ahead)));
     // The next page comes while this one is parsed.
     const std::string next = listings->likely_next(text);
-    if (!next.empty()) ahead = client_->RequestPage(directory, next);
+    if (!next.empty() && !builder.HadToken(next)) {
+      ahead = client_->RequestPage(directory, next);
+    }
     ListingPage page = CTXFS_TRY(listings->parse(directory, text));
     CTXFS_TRY(builder.Add(std::move(page)));
   } while (!builder.next().empty());
@@ -161,6 +165,7 @@ Result<StoreListingPtr> RemoteStore::ListFor(const std::string& directory,
 
 Result<StoreListingPtr> RemoteStore::List(const std::string& directory) {
   const Interrupt& interrupt = InterruptScope::OfThread();
+  const Clock::time_point came = Clock::now();
   AttemptPtr own;
   while (own == nullptr) {
     const MutexLock lock(mutex_);
@@ -173,7 +178,10 @@ Result<StoreListingPtr> RemoteStore::List(const std::string& directory) {
     const AttemptPtr others = kept.attempt;
     CTXFS_TRY(Await(*others, interrupt));
     if (others->listing != nullptr) return others->listing;
-    if (others->error && ConcernsAll(*others->error)) return *others->error;
+    if (!others->error || !ConcernsAll(*others->error)) continue;
+    // One that began before this thread came had less time.
+    if (others->began < came && IsTransient(*others->error)) continue;
+    return *others->error;
   }
   return ListFor(directory, own, interrupt);
 }

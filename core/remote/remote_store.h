@@ -42,6 +42,7 @@ class RemoteStore final : public UrlStore {
 
   /// What a thread that lists a directory has for those that wait for it.
   struct Attempt {
+    Clock::time_point began = Clock::now();
     bool done = false;
     StoreListingPtr listing;     // null: it failed
     std::optional<Error> error;  // nullopt: it succeeded, or threw

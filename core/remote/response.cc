@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <utility>
 
-#include "core/base/printable.h"
 #include "core/base/whole_number.h"
 #include "core/remote/trimmed.h"
 
@@ -17,6 +16,9 @@ namespace ctxfs::remote {
 namespace {
 
 constexpr size_t kMostLineBytes = 2048;
+// Bytes of a field that a message shows.
+constexpr size_t kMostShown = 64;
+constexpr size_t kMostExplained = 200;
 
 std::string LowerCase(std::string_view text) {
   std::string lower(text);
@@ -73,7 +75,8 @@ Error Changed() {
   return {Code::kStale, "the object changed on the server since it was opened"};
 }
 
-Error FromStatus(const ResponseHead& head, bool opened) {
+Error FromStatus(const ResponseHead& head, bool opened,
+                 const Secrets& secrets) {
   const std::string text = "HTTP status " + std::to_string(head.status);
   switch (head.status) {
     case 401:
@@ -100,7 +103,7 @@ Error FromStatus(const ResponseHead& head, bool opened) {
   std::string what = "unexpected " + text;
   if (!head.bucket_region.empty()) {
     what += "; the bucket is in the region " +
-            Printable(head.bucket_region.substr(0, 64)) + ": set AWS_REGION";
+            secrets.Shown(head.bucket_region, kMostShown) + ": set AWS_REGION";
   }
   return {Code::kIo, std::move(what)};
 }
@@ -111,18 +114,19 @@ Identity IdentityOf(const ResponseHead& head, uint64_t size) {
   return identity;
 }
 
-Status CheckEncoding(const ResponseHead& head) {
+Status CheckEncoding(const ResponseHead& head, const Secrets& secrets) {
   if (head.content_encoding.empty() ||
       LowerCase(head.content_encoding) == "identity") {
     return {};
   }
   return Lies("encodes the object, which was not asked for: " +
-              Printable(head.content_encoding.substr(0, 64)));
+              secrets.Shown(head.content_encoding, kMostShown));
 }
 
-Result<Promise> CheckPage(const ResponseHead& head, const Asked& asked) {
-  if (head.status != 200) return FromStatus(head, /*opened=*/false);
-  CTXFS_TRY(CheckEncoding(head));
+Result<Promise> CheckPage(const ResponseHead& head, const Asked& asked,
+                          const Secrets& secrets) {
+  if (head.status != 200) return FromStatus(head, /*opened=*/false, secrets);
+  CTXFS_TRY(CheckEncoding(head, secrets));
   return Promise{{}, asked.length};
 }
 
@@ -133,6 +137,16 @@ Result<Promise> Empty(const ResponseHead& head, const Asked& asked) {
 }
 
 }  // namespace
+
+bool Identity::strong() const {
+  const auto is_etagc = [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte > ' ' && byte != '"' && byte != 0x7F;
+  };
+  const std::string_view whole = etag;
+  return whole.size() >= 2 && whole.front() == '"' && whole.back() == '"' &&
+         std::ranges::all_of(whole.substr(1, whole.size() - 2), is_etagc);
+}
 
 void ResponseHead::Add(std::string_view line) {
   if (line.size() > kMostLineBytes) return;
@@ -156,8 +170,9 @@ void ResponseHead::Add(std::string_view line) {
   }
 }
 
-Result<Promise> CheckHead(const ResponseHead& head, const Asked& asked) {
-  if (asked.page) return CheckPage(head, asked);
+Result<Promise> CheckHead(const ResponseHead& head, const Asked& asked,
+                          const Secrets& secrets) {
+  if (asked.page) return CheckPage(head, asked, secrets);
   if (head.status == 416 && head.content_range == "bytes */0") {
     return Empty(head, asked);
   }
@@ -168,12 +183,14 @@ Result<Promise> CheckHead(const ResponseHead& head, const Asked& asked) {
   if (head.status == 200) {
     return Lies("ignores Range: it sends whole objects only");
   }
-  if (head.status != 206) return FromStatus(head, asked.identity.has_value());
-  CTXFS_TRY(CheckEncoding(head));
+  if (head.status != 206) {
+    return FromStatus(head, asked.identity.has_value(), secrets);
+  }
+  CTXFS_TRY(CheckEncoding(head, secrets));
   const auto range = ParseContentRange(head.content_range);
   if (!range) {
     return Lies("sends no valid Content-Range: '" +
-                Printable(head.content_range.substr(0, 64)) + "'");
+                secrets.Shown(head.content_range, kMostShown) + "'");
   }
   Promise promise{IdentityOf(head, range->size),
                   range->last - range->first + 1};
@@ -220,25 +237,27 @@ std::optional<uint64_t> RetryAfter(const std::string& text, int64_t now) {
 
 namespace {
 
-std::string Element(std::string_view body, const std::string& name) {
-  constexpr size_t kMost = 200;
+std::string_view Element(std::string_view body, const std::string& name) {
   const size_t from = body.find("<" + name + ">");
   if (from == body.npos) return {};
   body.remove_prefix(from + name.size() + 2);
   const size_t end = body.find("</");
-  if (end == body.npos) return {};
-  return Printable(std::string(body.substr(0, std::min(end, kMost))));
+  return end == body.npos ? std::string_view() : body.substr(0, end);
 }
 
 }  // namespace
 
-std::string Explanation(const ResponseHead& head, std::string_view body) {
-  const std::string code = Element(body, "Code");
-  const std::string message = code.empty()
-                                  ? Printable(head.explanation.substr(0, 200))
-                                  : Element(body, "Message");
-  return (code.empty() ? "" : ": " + code) +
-         (message.empty() ? "" : ": " + message);
+std::string Explanation(const ResponseHead& head, std::string_view body,
+                        const Secrets& secrets) {
+  const std::string_view code = Element(body, "Code");
+  const std::string_view message =
+      code.empty() ? head.explanation : Element(body, "Message");
+  std::string explanation;
+  for (const std::string_view part : {code, message}) {
+    if (part.empty()) continue;
+    explanation += ": " + secrets.Shown(part, kMostExplained);
+  }
+  return explanation;
 }
 
 }  // namespace ctxfs::remote

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/base/result.h"
+#include "core/remote/secrets.h"
 
 namespace ctxfs::remote {
 
@@ -18,8 +19,9 @@ struct Identity {
   uint64_t size = 0;          // bytes
 
   bool operator==(const Identity&) const = default;
-  /// Whether the ETag may stand in If-Match (RFC 9110, section 8.8.3.2).
-  bool strong() const { return etag.starts_with('"'); }
+  /// Whether the ETag may stand in If-Match: it is a strong one by its syntax
+  /// (RFC 9110, sections 8.8.3 and 8.8.3.2), so it ends no line of a head.
+  bool strong() const;
 };
 
 /// The head of a response, of which only fields that matter are kept.
@@ -65,8 +67,10 @@ struct Promise {
 ///                 EAGAIN for what may pass (408, 429, 5xx), else 0
 ///   kUnsupported  the server ignores Range, encodes bytes, lies about the
 ///                 range, or tells neither ETag nor Last-Modified
-/// What is promised of a page is its greatest length.
-Result<Promise> CheckHead(const ResponseHead& head, const Asked& asked);
+/// What is promised of a page is its greatest length. Messages do not show
+/// `secrets`.
+Result<Promise> CheckHead(const ResponseHead& head, const Asked& asked,
+                          const Secrets& secrets = {});
 
 /// Returns the seconds of a Retry-After field: a number, or a date compared
 /// with `now`, in seconds since 1970. nullopt if it is neither.
@@ -75,9 +79,10 @@ std::optional<uint64_t> RetryAfter(const std::string& text, int64_t now);
 /// Returns the nanoseconds since 1970 of an HTTP date; 0 if it is none.
 int64_t DateOf(const std::string& text);
 
-/// Returns what the server says of an error, made printable: ": CODE: MESSAGE"
-/// from the XML body of S3, or ": MESSAGE" from the head of the hub; empty if
-/// there is neither.
-std::string Explanation(const ResponseHead& head, std::string_view body);
+/// Returns what the server says of an error, without `secrets`: ": CODE:
+/// MESSAGE" from the XML body of S3, or ": MESSAGE" from the head of the hub;
+/// empty if there is neither.
+std::string Explanation(const ResponseHead& head, std::string_view body,
+                        const Secrets& secrets = {});
 
 }  // namespace ctxfs::remote

@@ -12,10 +12,10 @@
 #include <optional>
 #include <utility>
 
-#include "core/base/printable.h"
 #include "core/base/whole_number.h"
 #include "core/remote/listing.h"
 #include "core/remote/percent.h"
+#include "core/remote/secrets.h"
 
 namespace ctxfs::remote {
 namespace {
@@ -93,7 +93,7 @@ class S3Reader {
     text_.clear();
     if (++depth_ > kMostDepth) return Fail("it is nested too deep");
     if (depth_ == 1 && name != root_) {
-      return Fail("it is '" + Printable(name.substr(0, 64)) + "'");
+      return Fail("it is '" + Secrets().Shown(name, 64) + "'");
     }
     if (depth_ == 2) group_ = name;
     if (depth_ == 2 && name == "Contents") object_ = Object{};
@@ -179,7 +179,7 @@ class S3Reader {
     if (count_ && WholeNumber<uint64_t>(*count_) != page_.keys.size()) {
       return WrongPage(fmt::format("it has {} names and says {}",
                                    page_.keys.size(),
-                                   Printable(count_->substr(0, 20))));
+                                   Secrets().Shown(*count_, 20)));
     }
     if (truncated_ != "true" && truncated_ != "false") {
       return WrongPage("it does not say whether it is the last page");

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/base/whole_number.h"
+#include "core/remote/percent.h"
 #include "core/remote/trimmed.h"
 
 namespace ctxfs::remote {
@@ -119,6 +120,25 @@ MetadataService MetadataFrom(const Environment& environment) {
   return service;
 }
 
+/// The users in the URLs of proxies.
+std::vector<WebUser> ProxyUsers(const Environment& environment) {
+  std::vector<WebUser> users;
+  for (const char* const name :
+       {"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"}) {
+    std::string url = environment(name);
+    const size_t scheme = url.find("://");
+    if (scheme != url.npos) url.erase(0, scheme + 3);
+    const size_t at = url.substr(0, url.find('/')).rfind('@');
+    if (at == url.npos) continue;
+    url.resize(at);
+    const size_t colon = std::min(url.find(':'), url.size());
+    const size_t password = std::min(colon + 1, url.size());
+    users.push_back(
+        {"", Decoded(url.substr(0, colon)), Decoded(url.substr(password))});
+  }
+  return users;
+}
+
 void SetHub(const Environment& environment, Settings& settings) {
   const std::string endpoint = environment("HF_ENDPOINT");
   if (!endpoint.empty()) settings.endpoints.hub = endpoint;
@@ -192,6 +212,7 @@ Settings SettingsFrom(const Environment& environment) {
   std::string netrc = environment("NETRC");
   if (netrc.empty()) netrc = environment("HOME") + "/.netrc";
   settings.users = UsersIn(TextOf(netrc));
+  settings.proxy_users = ProxyUsers(environment);
   settings.ca_file = FirstOf(
       environment, {"AWS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"});
   const std::string seconds = environment("CTXFS_REMOTE_TIMEOUT");

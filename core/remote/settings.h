@@ -41,7 +41,8 @@ struct Settings {
   std::optional<MetadataService> metadata;  // set: keys come from there
   std::string hub_token;
   std::vector<WebUser> users;
-  std::string ca_file;  // PEM; empty: the system's certificates
+  std::vector<WebUser> proxy_users;  // of proxies, which libcurl finds itself
+  std::string ca_file;               // PEM; empty: the system's certificates
   /// How long a request that fails is repeated before it fails for good.
   std::chrono::milliseconds timeout{60'000};
   bool offline = false;  // serve what the cache has, and make no request

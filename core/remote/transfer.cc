@@ -2,15 +2,19 @@
 #include "core/remote/transfer.h"
 
 #include <fmt/core.h>
+#include <strings.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
 #include <new>
+#include <string_view>
 #include <utility>
 
+#include "core/base/text.h"
 #include "core/remote/messages.h"
+#include "core/remote/percent.h"
 
 namespace ctxfs::remote {
 namespace {
@@ -60,6 +64,14 @@ bool MayPass(CURLcode result) {
   }
 }
 
+/// Adds a password, and what is sent of it.
+void AddUser(const WebUser& user, Secrets& secrets) {
+  secrets.Add(user.password);
+  std::string sent = Base64(user.name + ":" + user.password);
+  while (sent.ends_with('=')) sent.pop_back();
+  secrets.Add(sent);
+}
+
 }  // namespace
 
 Transfer::Transfer(const Location& location, const Settings& settings,
@@ -75,6 +87,7 @@ Transfer::Transfer(const Location& location, const Settings& settings,
   SetTarget(timeout, certificates);
   SetRange();
   SetCredentials();
+  NoteSecrets();
   Set(handle(), CURLOPT_HTTPHEADER, headers_.get());
 }
 
@@ -89,7 +102,7 @@ void Transfer::SetTarget(std::chrono::milliseconds timeout,
   Set(easy, CURLOPT_NOSIGNAL, 1L);
   Set(easy, CURLOPT_BUFFERSIZE, kReceiveBytes);
   Set(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-  // Never to other schemes, and not from https back to http.
+  // Never to other schemes, and not from https back to http: see StaySecure.
   const bool secure = location_.url.starts_with("https:");
   Set(easy, CURLOPT_REDIR_PROTOCOLS_STR, secure ? "https" : "http,https");
   // S3 answers a request to the wrong region by a redirect, but the signature
@@ -131,7 +144,7 @@ void Transfer::SetRange() {
   if (!asked_.identity) return;
   if (asked_.identity->strong()) {
     headers_.Add("If-Match: " + asked_.identity->etag);
-  } else if (!asked_.identity->last_modified.empty()) {
+  } else if (DateOf(asked_.identity->last_modified) != 0) {
     headers_.Add("If-Unmodified-Since: " + asked_.identity->last_modified);
   }
 }
@@ -168,9 +181,51 @@ void Transfer::SetCredentials() {
   Set(easy, CURLOPT_PASSWORD, user->password.c_str());
 }
 
+void Transfer::NoteSecrets() {
+  const AwsKeys& aws = settings_.aws;
+  for (const std::string* const secret :
+       {&aws.access_key, &aws.secret_key, &aws.session_token,
+        &settings_.hub_token}) {
+    secrets_.Add(*secret);
+  }
+  for (const WebUser& user : settings_.users) {
+    if (!user.host.empty() && user.host != location_.host) continue;
+    AddUser(user, secrets_);
+  }
+  for (const WebUser& user : settings_.proxy_users) {
+    AddUser(user, secrets_);
+  }
+  if (location_.service != Service::kWeb) return;
+  // Values of a query are often a signature.
+  constexpr size_t kLeast = 6;
+  const size_t query = std::min(location_.url.find('?'), location_.url.size());
+  std::string_view rest = std::string_view(location_.url).substr(query);
+  while (!rest.empty()) {
+    rest.remove_prefix(1);
+    const std::string_view one = rest.substr(0, rest.find('&'));
+    const std::string value = Decoded(one.substr(one.find('=') + 1));
+    if (value.size() >= kLeast) secrets_.Add(value);
+    rest.remove_prefix(one.size());
+  }
+}
+
+// libcurl compares REDIR_PROTOCOLS with the next URL when it goes there, which
+// is after the head: the scheme of this hop is known by then.
+void Transfer::StaySecure() {
+  const char* url = nullptr;  // of this hop
+  (void)Curl::Get().easy_getinfo(handle(), CURLINFO_EFFECTIVE_URL, &url);
+  constexpr std::string_view kPlain = "http:";
+  if (url == nullptr || ::strncasecmp(url, kPlain.data(), kPlain.size()) != 0) {
+    Set(handle(), CURLOPT_REDIR_PROTOCOLS_STR, "https");
+  }
+}
+
 size_t Transfer::OnHead(char* line, size_t size, size_t count, void* self) {
-  static_cast<Transfer*>(self)->head_.Add({line, size * count});
-  return size * count;
+  const std::string_view text(line, size * count);
+  auto* const transfer = static_cast<Transfer*>(self);
+  if (text.starts_with("HTTP/")) transfer->StaySecure();
+  transfer->head_.Add(text);
+  return text.size();
 }
 
 size_t Transfer::OnBody(char* bytes, size_t size, size_t count, void* self) {
@@ -185,7 +240,7 @@ bool Transfer::TakeBody(Bytes bytes) {
     explanation_ += AsText(bytes.first(std::min(room, bytes.size())));
     return explanation_.size() < kMostExplanation;
   }
-  if (!promise_) promise_ = CheckHead(head_, asked_);
+  if (!promise_) promise_ = CheckHead(head_, asked_, secrets_);
   // Bytes that were not promised are not waited for.
   if (!*promise_ || bytes.size() > (*promise_)->length - stored_) return false;
   // Bytes of a granule that a tail has not whole.
@@ -208,6 +263,21 @@ bool Transfer::TakeBody(Bytes bytes) {
     bytes = bytes.subspan(n);
   }
   return true;
+}
+
+bool Transfer::EchoesSecrets() const {
+  std::string page;
+  for (const MutableBytes granule : out_) {
+    const uint64_t left = stored_ - page.size();
+    page += AsText(granule.first(
+        static_cast<size_t>(std::min<uint64_t>(left, granule.size()))));
+  }
+  // Its key is an owner's name at some stores, and no secret.
+  Secrets secrets;
+  secrets.Add(settings_.aws.secret_key);
+  secrets.Add(settings_.aws.session_token);
+  secrets.Add(settings_.hub_token);
+  return secrets.AreIn(page);
 }
 
 Error Transfer::FromCurl(CURLcode result) const {
@@ -234,13 +304,18 @@ Result<Promise> Transfer::Finish(CURLcode result) {
                              : "the server sends more bytes than it promised"};
   }
   if (result != CURLE_OK && head_.status < 400) return FromCurl(result);
-  if (!promise_) promise_ = CheckHead(head_, asked_);
+  if (!promise_) promise_ = CheckHead(head_, asked_, secrets_);
   if (!*promise_) {
     Error error = promise_->error();
     if (error.code == Code::kIo) {
-      error.what += Explanation(head_, explanation_);
+      error.what += Explanation(head_, explanation_, secrets_);
     }
     return error;
+  }
+  if (asked_.page && EchoesSecrets()) {
+    return Error{Code::kUnsupported,
+                 "the server sends the credential of the request back in a "
+                 "listing"};
   }
   if (asked_.page) return Promise{{}, stored_};
   if (stored_ != (*promise_)->length) {

@@ -10,6 +10,7 @@
 #include "core/base/result.h"
 #include "core/remote/curl.h"
 #include "core/remote/response.h"
+#include "core/remote/secrets.h"
 #include "core/remote/settings.h"
 
 namespace ctxfs::remote {
@@ -46,10 +47,16 @@ class Transfer {
   static size_t OnHead(char* line, size_t size, size_t count, void* self);
   static size_t OnBody(char* bytes, size_t size, size_t count, void* self);
   bool TakeBody(Bytes bytes);
+  /// Whether the page that came has a secret.
+  bool EchoesSecrets() const;
   void SetTarget(std::chrono::milliseconds timeout,
                  const std::string& certificates);
   void SetRange();
   void SetCredentials();
+  /// Adds them to `secrets_`, so that no message shows them.
+  void NoteSecrets();
+  /// Restricts redirects to https once the transfer has come to it.
+  void StaySecure();
   Error FromCurl(CURLcode result) const;
 
   const Location& location_;
@@ -59,6 +66,7 @@ class Transfer {
   CurlList headers_;
   CurlEasy easy_;
   ResponseHead head_;
+  Secrets secrets_;
   std::optional<Result<Promise>> promise_;  // set with the body's first byte
   std::string explanation_;                 // the body of an error
   uint64_t received_ = 0;

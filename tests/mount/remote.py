@@ -60,6 +60,8 @@ http {{
     }}
     location /limited/ {{ alias {top}/www/; limit_req zone=slow; }}
     location /moved/ {{ rewrite ^/moved/(.*)$ /$1 redirect; }}
+    location /down/ {{ return 302 HTTP://127.0.0.1:$arg_port/plain/m.safetensors; }}
+    location /on/ {{ return 302 /down/?port=$arg_port; }}
     location /org/model/resolve/ {{ rewrite ^/org/model/resolve/main/(.*)$ /$1 redirect; }}
     location ~ ^/signed/ {{ return 200; }}
   }}

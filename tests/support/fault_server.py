@@ -204,6 +204,21 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def serve_denied(self, _):
         self.answer(403, b"<Error><Code>AccessDenied</Code><Message>not\nyou</Message></Error>")
 
+    def serve_echo(self, _):
+        """Explains an error by the fields of the request for credentials, as `spell`
+        writes them."""
+        lines = [f"{name}: {value}" for name, value in self.headers.items()
+                 if "uthoriz" in name or "token" in name.lower()]
+        text = self.server.spell(" | ".join(lines))
+        body = f"<Error><Code>Denied</Code><Message>{text}</Message></Error>"
+        if "Bearer" in text or not lines:
+            return self.answer(401, b"", X_Error_Message=text)
+        return self.answer(401, body.encode())
+
+    def serve_breaking(self, body):
+        """An ETag that would begin another line of the next request's head."""
+        self.range_of(body, ETag='"a\rX-Inject: 1"')
+
     def serve_bucket(self, body):
         """As a store that takes signed requests of KEYS alone."""
         if "Authorization" not in self.headers:
@@ -309,6 +324,7 @@ class FaultServer(LocalServer):
         self.objects: dict[str, bytes] = {}
         self.seen: list[tuple[str, str, dict]] = []  # mode, path, fields
         self.target = ""
+        self.spell = lambda text: text
         self.random = random.Random(30)
         self.kinds: tuple[str, ...] = PASSING  # of faults, for the mode "chaos"
         self.share = 0.5  # of requests that fail so

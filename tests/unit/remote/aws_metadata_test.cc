@@ -29,5 +29,15 @@ TEST(AwsMetadata, Item30_BadInput_WrongAnswersAreErrors) {
   }
 }
 
+TEST(AwsMetadata, Item41_15_KeysThatEndALineOfAHeadAreNone) {
+  for (const char* const token : {"t\\r\\nX-Inject: 1", "t\\u0000", "t\\n"}) {
+    const auto keys = MetadataKeysIn(
+        std::string(
+            R"({"AccessKeyId": "a", "SecretAccessKey": "s", "Token": ")") +
+        token + R"(", "Expiration": "2038-01-01T00:00:00Z"})");
+    EXPECT_FALSE(keys) << token;
+  }
+}
+
 }  // namespace
 }  // namespace ctxfs::remote

@@ -272,6 +272,28 @@ TEST(RemoteListing, Item30_BadInput_EndlessPagesEnd) {
   EXPECT_EQ(pages, 10'000U);
 }
 
+TEST(RemoteListing, Item41_15_ATokenThatWasSeenBeforeIsAnError) {
+  for (const unsigned length : {1U, 2U, 3U, 1000U}) {
+    ListingBuilder builder("s3://bucket/m/");
+    Status added;
+    unsigned pages = 0;
+    while (added && pages < 5000) {
+      const std::string token = std::to_string(pages % length);
+      added = builder.Add(
+          PageOf({Key("m/" + std::to_string(pages++))}, "t" + token));
+    }
+    EXPECT_TRUE(Fails(added, Code::kUnsupported));
+    EXPECT_EQ(pages, length + 1);
+  }
+}
+
+TEST(RemoteListing, Item41_15_MessagesAboutKeysShowNoCredential) {
+  ListingBuilder builder("s3://bucket/m/");
+  const Status added = builder.Add(PageOf({Key("Authorization: Bearer hf_1")}));
+  ASSERT_FALSE(added);
+  EXPECT_EQ(added.error().what.find("hf_1"), std::string::npos);
+}
+
 TEST(RemoteListing, Item30_BadInput_AListingHasABound) {
   ListingBuilder builder("s3://bucket/m/");
   Status added;

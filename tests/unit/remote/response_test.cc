@@ -170,5 +170,41 @@ TEST(RemoteResponse, Item30_6_TheHubExplainsItselfInTheHead) {
   EXPECT_EQ(Explanation(head, "<Code>NoSuchKey</Code>"), ": NoSuchKey");
 }
 
+TEST(RemoteResponse, Item41_15_AnETagThatEndsALineIsNotSent) {
+  const auto strong = [](const std::string& etag) {
+    return Identity{etag, "", 1}.strong();
+  };
+  EXPECT_TRUE(strong("\"a-1_\xC3\xA9\""));
+  EXPECT_TRUE(strong("\"\""));
+  for (const char* const etag :
+       {"\"a\rX-Inject: 1\"", "\"a\n\"", "\"a\x7F\"", "\"a\", \"b\"", "\"",
+        "\"a", "a", "", "W/\"a\"", "\"a b\"", "\"\t\""}) {
+    EXPECT_FALSE(strong(etag)) << etag;
+  }
+}
+
+TEST(RemoteResponse, Item41_15_MessagesShowNoSecretOfTheHead) {
+  Secrets secrets;
+  secrets.Add("hf_SuPeR");
+  const std::vector<std::string> heads[] = {
+      {"HTTP/1.1 206 P", "ETag: \"e\"", "Content-Range: hf_SuPeR"},
+      {"HTTP/1.1 206 P", "ETag: \"e\"", "Content-Encoding: hf_SuPeR"},
+      {"HTTP/1.1 301 M", "x-amz-bucket-region: hf_SuPeR"}};
+  for (const auto& lines : heads) {
+    ResponseHead head;
+    for (const std::string& line : lines) head.Add(line);
+    const Result<Promise> promise = CheckHead(head, kOpening, secrets);
+    ASSERT_FALSE(promise);
+    EXPECT_EQ(promise.error().what.find("SuPeR"), std::string::npos);
+    EXPECT_NE(promise.error().what.find("***"), std::string::npos);
+  }
+  ResponseHead head;
+  head.explanation = "Authorization: Bearer hf_SuPeR";
+  EXPECT_EQ(Explanation(head, "", secrets), ": Authorization: ***");
+  EXPECT_EQ(
+      Explanation({}, "<Code>No</Code><Message>hf_SuPeR?</Message>", secrets),
+      ": No: ***?");
+}
+
 }  // namespace
 }  // namespace ctxfs::remote
