@@ -28,6 +28,9 @@ class ServerWait {
   /// The outermost scope of the thread, which must have one.
   static ServerWait& OfThread() { return *Current(); }
 
+  /// When the request began.
+  Clock::time_point began() const { return began_; }
+
   /// Counts bytes that came for the request.
   void NoteArrival(uint64_t bytes) { came_ += bytes; }
 

@@ -45,6 +45,7 @@ void CacheWriter::Run() {
     if (!task.record_key.empty()) {
       cache_.WriteRecord(task.record_key, task.record);
     }
+    task.reply.refusal = static_cast<uint32_t>(cache_.refusal());
     if (!SendMessage(socket_, Encode(task.reply))) broken_ = true;
     lock.Lock();
     wrote_ = true;

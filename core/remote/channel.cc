@@ -17,8 +17,8 @@ struct Control {
   alignas(cmsghdr) char bytes[CMSG_SPACE(kMostPassed * sizeof(int))];
 };
 
-std::vector<Fd> DescriptorsIn(msghdr& message) {
-  std::vector<Fd> descriptors;
+/// Takes descriptors into `descriptors`, which has room for them.
+void TakeDescriptors(msghdr& message, std::vector<Fd>& descriptors) {
   for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
        part = CMSG_NXTHDR(&message, part)) {
     if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) {
@@ -31,7 +31,6 @@ std::vector<Fd> DescriptorsIn(msghdr& message) {
       descriptors.emplace_back(descriptor);
     }
   }
-  return descriptors;
 }
 
 }  // namespace
@@ -62,7 +61,9 @@ bool SendMessage(int socket, const std::string& message,
 
 Received ReceiveMessage(int socket) {
   Received received;
+  // All memory before the message is taken off the socket, or it would be lost.
   received.text.resize(kMostMessageBytes);
+  received.descriptors.reserve(kMostPassed);
   Control control{};
   iovec text{received.text.data(), received.text.size()};
   msghdr whole{};
@@ -75,7 +76,7 @@ Received ReceiveMessage(int socket) {
     n = ::recvmsg(socket, &whole, MSG_CMSG_CLOEXEC);
   } while (n < 0 && errno == EINTR);
   received.text.resize(static_cast<size_t>(std::max<ssize_t>(n, 0)));
-  if (n > 0) received.descriptors = DescriptorsIn(whole);
+  if (n > 0) TakeDescriptors(whole, received.descriptors);
   return received;
 }
 

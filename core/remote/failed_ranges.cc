@@ -22,13 +22,16 @@ const FailedRanges::Range* FailedRanges::Find(uint64_t object, uint64_t granule,
 
 std::optional<FailedRanges::Range> FailedRanges::Take(uint64_t object,
                                                       uint64_t granule,
+                                                      Clock::time_point began,
                                                       Clock::time_point now) {
-  const Range* const found = Find(object, granule, now);
-  if (found == nullptr) return std::nullopt;
-  Range taken = *found;
-  std::erase_if(ranges_, [object, granule](const Known& one) {
-    return one.Has(object, granule);
-  });
+  const auto repeated = [&](const Known& one) {
+    return one.until - kMoment <= began && one.until >= now &&
+           one.Has(object, granule);
+  };
+  const auto found = std::ranges::find_if(ranges_, repeated);
+  if (found == ranges_.end()) return std::nullopt;
+  Range taken = found->range;
+  std::erase_if(ranges_, repeated);
   return taken;
 }
 

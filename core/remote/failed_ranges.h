@@ -34,8 +34,10 @@ class FailedRanges {
   /// Valid until the next call.
   const Range* Find(uint64_t object, uint64_t granule,
                     Clock::time_point now = Clock::now()) const;
-  /// The same, and forgets it and others that have the granule.
+  /// The same for a request that began at `began`, after it failed. Forgets it
+  /// and others that have the granule.
   std::optional<Range> Take(uint64_t object, uint64_t granule,
+                            Clock::time_point began,
                             Clock::time_point now = Clock::now());
 
  private:

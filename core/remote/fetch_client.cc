@@ -11,6 +11,7 @@
 #include "core/base/heap_allowance.h"
 #include "core/base/server_wait.h"
 #include "core/remote/fetch_errors.h"
+#include "core/remote/unlocked.h"
 
 namespace ctxfs::remote {
 namespace {
@@ -18,6 +19,14 @@ namespace {
 constexpr std::chrono::milliseconds kMoment(50);
 // A request that ends so many fetchers is likely the reason.
 constexpr unsigned kMostRestarts = 8;
+
+/// The request for the tail of an object that is being opened.
+FetchRequest TailOf(const std::string& url) {
+  FetchRequest request;
+  request.url = url;
+  request.tail = true;
+  return request;
+}
 
 }  // namespace
 
@@ -65,8 +74,11 @@ std::optional<uint16_t> FetchClient::TakeSlot() {
   return std::nullopt;
 }
 
-void FetchClient::Transmit(const FetchRequest& request) {
-  const std::string message = Encode(request);
+void FetchClient::FreeSlots(const Pending& pending) {
+  for (const uint16_t slot : pending.request.slots) Forget(slot);
+}
+
+void FetchClient::Transmit(const std::string& message) {
   // A write to a closed socket would raise SIGPIPE.
   struct pollfd state {
     socket_.get(), POLLOUT, 0
@@ -81,95 +93,154 @@ void FetchClient::Transmit(const FetchRequest& request) {
   if (n < 0) End();
 }
 
-void FetchClient::Send(const PendingPtr& pending) {
+void FetchClient::Send(Unsent& unsent) {
+  const PendingPtr& pending = unsent.pending();
   FetchRequest& request = pending->request;
   request.id = ++requests_;
   request.epoch = epoch_;
+  pending->message = Encode(request);
   pending_.emplace(request.id, pending);
-  Transmit(request);
+  // Nothing fails from here on for lack of memory.
+  Transmit(unsent.Release()->message);
 }
+
+class FetchClient::Reading {
+ public:
+  explicit Reading(FetchClient& client)
+      CTXFS_ANNOTATION(no_thread_safety_analysis)
+      : client_(client) {
+    client_.reading_ = true;
+  }
+  ~Reading() CTXFS_ANNOTATION(no_thread_safety_analysis) {
+    client_.reading_ = false;
+    client_.news_.NotifyAll();
+  }
+  Reading(const Reading&) = delete;
+  Reading& operator=(const Reading&) = delete;
+
+ private:
+  FetchClient& client_;
+};
 
 void FetchClient::AwaitNews() {
   if (reading_) {
     news_.WaitFor(mutex_, kMoment);
     return;
   }
-  reading_ = true;
-  mutex_.unlock();
-  struct pollfd readable {
-    socket_.get(), POLLIN, 0
-  };
-  const bool ready =
-      ::poll(&readable, 1, static_cast<int>(kMoment.count())) > 0;
-  Received received;
-  if (ready) received = ReceiveMessage(socket_.get());
-  auto reply = DecodeReply(received.text);
+  const Reading reading(*this);
+  std::optional<FetchReply> reply;
   std::vector<BlockFile> files;
-  if (reply) files = LoadPassed(*reply, std::move(received.descriptors));
-  mutex_.lock();
-  reading_ = false;
+  bool ended = false;
+  {
+    const Unlocked unlocked(mutex_);
+    // A message that could not be taken is still there.
+    if (received_.text.empty()) {
+      struct pollfd readable {
+        socket_.get(), POLLIN, 0
+      };
+      if (::poll(&readable, 1, static_cast<int>(kMoment.count())) <= 0) return;
+      received_ = ReceiveMessage(socket_.get());
+    }
+    ended = received_.text.empty();
+    reply = DecodeReply(received_.text);
+    if (reply) files = LoadPassed(*reply, std::move(received_.descriptors));
+    received_ = {};
+  }
+  const uint64_t pauses = stats_.pauses;
   if (reply) Take(std::move(*reply), std::move(files));
-  if (ready && received.text.empty()) End();
-  news_.NotifyAll();
+  if (ended) End();
+  if (stats_.pauses == pauses || !tell_refusal_) return;
+  const auto refusal = static_cast<int>(stats_.refusal);
+  const Unlocked unlocked(mutex_);
+  tell_refusal_(refusal);
 }
+
+class FetchClient::Taken {
+ public:
+  Taken(FetchClient& client, PendingPtr pending)
+      : client_(client), pending_(std::move(pending)) {}
+  ~Taken() CTXFS_ANNOTATION(no_thread_safety_analysis) {
+    if (!pending_->done) client_.Lose(pending_, Lost::kNoMemory);
+  }
+  Taken(const Taken&) = delete;
+  Taken& operator=(const Taken&) = delete;
+
+  Pending* operator->() const { return pending_.get(); }
+  const PendingPtr& pending() const { return pending_; }
+
+ private:
+  FetchClient& client_;
+  const PendingPtr pending_;
+};
 
 void FetchClient::Take(FetchReply reply, std::vector<BlockFile> files) {
   if (reply.id == 0) return Restart(reply.epoch);
   const auto found = pending_.find(reply.id);
   if (found == pending_.end() || reply.epoch != epoch_) return;
-  const PendingPtr pending = std::move(found->second);
+  const Taken pending(*this, std::move(found->second));
   pending_.erase(found);
   stats_.Add(reply);
-  pending->done = true;
-  if (pending->request.tail) {
-    pending->reply = std::move(reply);
-    if (pending->abandoned) Abandon(pending);
-    if (pending->expected) KeepTail(pending);
-    return;
-  }
-  pending->error = reply.error;
   // Fewer came than were sent, or one was damaged in between.
   if (files.size() < reply.files.size()) takes_files_ = false;
   for (BlockFile& file : files) files_.Add(pending->object, std::move(file));
+  // Nothing fails from here on for lack of memory.
+  pending->reply = std::move(reply);
+  pending->done = true;
+  if (pending->request.tail) {
+    if (pending->abandoned) Abandon(pending.pending());
+    if (pending->expected) KeepTail(pending.pending());
+    return;
+  }
   uint64_t granule = pending->request.first;
   for (const uint16_t slot : pending->request.slots) {
-    const bool passed = IsPassed(reply, granule++);
+    const bool passed = IsPassed(pending->reply, granule++);
     // The first granule of an object is kept by the thread that opens it.
-    if (reply.error || pending->abandoned || passed) {
+    if (pending->failed() || pending->abandoned || passed) {
       Forget(slot);
     } else if (pending->object != 0) {
       slots_[slot].pending.reset();
-      slots_[slot].passing = reply.kept && slots_[slot].ahead;
+      slots_[slot].passing = pending->reply.kept && slots_[slot].ahead;
     }
   }
-  pending->reply = std::move(reply);
 }
 
 void FetchClient::Restart(uint32_t epoch) {
   epoch_ = epoch;
   ++stats_.restarts;
-  std::vector<PendingPtr> open;
-  for (const auto& [id, pending] : pending_) open.push_back(pending);
-  for (const PendingPtr& pending : open) {
-    pending->request.epoch = epoch;
+  for (auto one = pending_.begin(); one != pending_.end() && !ended_;) {
+    const PendingPtr pending = one->second;
     if (++pending->restarts > kMostRestarts) {
-      pending_.erase(pending->request.id);
-      Fail(pending, FetcherEndedAgain(pending->restarts));
-    } else if (!ended_) {
-      Transmit(pending->request);
+      one = pending_.erase(one);
+      Lose(pending, Lost::kFetcherEnded);
+      continue;
     }
+    ++one;
+    pending->request.epoch = epoch;
+    SetEpoch(pending->message, epoch);
+    Transmit(pending->message);
   }
 }
 
-void FetchClient::Fail(const PendingPtr& pending, Error error) {
+Error FetchClient::Pending::error() const {
+  if (lost == Lost::kNoMemory) {
+    return {Code::kNoMemory, "no memory for the reply to a request"};
+  }
+  if (lost == Lost::kNot) return *reply.error;
+  return restarts > kMostRestarts ? FetcherEndedAgain(restarts)
+                                  : FetcherEnded();
+}
+
+void FetchClient::Lose(const PendingPtr& pending, Lost why) {
   pending->done = true;
-  pending->error = std::move(error);
-  for (const uint16_t slot : pending->request.slots) Forget(slot);
+  pending->lost = why;
+  FreeSlots(*pending);
 }
 
 void FetchClient::End() {
   ended_ = true;
-  for (const auto& [id, pending] : pending_) Fail(pending, FetcherEnded());
+  for (const auto& [id, pending] : pending_) {
+    Lose(pending, Lost::kFetcherEnded);
+  }
   pending_.clear();
 }
 
@@ -185,7 +256,7 @@ Status FetchClient::WaitMore(const Interrupt& interrupt) {
 Status FetchClient::Await(const PendingPtr& pending,
                           const Interrupt& interrupt) {
   while (!pending->done) CTXFS_TRY(WaitMore(interrupt));
-  if (pending->error) return *pending->error;
+  if (pending->failed()) return pending->error();
   return {};
 }
 
@@ -222,34 +293,34 @@ RemoteObject FetchClient::Known(const std::string& url,
 
 FetchClient::PendingPtr FetchClient::SendIfRoom(FetchRequest request,
                                                 size_t count) {
-  auto pending = std::make_shared<Pending>();
-  pending->request = std::move(request);
-  std::vector<uint16_t>& slots = pending->request.slots;
+  Unsent unsent(*this, count);
+  unsent.request() = std::move(request);
+  std::vector<uint16_t>& slots = unsent.request().slots;
+  slots.reserve(count);
   while (slots.size() < count && pending_.size() < kMostPending) {
     const std::optional<uint16_t> slot = TakeSlot();
     if (!slot) break;
-    slots_[*slot].pending = pending;
+    slots_[*slot].pending = unsent.pending();
     slots.push_back(*slot);
   }
-  if (slots.size() == count && !ended_) {
-    Send(pending);
-    return pending;
-  }
-  for (const uint16_t slot : slots) Forget(slot);
-  return nullptr;
+  if (slots.size() != count || ended_) return nullptr;
+  PendingPtr pending = unsent.pending();
+  Send(unsent);
+  return pending;
 }
 
 void FetchClient::Abandon(const PendingPtr& pending) {
   if (pending == nullptr) return;
   pending->abandoned = true;
-  if (!pending->done || pending->error) return;
-  for (const uint16_t slot : pending->request.slots) Forget(slot);
+  const bool freed = pending->lost != Lost::kNot ||
+                     (pending->reply.error && !pending->request.tail);
+  if (pending->done && !freed) FreeSlots(*pending);
 }
 
 void FetchClient::ExpectTail(const PendingPtr& tail,
                              const RemoteObject& object) {
-  const bool failed = tail->error.has_value();  // and its slots are free
-  if (failed) return;
+  // Its slots are free if it was lost.
+  if (tail->lost != Lost::kNot) return;
   FetchRequest& request = tail->request;
   tail->object = object.number;
   tail->expected = object.identity;
@@ -279,38 +350,35 @@ void FetchClient::KeepTail(const PendingPtr& tail) {
 Result<RemoteObject> FetchClient::Open(const std::string& url,
                                        const Interrupt& interrupt,
                                        bool with_tail) {
+  CTXFS_TRY(CheckLength(url));
   const ServerWait wait;
   const MutexLock lock(mutex_);
-  auto pending = std::make_shared<Pending>();
-  pending->request.url = url;
-  CTXFS_TRY(TakeSlots(pending, 1, interrupt));
-  const uint16_t slot = pending->request.slots.front();
-  Send(pending);
-  PendingPtr tail;
-  if (with_tail) {
-    FetchRequest request;
-    request.url = url;
-    request.tail = true;
-    tail = SendIfRoom(std::move(request), kTailGranules);
-  }
-  if (Status opened = Await(pending, interrupt); !opened) {
-    Abandon(pending);
-    Abandon(tail);
-    return opened.error();
-  }
+  Unsent unsent(*this, 1);
+  unsent.request().url = url;
+  CTXFS_TRY(TakeSlots(unsent.pending(), 1, interrupt));
+  const uint16_t slot = unsent.request().slots.front();
+  Awaited opening(*this, unsent.pending());
+  Send(unsent);
+  Awaited tail(*this,
+               with_tail ? SendIfRoom(TailOf(url), kTailGranules) : nullptr);
+  const PendingPtr& pending = opening.pending();
+  CTXFS_TRY(Await(pending, interrupt));
   RemoteObject object;
   object.number = ++objects_;
   object.url = url;
   object.identity = pending->reply.identity;
   object.modified_ns = DateOf(pending->reply.last_modified);
+  const Key key{object.number, 0};
   if (object.identity.size == 0) {
     Forget(slot);
   } else {
+    granules_[key] = slot;
     slots_[slot].pending.reset();
-    slots_[slot].key = Key{object.number, 0};
-    granules_[*slots_[slot].key] = slot;
+    slots_[slot].key = key;
   }
-  if (tail != nullptr) ExpectTail(tail, object);
+  if (tail.pending() != nullptr) ExpectTail(tail.pending(), object);
+  tail.Release();
+  opening.Release();
   return object;
 }
 

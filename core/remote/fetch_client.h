@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -92,6 +93,12 @@ class FetchClient {
   uint64_t Prefetch(const RemoteObject& object, uint64_t offset,
                     uint64_t length, uint64_t window = 0);
 
+  /// Calls `tell` with an errno when the disk of the cache begins to refuse
+  /// writes. Set before the first request. Must not call this.
+  void TellRefusals(std::function<void(int error)> tell) {
+    tell_refusal_ = std::move(tell);
+  }
+
   /// The socket: messages come from it, some with descriptors.
   int descriptor() const { return socket_.get(); }
 
@@ -101,15 +108,23 @@ class FetchClient {
   FetchStats stats() const;
 
  private:
+  /// Why a request has no reply.
+  enum class Lost : uint8_t { kNot, kFetcherEnded, kNoMemory };
+
   struct Pending {
     FetchRequest request;
     uint64_t object = 0;  // 0: it is being opened
     bool done = false;
     bool abandoned = false;  // nobody waits for the object to be opened
     std::optional<Identity> expected;  // of a tail: that of the object
+    std::string message;               // the request as it is sent
     unsigned restarts = 0;  // of the fetcher, since it was first sent
-    std::optional<Error> error;
+    Lost lost = Lost::kNot;
     FetchReply reply;
+
+    bool failed() const { return lost != Lost::kNot || reply.error; }
+    /// Why; `failed` is true.
+    Error error() const;
   };
   using PendingPtr = std::shared_ptr<Pending>;
   /// Object and number of a granule.
@@ -124,6 +139,19 @@ class FetchClient {
     unsigned pins = 0;                    // threads that copy from it
     std::list<uint16_t>::iterator place;  // in order_
   };
+
+  // Scopes: what an exception or an early return leaves undone, they do.
+
+  /// A request that has slots and is not sent yet: frees them.
+  class Unsent;
+  /// A request whose reply a thread waits for: drops what it brings.
+  class Awaited;
+  /// A reply that is being taken: fails its request.
+  class Taken;
+  /// Reading from the socket, which one thread does for all.
+  class Reading;
+  /// A slot whose bytes are in use without the mutex.
+  class Pinned;
 
   /// Why granules are requested: a thread waits for them, or may later, or
   /// found them damaged in a file, so that the fetcher shall look.
@@ -156,8 +184,11 @@ class FetchClient {
   /// Keeps a tail that came, if it is of the object that was opened.
   void KeepTail(const PendingPtr& tail) CTXFS_REQUIRES(mutex_);
   void MarkRead(Slot& slot) CTXFS_REQUIRES(mutex_);
-  void Send(const PendingPtr& pending) CTXFS_REQUIRES(mutex_);
-  void Transmit(const FetchRequest& request) CTXFS_REQUIRES(mutex_);
+  /// Frees the slots of a request.
+  void FreeSlots(const Pending& pending) CTXFS_REQUIRES(mutex_);
+  void Send(Unsent& unsent) CTXFS_REQUIRES(mutex_);
+  /// Sends the message of a request. Does not fail for lack of memory.
+  void Transmit(const std::string& message) CTXFS_REQUIRES(mutex_);
   /// Copies bytes at `offset` from the granule in `slot`; returns how many.
   size_t Copy(uint16_t slot, uint64_t offset, MutableBytes out)
       CTXFS_REQUIRES(mutex_);
@@ -183,11 +214,15 @@ class FetchClient {
                 Purpose purpose) const CTXFS_REQUIRES(mutex_);
   Status Await(const PendingPtr& pending, const Interrupt& interrupt)
       CTXFS_REQUIRES(mutex_);
-  /// The same for granules. Notes those that were waited for in vain.
-  Status AwaitGranules(const PendingPtr& pending, const Interrupt& interrupt)
-      CTXFS_REQUIRES(mutex_);
-  /// Fails if the granule was waited for in vain a moment ago. What is left of
-  /// the time for it is the most that the thread's request may wait.
+  /// The same for granules. Notes those that were waited for in vain. Returns
+  /// true if they may be asked for again: the request is not after `older`, the
+  /// number of the last one before the reader came, so it had less time than
+  /// the reader has, and failed for a reason that may pass.
+  Result<bool> AwaitGranules(const PendingPtr& pending, uint64_t older,
+                             const Interrupt& interrupt) CTXFS_REQUIRES(mutex_);
+  /// Fails if the granule was waited for in vain a moment ago, before the
+  /// thread's request began. What is left of the time for it is the most that
+  /// the request may wait.
   Status CheckFailed(const Key& key) CTXFS_REQUIRES(mutex_);
   /// Waits a moment for news, unless the thread may wait no longer.
   Status WaitMore(const Interrupt& interrupt) CTXFS_REQUIRES(mutex_);
@@ -196,15 +231,17 @@ class FetchClient {
   void Take(FetchReply reply, std::vector<BlockFile> files)
       CTXFS_REQUIRES(mutex_);
   void Restart(uint32_t epoch) CTXFS_REQUIRES(mutex_);
-  void Fail(const PendingPtr& pending, Error error) CTXFS_REQUIRES(mutex_);
+  void Lose(const PendingPtr& pending, Lost why) CTXFS_REQUIRES(mutex_);
   void End() CTXFS_REQUIRES(mutex_);
 
   const Fd socket_;
   const SharedSlots shared_;
   const std::chrono::milliseconds timeout_;
+  std::function<void(int error)> tell_refusal_;
   mutable Mutex mutex_;
   CondVar news_;
   bool reading_ CTXFS_GUARDED_BY(mutex_) = false;
+  Received received_;  // not taken yet; of the thread that is reading
   bool ended_ CTXFS_GUARDED_BY(mutex_) = false;  // there is no fetcher any more
   uint64_t requests_ CTXFS_GUARDED_BY(mutex_) = 0;
   uint64_t objects_ CTXFS_GUARDED_BY(mutex_) = 0;
@@ -221,6 +258,49 @@ class FetchClient {
   std::vector<Slot> slots_ CTXFS_GUARDED_BY(mutex_);
   std::list<uint16_t> order_ CTXFS_GUARDED_BY(mutex_);  // least recent first
   std::map<Key, uint16_t> granules_ CTXFS_GUARDED_BY(mutex_);
+};
+
+class FetchClient::Unsent {
+ public:
+  Unsent(FetchClient& client, size_t most_slots)
+      : client_(client), pending_(std::make_shared<Pending>()) {
+    pending_->request.slots.reserve(most_slots);
+  }
+  ~Unsent() CTXFS_ANNOTATION(no_thread_safety_analysis) {
+    if (pending_ != nullptr) client_.FreeSlots(*pending_);
+  }
+  Unsent(const Unsent&) = delete;
+  Unsent& operator=(const Unsent&) = delete;
+
+  const PendingPtr& pending() const { return pending_; }
+  FetchRequest& request() const { return pending_->request; }
+  /// The request, whose slots are its own from now on.
+  PendingPtr Release() { return std::exchange(pending_, nullptr); }
+
+ private:
+  FetchClient& client_;
+  PendingPtr pending_;
+};
+
+class FetchClient::Awaited {
+ public:
+  Awaited(FetchClient& client, PendingPtr pending)
+      : client_(client), pending_(std::move(pending)) {}
+  ~Awaited() CTXFS_ANNOTATION(no_thread_safety_analysis) {
+    client_.Abandon(pending_);
+  }
+  Awaited(const Awaited&) = delete;
+  Awaited& operator=(const Awaited&) = delete;
+
+  const PendingPtr& pending() const { return pending_; }
+  /// Waits for this request in place of none.
+  void Await(PendingPtr pending) { pending_ = std::move(pending); }
+  /// What it brings is kept.
+  void Release() { pending_ = nullptr; }
+
+ private:
+  FetchClient& client_;
+  PendingPtr pending_;
 };
 
 class FetchClient::PageAhead {

@@ -5,7 +5,15 @@
 
 #include <cerrno>
 
+#include "core/remote/scheme.h"
+#include "core/remote/url.h"
+
 namespace ctxfs::remote {
+
+Status CheckLength(const std::string& url) {
+  if (url.size() <= kMostUrlBytes) return {};
+  return Refused("it is too long");
+}
 
 Error FetcherEnded() {
   return {Code::kIo, "the process that fetches URLs has ended"};

@@ -2,12 +2,16 @@
 #pragma once
 
 #include <chrono>
+#include <string>
 
 #include "core/base/result.h"
 #include "core/remote/messages.h"
 
 namespace ctxfs::remote {
 
+/// Fails for a URL that is longer than any store takes: its request would be
+/// longer than a message.
+Status CheckLength(const std::string& url);
 /// There is no fetcher any more.
 Error FetcherEnded();
 /// `times` fetchers ended, one after another, at the same request.

@@ -38,23 +38,23 @@ Result<PageText> FetchClient::ListPage(const std::string& directory,
                                        const std::string& token,
                                        const Interrupt& interrupt,
                                        PageAhead ahead) {
+  CTXFS_TRY(CheckLength(directory));
   const ServerWait wait;
   // Before the request: a thread that must not wait would waste it.
   CTXFS_TRY(interrupt.CheckFor(Interrupt::kUnknownWork));
   CTXFS_TRY(HeapAllowance::Admit(kMostPageBytes));
   const MutexLock lock(mutex_);
-  PendingPtr pending = ahead.Take(directory, token);
-  if (pending == nullptr) {
-    pending = std::make_shared<Pending>();
-    pending->request.url = directory;
-    pending->request.page = token;
-    CTXFS_TRY(TakeSlots(pending, kPageGranules, interrupt));
-    Send(pending);
+  Awaited awaited(*this, ahead.Take(directory, token));
+  if (awaited.pending() == nullptr) {
+    Unsent unsent(*this, kPageGranules);
+    unsent.request().url = directory;
+    unsent.request().page = token;
+    CTXFS_TRY(TakeSlots(unsent.pending(), kPageGranules, interrupt));
+    awaited.Await(unsent.pending());
+    Send(unsent);
   }
-  if (Status listed = Await(pending, interrupt); !listed) {
-    Abandon(pending);
-    return listed.error();
-  }
+  const PendingPtr& pending = awaited.pending();
+  CTXFS_TRY(Await(pending, interrupt));
   PageText page{"", std::move(pending->reply.link)};
   uint64_t left = std::min<uint64_t>(pending->reply.page_bytes, kMostPageBytes);
   page.body.reserve(static_cast<size_t>(left));
@@ -63,7 +63,6 @@ Result<PageText> FetchClient::ListPage(const std::string& directory,
     const auto n = static_cast<size_t>(std::min(left, kGranuleBytes));
     page.body += AsText(shared_.At(slot).first(n));
     left -= n;
-    Forget(slot);
   }
   return page;
 }

@@ -12,6 +12,7 @@
 #include "core/base/server_wait.h"
 #include "core/remote/fetch_client.h"
 #include "core/remote/fetch_errors.h"
+#include "core/remote/unlocked.h"
 
 namespace ctxfs::remote {
 namespace {
@@ -38,29 +39,30 @@ bool FetchClient::HasRoom(Purpose purpose) const {
 
 uint64_t FetchClient::RequestRun(const RemoteObject& object, uint64_t first,
                                  uint64_t most, Purpose purpose) {
-  auto pending = std::make_shared<Pending>();
+  Unsent unsent(*this, static_cast<size_t>(most));
+  const PendingPtr& pending = unsent.pending();
+  FetchRequest& request = unsent.request();
   pending->object = object.number;
-  FetchRequest& request = pending->request;
   for (uint64_t granule = first; granule < first + most; ++granule) {
     const Key key{object.number, granule};
     if (!IsWanted(object, granule, purpose)) break;
     const std::optional<uint16_t> number = TakeSlot();
     if (!number) break;
+    request.slots.push_back(*number);
     Slot& slot = slots_[*number];
-    slot.key = key;
     slot.pending = pending;
+    granules_[key] = *number;
+    slot.key = key;
     slot.ahead = purpose == Purpose::kAhead;
     if (slot.ahead) ++ahead_;
-    granules_[key] = *number;
-    request.slots.push_back(*number);
   }
-  if (request.slots.empty()) return 0;
+  const uint64_t count = request.slots.size();
+  if (count == 0) return 0;
   request.url = object.url;
   request.identity = object.identity;
   request.first = first;
   request.takes_files = takes_files_ && purpose != Purpose::kDamaged;
-  const uint64_t count = request.slots.size();
-  Send(pending);
+  Send(unsent);
   return count;
 }
 
@@ -86,6 +88,17 @@ uint64_t FetchClient::Request(const RemoteObject& object, uint64_t offset,
   return granule * kGranuleBytes;
 }
 
+class FetchClient::Pinned {
+ public:
+  explicit Pinned(Slot& slot) : slot_(slot) { ++slot_.pins; }
+  ~Pinned() { --slot_.pins; }
+  Pinned(const Pinned&) = delete;
+  Pinned& operator=(const Pinned&) = delete;
+
+ private:
+  Slot& slot_;
+};
+
 size_t FetchClient::Copy(uint16_t number, uint64_t offset, MutableBytes out) {
   Slot& slot = slots_[number];
   const auto at = static_cast<size_t>(offset % kGranuleBytes);
@@ -100,11 +113,9 @@ size_t FetchClient::Copy(uint16_t number, uint64_t offset, MutableBytes out) {
   if (!std::exchange(slot.counted, true)) {
     ServerWait::OfThread().NoteArrival(kGranuleBytes);
   }
-  ++slot.pins;
-  mutex_.unlock();
+  const Pinned pinned(slot);
+  const Unlocked unlocked(mutex_);
   std::memcpy(out.data(), shared_.At(number).data() + at, n);
-  mutex_.lock();
-  --slot.pins;
   return n;
 }
 
@@ -132,9 +143,11 @@ Result<std::optional<size_t>> FetchClient::CopyFrom(
     const bool loaded = CTXFS_TRY(Load(file, object, granule, interrupt));
     return loaded ? std::optional<size_t>(0) : std::nullopt;
   }
-  mutex_.unlock();
-  const size_t read = file.Read(granule, whole);
-  mutex_.lock();
+  size_t read = 0;
+  {
+    const Unlocked unlocked(mutex_);
+    read = file.Read(granule, whole);
+  }
   size_t copied = 0;
   for (size_t i = 0; i < read; ++i) copied += whole[i].size();
   stats_.cached += copied;
@@ -152,12 +165,13 @@ Result<bool> FetchClient::Load(const BlockFile& file,
   const Key key{object.number, granule};
   const MutableBytes bytes =
       shared_.At(*number).first(GranuleSize(object.identity.size, granule));
-  ++slots_[*number].pins;
-  mutex_.unlock();
-  const bool whole = file.Read(granule, {&bytes, 1}) == 1;
-  mutex_.lock();
   Slot& slot = slots_[*number];
-  --slot.pins;
+  bool whole = false;
+  {
+    const Pinned pinned(slot);
+    const Unlocked unlocked(mutex_);
+    whole = file.Read(granule, {&bytes, 1}) == 1;
+  }
   // Another thread may have been as fast.
   if (!whole || !granules_.emplace(key, *number).second) {
     Forget(*number);
@@ -170,31 +184,41 @@ Result<bool> FetchClient::Load(const BlockFile& file,
 }
 
 Status FetchClient::CheckFailed(const Key& key) {
+  const ServerWait& wait = ServerWait::OfThread();
   const auto now = ServerWait::Clock::now();
-  const auto failed = failed_.Take(key.first, key.second, now);
+  const auto failed = failed_.Take(key.first, key.second, wait.began(), now);
   if (!failed) return {};
   if (failed->end <= now + kTooLittle) return failed->error;
   ServerWait::OfThread().EndBy(failed->end);
   return {};
 }
 
-Status FetchClient::AwaitGranules(const PendingPtr& pending,
-                                  const Interrupt& interrupt) {
-  Status fetched = Await(pending, interrupt);
-  if (fetched || fetched.error().code == Code::kInterrupted ||
-      fetched.error().sys_errno == ENETDOWN) {
-    return fetched;
+Result<bool> FetchClient::AwaitGranules(const PendingPtr& pending,
+                                        uint64_t older,
+                                        const Interrupt& interrupt) {
+  const Status fetched = Await(pending, interrupt);
+  if (fetched) return false;
+  const Error& error = fetched.error();
+  if (error.code == Code::kInterrupted || error.sys_errno == ENETDOWN) {
+    return error;
+  }
+  const auto end = ServerWait::OfThread().End(timeout_);
+  const bool passes = pending->done && error.sys_errno == EAGAIN;
+  if (passes && pending->request.id <= older &&
+      end > ServerWait::Clock::now() + kTooLittle) {
+    return true;
   }
   const FetchRequest& request = pending->request;
-  failed_.Add({pending->object, request.first, request.slots.size(),
-               ServerWait::OfThread().End(timeout_), fetched.error()});
-  return fetched;
+  failed_.Add(
+      {pending->object, request.first, request.slots.size(), end, error});
+  return error;
 }
 
 Status FetchClient::Read(const RemoteObject& object, uint64_t offset,
                          MutableBytes out, const Interrupt& interrupt) {
   const ServerWait wait;
   const MutexLock lock(mutex_);
+  const uint64_t older = requests_;
   uint64_t requested = offset;
   uint64_t step = kStepBytes;
   Purpose purpose = Purpose::kRead;
@@ -234,14 +258,12 @@ Status FetchClient::Read(const RemoteObject& object, uint64_t offset,
       continue;
     }
     if (const PendingPtr pending = slots_[there->second].pending) {
-      const Status fetched = AwaitGranules(pending, interrupt);
-      if (!fetched && !MayBePart(fetched.error(), pending->request)) {
-        return fetched;
+      const Result<bool> again = AwaitGranules(pending, older, interrupt);
+      if (!again && !MayBePart(again.error(), pending->request)) {
+        return again.error();
       }
-      if (!fetched) {
-        step = kGranuleBytes - offset % kGranuleBytes;
-        requested = offset;
-      }
+      if (!again) step = kGranuleBytes - offset % kGranuleBytes;
+      if (!again || *again) requested = offset;
       continue;
     }
     const size_t copied = Copy(there->second, offset, out);

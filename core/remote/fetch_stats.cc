@@ -9,6 +9,10 @@ void FetchStats::Add(const FetchReply& reply) {
   received += reply.received;
   cached += reply.cached;
   if (reply.requests == 0 && reply.cached > 0) ++hits;
+  if (reply.refusal) {
+    if (refusal == 0 && *reply.refusal != 0) ++pauses;
+    refusal = *reply.refusal;
+  }
   for (const uint64_t us : reply.took_us) {
     const uint64_t ns = 1000 * us;
     size_t bucket = 0;

@@ -21,6 +21,8 @@ struct FetchStats {
   uint64_t cached = 0;    // bytes from the disk
   uint64_t hits = 0;      // requests to the fetcher that the disk answered
   uint64_t restarts = 0;  // of the fetcher
+  uint64_t pauses = 0;    // times that the cache's disk began to refuse writes
+  uint32_t refusal = 0;   // errno with which it does; 0: it takes them
   /// How many HTTP requests took how long, and all together.
   std::array<uint64_t, kTimes + 1> times = {};
   uint64_t all_times_ns = 0;

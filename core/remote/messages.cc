@@ -57,6 +57,12 @@ std::string Encode(const FetchRequest& request) {
   return text;
 }
 
+void SetEpoch(std::string& request, uint32_t epoch) {
+  std::string bytes;  // in place, as it is short
+  AppendLe(epoch, bytes);
+  std::ranges::copy(bytes, request.begin() + sizeof(FetchRequest::id));
+}
+
 std::optional<FetchRequest> DecodeRequest(std::string_view message) {
   ByteReader reader(AsBytes(message));
   FetchRequest request;
@@ -93,7 +99,8 @@ std::string Encode(const FetchReply& reply) {
   AppendLe(static_cast<uint8_t>(reply.error.has_value() ? 1 : 0), text);
   if (reply.error) {
     AppendLe(static_cast<uint8_t>(reply.error->code), text);
-    AppendText(reply.error->what, text);
+    AppendText(std::string_view(reply.error->what).substr(0, kMostErrorBytes),
+               text);
     AppendLe(static_cast<uint32_t>(reply.error->sys_errno), text);
   }
   AppendIdentity(reply.identity, text);
@@ -105,6 +112,8 @@ std::string Encode(const FetchReply& reply) {
   AppendLe(reply.cached, text);
   AppendLe(static_cast<uint8_t>(reply.kept ? 1 : 0), text);
   AppendLe(reply.timeout_ms, text);
+  AppendLe(static_cast<uint8_t>(reply.refusal.has_value() ? 1 : 0), text);
+  if (reply.refusal) AppendLe(*reply.refusal, text);
   const auto times =
       static_cast<uint16_t>(std::min(reply.took_us.size(), kMostTimes));
   AppendLe(times, text);
@@ -139,6 +148,7 @@ std::optional<FetchReply> DecodeReply(std::string_view message) {
   reply.cached = reader.U64();
   reply.kept = reader.U8() != 0;
   reply.timeout_ms = reader.U32();
+  if (reader.U8() != 0) reply.refusal = reader.U32();
   const uint16_t times = reader.U16();
   if (times > kMostTimes) return std::nullopt;
   for (uint16_t i = 0; i < times; ++i) reply.took_us.push_back(reader.U32());

@@ -45,6 +45,8 @@ constexpr size_t kPageGranules = kMostPageBytes / kGranuleBytes;
 constexpr size_t kMostTimes = 1024;
 /// The longest message, in bytes.
 constexpr size_t kMostMessageBytes = 16 * 1024;
+/// Bytes of an error's text that a reply has: the rest is cut.
+constexpr size_t kMostErrorBytes = 4096;
 
 /// What the fetcher is asked for: granules of an object, each into a slot of
 /// the shared memory. Without an identity the object is opened: its first
@@ -88,6 +90,8 @@ struct FetchReply {
   uint64_t cached = 0;        // bytes in slots that the cache had
   bool kept = false;          // the cache has what is in the slots
   uint32_t timeout_ms = 0;    // of the first message: Settings::timeout
+  /// BlockStore::refusal after the blocks were written; nullopt: none were.
+  std::optional<uint32_t> refusal;
   /// In the order of the descriptors, at most kMostPassed. Slots of granules
   /// that they have are left as they were.
   std::vector<PassedFile> files;
@@ -97,6 +101,8 @@ struct FetchReply {
 
 std::string Encode(const FetchRequest& request);
 std::string Encode(const FetchReply& reply);
+/// Changes the epoch in an encoded request.
+void SetEpoch(std::string& request, uint32_t epoch);
 /// nullopt if `message` is not one, or breaks a limit.
 std::optional<FetchRequest> DecodeRequest(std::string_view message);
 std::optional<FetchReply> DecodeReply(std::string_view message);

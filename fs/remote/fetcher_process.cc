@@ -20,6 +20,7 @@
 #include "core/remote/fetch_program.h"
 #include "core/remote/remote_store.h"
 #include "core/remote/shared_slots.h"
+#include "core/vfs/log.h"
 #include "fs/common/metrics.h"
 #include "fs/remote/keeper_process.h"
 
@@ -74,6 +75,11 @@ Status StartFetcher(const std::vector<std::string>& sources,
       CTXFS_TRY(remote::AwaitFetcher(own));
   auto client = std::make_shared<remote::FetchClient>(
       std::move(own), std::move(slots), timeout);
+  client->TellRefusals([](int error) {
+    Log(LogLevel::kWarning,
+        SystemError("the disk of the cache takes no writes", error).Text() +
+            "; nothing that is fetched is kept until it does");
+  });
   Client() = client;
   static std::unique_ptr<remote::RemoteStore> store;
   store = std::make_unique<remote::RemoteStore>(
@@ -102,6 +108,12 @@ std::string FetcherStats() {
           "Ranges that the cache on disk had as a whole.", stats.hits);
   out.Add("remote_fetcher_restarts_total", "Fetchers that ended unexpectedly.",
           stats.restarts);
+  out.Add("remote_cache_pauses_total",
+          "Times that the disk of the cache began to refuse writes.",
+          stats.pauses);
+  out.Add("remote_cache_refusal",
+          "The errno with which the disk of the cache refuses writes, or 0.",
+          stats.refusal);
   out.AddTimes("remote_request_seconds",
                "Time from a request to a server to the end of its answer.",
                stats.times, remote::FetchStats::kFirstTimeNs, 2,

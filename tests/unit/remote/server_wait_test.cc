@@ -7,7 +7,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -149,6 +151,81 @@ TEST_F(Waiting, Item30_6_AReadThatRepeatsAFailedOneDoesNotWaitAgain) {
   EXPECT_TRUE(Requests().empty());
   // The second repetition asks the server again.
   EXPECT_TRUE(Fails(Read(3, minutes(0), WaitsOnce()), Code::kInterrupted));
+}
+
+/// Answers the requests that came, whenever a wait begins.
+class Serving final : public Interrupt {
+ public:
+  explicit Serving(std::function<void()> serve) : serve_(std::move(serve)) {}
+  bool interrupted() const override { return false; }
+  bool MayTake(uint64_t /*bytes*/) const override {
+    serve_();
+    return true;
+  }
+
+ private:
+  std::function<void()> serve_;
+};
+
+const Error kBroken{Code::kIo, "the line is broken", kNoOffset, EAGAIN};
+
+TEST_F(Waiting, Item41_18_AReadThatJoinedAnOlderRequestAsksAgain) {
+  EXPECT_TRUE(Fails(Read(3, minutes(0), WaitsOnce()), Code::kInterrupted));
+  const std::vector<FetchRequest> older = Requests();
+  ASSERT_EQ(older.size(), 1U);
+  Answer(older.front(), kBroken);
+  std::vector<FetchRequest> seen;
+  const Status read = Read(3, minutes(1), Serving([&] {
+                             for (FetchRequest& one : Requests()) {
+                               Answer(one);
+                               seen.push_back(std::move(one));
+                             }
+                           }));
+  EXPECT_TRUE(Ok(read));
+  EXPECT_EQ(seen.size(), 1U);
+}
+
+TEST_F(Waiting, Item41_18_ItAsksOnce) {
+  EXPECT_TRUE(Fails(Read(3, minutes(0), WaitsOnce()), Code::kInterrupted));
+  Answer(Requests().at(0), kBroken);
+  unsigned asked = 0;
+  const Status read = Read(3, minutes(1), Serving([&] {
+                             for (const FetchRequest& one : Requests()) {
+                               Answer(one, kBroken);
+                               ++asked;
+                             }
+                           }));
+  EXPECT_TRUE(Fails(read, Code::kIo));
+  EXPECT_EQ(asked, 1U);
+}
+
+TEST_F(Waiting, Item41_18_WhatDoesNotPassIsNotAskedForAgain) {
+  for (const Error& error :
+       {Error{Code::kStale, "changed"}, Error{Code::kUnsupported, "lies"},
+        Error{Code::kIo, "denied", kNoOffset, EACCES}}) {
+    EXPECT_TRUE(Fails(Read(3, minutes(0), WaitsOnce()), Code::kInterrupted));
+    Answer(Requests().at(0), error);
+    EXPECT_TRUE(Fails(Read(3, minutes(1)), error.code));
+    EXPECT_TRUE(Requests().empty());
+    SetUp();
+  }
+}
+
+TEST_F(Waiting, Item41_18_AReadThatBeganBeforeAFailureIsNoRepetition) {
+  EXPECT_FALSE(Read(3, kTimeout + minutes(1)));
+  EXPECT_EQ(Requests().size(), 1U);
+  EXPECT_TRUE(Fails(Read(3, minutes(1), WaitsOnce()), Code::kInterrupted));
+  // One that begins now is.
+  EXPECT_TRUE(Fails(Read(3, minutes(0)), Code::kIo));
+}
+
+TEST_F(Waiting, Item41_15_AURLThatNoMessageHoldsFailsAtOnce) {
+  const std::string url = "http://host/" + std::string(20'000, 'a');
+  EXPECT_TRUE(Fails(client_->Open(url, NeverInterrupted()), Code::kNotFound));
+  EXPECT_TRUE(Fails(client_->ListPage("s3://bucket/" + std::string(20'000, 'a'),
+                                      "", NeverInterrupted(), {}),
+                    Code::kNotFound));
+  EXPECT_TRUE(Requests().empty());
 }
 
 }  // namespace
