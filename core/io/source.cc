@@ -17,6 +17,7 @@
 #include "core/io/companions.h"
 #include "core/io/download_cache.h"
 #include "core/io/io_error.h"
+#include "core/io/read_now.h"
 #include "core/io/walk.h"
 
 namespace ctxfs {
@@ -227,22 +228,27 @@ FileSource::FileSource(std::shared_ptr<const File> file, std::string first_path,
       identity_(FileIdentity::Of(st)),
       companions_(std::move(companions)) {}
 
-Status FileSource::ReadAt(uint64_t offset, MutableBytes out) const {
-  if (!InBounds(offset, out.size(), size())) return PastTheEnd(offset);
+Result<size_t> ReadNow(int descriptor, uint64_t offset, MutableBytes out) {
   size_t done = 0;
   while (done < out.size()) {
-    const ssize_t n =
-        ::pread(file_->fd.get(), out.data() + done, out.size() - done,
-                static_cast<off_t>(offset + done));
+    const ssize_t n = ::pread(descriptor, out.data() + done, out.size() - done,
+                              static_cast<off_t>(offset + done));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return IoError("cannot be read", offset + done);
-    if (n == 0) {
-      state_.store(State::kChanged, std::memory_order_relaxed);
-      break;  // it was longer when it was opened
-    }
+    if (n == 0) break;
     done += static_cast<size_t>(n);
   }
   g_bytes_read.fetch_add(done, std::memory_order_relaxed);
+  return done;
+}
+
+Status FileSource::ReadAt(uint64_t offset, MutableBytes out) const {
+  if (!InBounds(offset, out.size(), size())) return PastTheEnd(offset);
+  const size_t got = CTXFS_TRY(ReadNow(file_->fd.get(), offset, out));
+  // It was longer when it was opened.
+  if (got < out.size()) {
+    state_.store(State::kChanged, std::memory_order_relaxed);
+  }
   return CheckUnchanged();
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/statvfs.h>
+
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -36,6 +38,8 @@ class Directory {
     FileIdentity identity = {};
     /// Its owner and the bits 0555 of its mode; nullopt if it has no owner.
     std::optional<Permissions> permissions = std::nullopt;
+    /// Of a file: hard links, all of which have its identity.
+    uint32_t names = 1;
     /// Open uses `fd` if it is valid, otherwise `path`. With an `fd`, `path` is
     /// for messages and for finding files beside it; if it was found through a
     /// symbolic link, the path of the link.
@@ -85,6 +89,13 @@ class Directory {
   /// Opens a file, or a directory as the source of a container.
   virtual Result<SourcePtr> Open(const Item& item,
                                  const SourceOptions& options) const = 0;
+
+  /// Returns the state of the file system that has the file at `path`, and of
+  /// the first one for the directory itself; nothing if there is none.
+  virtual std::optional<struct statvfs> FileSystemOf(
+      const std::string& /*path*/) const {
+    return std::nullopt;
+  }
 
   /// Reports changes from now on in the directory at `path`, which the mount
   /// shows as `inode`, until Unwatch. Best effort; by default nothing is

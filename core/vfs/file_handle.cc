@@ -1,10 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/vfs/file_handle.h"
 
+#include <sys/stat.h>
+
+#include <algorithm>
 #include <utility>
+
+#include "core/io/io_error.h"
+#include "core/io/read_now.h"
 
 namespace ctxfs {
 namespace {
+
+/// Reads what a file has now; nothing past its end.
+Status ReadLive(const Source& file, uint64_t offset, size_t length,
+                Window& window) {
+  struct stat st {};
+  window.Clear();
+  if (::fstat(file.descriptor(), &st) != 0) return IoError("has no size");
+  const auto size = static_cast<uint64_t>(st.st_size);
+  size_t wanted = std::min<uint64_t>(length, size - std::min(size, offset));
+  // Again if the file was cut meanwhile.
+  while (wanted > 0) {
+    window.Reserve(wanted);
+    const Result<size_t> got =
+        ReadNow(file.descriptor(), offset,
+                window.AppendScratch(wanted, Origin::kContainer));
+    if (got && *got == wanted) break;
+    window.Clear();
+    if (!got) return got.error();
+    wanted = *got;
+  }
+  return {};
+}
 
 Status CheckUnchanged(const OpenFile& file) {
   return file.made_from == nullptr ? Status()
@@ -54,6 +82,7 @@ Status FileHandle::Renewing(const OpenFile& file, const ReadContext& context,
 
 Status FileHandle::Read(const OpenFile& file, uint64_t offset, size_t length,
                         const ReadContext& context, Window& window) {
+  if (file.live) return ReadLive(*file.made_from, offset, length, window);
   return Renewing(file, context, [&](const OpenFile& now) {
     Status read = now.content.Read(offset, length, context, window);
     if (!read || !AsksItsSource(now, offset, length)) {
@@ -70,6 +99,7 @@ Status FileHandle::Read(const OpenFile& file, uint64_t offset, size_t length,
 }
 
 Status FileHandle::Verify(const OpenFile& file, const ReadContext& context) {
+  if (file.live) return {};
   return Renewing(file, context, [&](const OpenFile& now) {
     Status verified = now.content.Verify(context);
     Status fresh = CheckUnchanged(now);

@@ -26,12 +26,12 @@ SourcePtr KeptSources::Get(Inode inode) {
     }
   }
   if (source != nullptr && source->CheckUnchanged()) return source;
-  Drop(inode);
+  if (!changed_too_) Drop(inode);
   return nullptr;
 }
 
 void KeptSources::Keep(Inode inode, SourcePtr source) {
-  if (lasting_ <= std::chrono::seconds(1)) return;
+  if (lasting_ <= std::chrono::seconds(1) && !changed_too_) return;
   std::list<Kept> closed;  // without the lock
   std::list<Kept> one;
   one.push_back({inode, std::move(source), Clock::now()});

@@ -17,8 +17,10 @@ namespace ctxfs {
 class KeptSources {
  public:
   /// `lasting`: how long a file is used without looking up its name again
-  /// (-o timeout=). Nothing is kept unless that is longer than a second.
-  explicit KeptSources(std::chrono::seconds lasting) : lasting_(lasting) {}
+  /// (-o timeout=). Nothing is kept unless that is longer than a second, or
+  /// `changed_too`: the next reader needs a file that has lost its name.
+  explicit KeptSources(std::chrono::seconds lasting, bool changed_too = false)
+      : lasting_(lasting), changed_too_(changed_too) {}
 
   /// The open file that was kept for `inode`; null if there is none, if it has
   /// changed or was replaced, or if its name has to be looked up again.
@@ -42,6 +44,7 @@ class KeptSources {
   };
 
   const std::chrono::seconds lasting_;
+  const bool changed_too_;
   Mutex mutex_;
   std::list<Kept> kept_ CTXFS_GUARDED_BY(mutex_);  // the latest used first
   std::unordered_map<Inode, std::list<Kept>::iterator> by_inode_

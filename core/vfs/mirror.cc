@@ -28,7 +28,7 @@ std::optional<Permissions> PermissionsOf(const Directory::Item& item,
 
 Mirror::Mirror(std::unique_ptr<Directory> directory, Options options)
     : options_(options),
-      kept_(options_.lasting),
+      kept_(options_.lasting, options_.opened_by_kernel),
       directory_(std::move(directory)) {}
 
 std::optional<Permissions> Mirror::RootPermissions() const {
@@ -63,19 +63,61 @@ std::string Mirror::PathIn(const Place& place, std::string_view name) {
   return place.path + "/" + std::string(name);
 }
 
-Inode Mirror::InodeOf(Inode parent, std::string_view name,
-                      const FileIdentity& identity, Kind kind) {
+Inode Mirror::InodeOf(Inode parent, std::string_view name, const Node& node) {
   // A container whose bytes change is another one, with other inodes in it; a
   // plain file or a directory stays what it is.
-  FileIdentity lasting = identity;
+  FileIdentity lasting = node.identity;
   lasting.ctime = {};
-  if (kind != Kind::kContainer) lasting.size = 0;
-  if (kind != Kind::kContainer) lasting.mtime = {};
+  if (node.kind != Kind::kContainer) lasting.size = 0;
+  if (node.kind != Kind::kContainer) lasting.mtime = {};
   std::string text(reinterpret_cast<const char*>(&lasting), sizeof(lasting));
-  text.append(reinterpret_cast<const char*>(&parent), sizeof(Inode));
-  text += static_cast<char>(kind);
-  text += name;
+  text += static_cast<char>(node.kind);
+  if (!node.IsShared()) {
+    text.append(reinterpret_cast<const char*>(&parent), sizeof(Inode));
+    text += name;
+  }
   return XXH3_64bits(text.data(), text.size()) | kBit;
+}
+
+Mirror::Node Mirror::NodeOf(const Place& place, std::string_view name,
+                            const Directory::Item& item, Kind kind) {
+  Node node{.kind = kind,
+            .directory = item.directory,
+            .link = !item.link.empty(),
+            .identity = item.identity,
+            .permissions = PermissionsOf(item, kind),
+            .names = item.names};
+  node.inode = InodeOf(place.inode, name, node);
+  return node;
+}
+
+bool Mirror::Held::Is(Inode directory, std::string_view of,
+                      const Node& now) const {
+  if (retired || node.kind != now.kind ||
+      !node.identity.SameFile(now.identity)) {
+    return false;
+  }
+  if (node.IsShared() || now.IsShared()) {
+    return node.IsShared() && now.IsShared();
+  }
+  return parent == directory && name == of;
+}
+
+void Mirror::Held::NoteName(Inode directory, std::string_view looked_up) {
+  if (parent == directory && name == looked_up) return;
+  others.emplace(parent, std::move(name));
+  parent = directory;
+  name = looked_up;
+  others.erase({parent, name});
+}
+
+std::vector<Mirror::Name> Mirror::Held::Names(size_t most) const {
+  std::vector<Name> names = {{parent, name}};
+  for (const Name& other : others) {
+    if (names.size() >= most) break;
+    names.push_back(other);
+  }
+  return names;
 }
 
 bool Mirror::Loops(const Place& place, const FileIdentity& directory) {
@@ -101,7 +143,7 @@ Maybe<Mirror::Found> Mirror::SeeInside(const Place& place,
   if (!seen || !*seen) return seen;
   Node& node = (*seen)->node;
   node.kind = Kind::kContainer;
-  node.inode = InodeOf(place.inode, name, node.identity, node.kind);
+  node.inode = InodeOf(place.inode, name, node);
   if (auto& shown = node.permissions) shown->bits |= shown->bits >> 2;
   return seen;
 }
@@ -157,12 +199,7 @@ Maybe<Mirror::Found> Mirror::SeeFile(const Place& place, std::string_view name,
     kind = detector_.Of(*directory_, item);
   }
   if (!kind) return std::move(kind).error();
-  Node node{InodeOf(place.inode, name, item.identity, *kind),
-            *kind,
-            item.directory,
-            link,
-            item.identity,
-            PermissionsOf(item, *kind)};
+  const Node node = NodeOf(place, name, item, *kind);
   return std::optional(Found{node, std::move(item)});
 }
 
@@ -170,7 +207,7 @@ Maybe<Mirror::Node> Mirror::Lookup(Inode directory, std::string_view name) {
   const Place place = CTXFS_TRY(PlaceOf(directory));
   // Watches first, so that no change after the look-up is missed.
   directory_->Watch(directory, place.path);
-  const std::optional<Found> seen = CTXFS_TRY(See(place, name, /*probe=*/true));
+  std::optional<Found> seen = CTXFS_TRY(See(place, name, /*probe=*/true));
   if (!seen) return std::optional<Node>();
   Node node = seen->node;
   const MutexLock lock(mutex_);
@@ -179,12 +216,14 @@ Maybe<Mirror::Node> Mirror::Lookup(Inode directory, std::string_view name) {
     const auto [at, added] = held_.try_emplace(
         node.inode, Held{directory, std::string(name), node, 0});
     Held& held = at->second;
-    if (added || (!held.retired && held.parent == directory &&
-                  held.name == name && held.node.kind == node.kind &&
-                  held.node.identity.SameFile(node.identity))) {
+    if (added || held.Is(directory, name, node)) {
+      held.NoteName(directory, name);
       held.node = node;
       held.NoteSize(node.identity.size);
       ++held.count;
+      if (!held.sources.empty()) NoteOpenNames(node.inode, held);
+      NoteFound({directory, std::string(name)},
+                Found{node, std::move(seen->item)});
       return std::optional(node);
     }
     node.inode = After(node.inode);
@@ -198,6 +237,9 @@ bool Mirror::Forget(Inode inode, uint64_t count) {
     if (found == held_.end()) return false;
     found->second.count -= std::min(found->second.count, count);
     if (found->second.count > 0) return false;
+    for (Name& name : found->second.Names()) {
+      open_names_.erase({std::move(name), inode});
+    }
     held_.erase(found);
     listed_.erase(inode);
   }
@@ -206,22 +248,38 @@ bool Mirror::Forget(Inode inode, uint64_t count) {
   return true;
 }
 
-std::vector<std::pair<Inode, std::string>> Mirror::HeldNames() const {
-  std::vector<std::pair<Inode, std::string>> names;
+std::vector<Mirror::Name> Mirror::HeldNames() const {
+  std::vector<Name> names;
   const MutexLock lock(mutex_);
   names.reserve(held_.size());
   for (const auto& [inode, held] : held_) {
     names.emplace_back(held.parent, held.name);
+    names.insert(names.end(), held.others.begin(), held.others.end());
   }
   return names;
 }
 
+std::vector<Inode> Mirror::HeldFiles() const {
+  std::vector<Inode> files;
+  const MutexLock lock(mutex_);
+  for (const auto& [inode, held] : held_) {
+    if (held.node.kind == Kind::kFile) files.push_back(inode);
+  }
+  return files;
+}
+
 void Mirror::TellChanges(Changed changed) {
-  directory_->SetListener({changed, [this, changed] {
-                             for (const auto& [directory, name] : HeldNames()) {
-                               changed(directory, name);
-                             }
-                           }});
+  // A new look-up of a name does not change what the kernel has of a file that
+  // is open by it: where it ends, for one.
+  const auto tell = [this, changed](Inode directory, const std::string& name) {
+    for (const Inode file : OpenedBy({directory, name})) changed(file, "");
+    changed(directory, name);
+  };
+  const auto lost = [this, changed] {
+    for (const Inode file : HeldFiles()) changed(file, "");
+    for (const auto& [directory, name] : HeldNames()) changed(directory, name);
+  };
+  directory_->SetListener({tell, lost});
 }
 
 void Mirror::StopTelling() { directory_->StopWatching(); }
@@ -238,21 +296,33 @@ bool Mirror::StillIs(const Node& held, const Node& now) {
 }
 
 Result<Mirror::Found> Mirror::Find(Inode inode) const {
-  const Error stale{Code::kStale, "the file is there no more"};
-  std::optional<Held> held;
+  Node held;
+  std::vector<Name> names;
   {
     const MutexLock lock(mutex_);
     const auto found = held_.find(inode);
-    if (found == held_.end() || found->second.retired) return stale;
-    held = found->second;
+    if (found == held_.end() || found->second.retired) return FileIsGone();
+    held = found->second.node;
+    constexpr size_t kMaxTried = 16;
+    names = found->second.Names(kMaxTried);
   }
-  const Place place = CTXFS_TRY(PlaceOf(held->parent));
+  Result<Found> found = FileIsGone();
+  for (const Name& name : names) {
+    found = FindAs(inode, held, name);
+    if (found || found.error().code != Code::kStale) break;
+  }
+  return found;
+}
+
+Result<Mirror::Found> Mirror::FindAs(Inode inode, const Node& held,
+                                     const Name& name) const {
+  const Place place = CTXFS_TRY(PlaceOf(name.first));
   std::optional<Found> seen =
-      CTXFS_TRY(See(place, held->name, /*probe=*/false));
-  if (!seen || !StillIs(held->node, seen->node)) return stale;
+      CTXFS_TRY(See(place, name.second, /*probe=*/false));
+  if (!seen || !StillIs(held, seen->node)) return FileIsGone();
   Node& node = seen->node;
   node.inode = inode;
-  node.kind = held->node.kind;
+  node.kind = held.kind;
   return std::move(*seen);
 }
 

@@ -5,8 +5,10 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -45,6 +47,9 @@ class Mirror {
     bool list_inside = false;
     /// How long names and attributes may be believed (-o timeout=).
     std::chrono::seconds lasting{1};
+    /// The kernel opens files itself (-o revalidate=): who has one open is not
+    /// known, so files that lost their names stay open for a while.
+    bool opened_by_kernel = false;
   };
 
   /// A mirrored file or directory.
@@ -55,6 +60,10 @@ class Mirror {
     bool link = false;       // a symbolic one that the directory has made
     FileIdentity identity;
     std::optional<Permissions> permissions;  // nothing: it has no owner
+    uint32_t names = 1;                      // of a file: hard links
+
+    /// Whether all names of the file, in all directories, share its inode.
+    bool IsShared() const { return kind == Kind::kFile && !link && names > 1; }
   };
 
   /// A node, and its file or directory, found but not opened.
@@ -87,8 +96,32 @@ class Mirror {
   void TellChanges(Changed changed);
   void StopTelling();
 
+  /// Returns what stat shows of an inode: as Find, or of a file that lost its
+  /// name while it is open.
+  Result<Node> Examine(Inode inode) const;
+
+  /// As Find, for an open. If that fails because the name is another file's,
+  /// the kernel looks it up and opens it once more for its caller
+  /// (CallerScope), who then gets what that look-up found, even if the name is
+  /// another file's again.
+  Result<Found> FindToOpen(Inode inode);
+
+  /// Whether the plain file at `inode`, which `source` has open, is a container
+  /// as well (NAME~dir), so that its bytes must not change.
+  Result<bool> HoldsContainer(Inode inode, const Source& source) const;
+
   /// Mirrored files that stay open for the next reader.
   KeptSources& kept() { return kept_; }
+
+  /// Notes that `source` is the file at `inode`, for as long as it is open.
+  void NoteSource(Inode inode, const SourcePtr& source);
+  /// The file at `inode` if it has lost its name and READs name no handle of
+  /// it; else null.
+  SourcePtr OpenedByKernel(Inode inode) const;
+
+  /// The file system below the file at `inode`; below the root for an inode
+  /// that is not mirrored. Nothing where there is none.
+  std::optional<struct statvfs> FileSystemOf(Inode inode) const;
 
   /// Whether the file at `inode` was `identity` when the kernel last opened it.
   bool WasOpenedAs(Inode inode, const FileIdentity& identity) const;
@@ -133,9 +166,13 @@ class Mirror {
   std::string PathOf(Inode inode) const;
 
  private:
+  using Clock = std::chrono::steady_clock;
+  /// A name in the directory of an inode.
+  using Name = std::pair<Inode, std::string>;
+
   /// A node that the kernel holds.
   struct Held {
-    Inode parent;
+    Inode parent;  // with `name`, where it was last looked up
     std::string name;
     Node node;  // as it was looked up
     uint64_t count;
@@ -143,8 +180,21 @@ class Mirror {
     bool resized = false;                // it was told another one, too
     FileIdentity opened = {};            // when it was last opened
     bool retired = false;
+    std::set<Name> others = {};  // further names of a shared inode
+    std::vector<std::weak_ptr<const Source>> sources = {};  // that are open
 
+    bool Is(Inode directory, std::string_view of, const Node& now) const;
+    void NoteName(Inode directory, std::string_view looked_up);
+    /// Its names, the latest first, at most `most` of them.
+    std::vector<Name> Names(size_t most = SIZE_MAX) const;
     void NoteSize(uint64_t told) { resized = resized || told != size; }
+  };
+
+  /// An open that the kernel repeats.
+  struct Retry {
+    Name name;
+    Clock::time_point since;
+    std::optional<Found> found = std::nullopt;
   };
 
   /// Where a directory is, and which directories it lies in, itself included.
@@ -181,14 +231,32 @@ class Mirror {
   /// others see the mirror and may not search the folder.
   Maybe<Found> SeeFolderIndex(const Place& place, std::string_view name,
                               const Node& folder) const;
-  static Inode InodeOf(Inode parent, std::string_view name,
-                       const FileIdentity& identity, Kind kind);
+  static Inode InodeOf(Inode parent, std::string_view name, const Node& node);
+  /// The node of `item`, which is a `kind`, as `name` in `place`.
+  static Node NodeOf(const Place& place, std::string_view name,
+                     const Directory::Item& item, Kind kind);
+  /// Returns `inode` as it is under one of its names. Fails with kStale if it
+  /// is not there any more.
+  Result<Found> FindAs(Inode inode, const Node& held, const Name& name) const;
+  /// A source that has the file at `inode` open; null if there is none.
+  SourcePtr OpenedAt(Inode inode) const;
+  void NoteOpenNames(Inode inode, const Held& held) CTXFS_REQUIRES(mutex_);
+  /// The files that were opened under a name, and may still be.
+  std::vector<Inode> OpenedBy(const Name& name) const;
+  void NoteRetry(Inode inode);
+  /// Notes what a look-up found that a Retry waits for.
+  void NoteFound(const Name& name, Found found) CTXFS_REQUIRES(mutex_);
+  /// What the look-up of the caller's Retry found, if that is at `inode`; once.
+  std::optional<Found> TakeFound(Inode inode);
   /// Returns the inode by which the kernel holds `name`. It comes after `inode`
   /// if Lookup found that retired.
   Inode HeldAs(Inode directory, std::string_view name, Inode inode) const
       CTXFS_REQUIRES(mutex_);
   /// The next one to be tried if `inode` is another file's.
   static Inode After(Inode inode) { return (inode + 1) | kBit; }
+  static Error FileIsGone() {
+    return {Code::kStale, "the file is there no more"};
+  }
   static bool StillIs(const Node& held, const Node& now);
   /// Whether a directory is one of those that `place` lies in.
   static bool Loops(const Place& place, const FileIdentity& directory);
@@ -196,7 +264,8 @@ class Mirror {
   std::shared_ptr<Listed> ListedAt(Inode directory);
 
   /// Every name that the kernel holds.
-  std::vector<std::pair<Inode, std::string>> HeldNames() const;
+  std::vector<Name> HeldNames() const;
+  std::vector<Inode> HeldFiles() const;
 
   const Options options_;
   mutable ContainerDetector detector_;
@@ -206,6 +275,9 @@ class Mirror {
   std::unordered_map<Inode, Held> held_ CTXFS_GUARDED_BY(mutex_);
   std::unordered_map<Inode, std::shared_ptr<Listed>> listed_
       CTXFS_GUARDED_BY(mutex_);
+  /// Names of files that were opened, if changes are reported.
+  std::set<std::pair<Name, Inode>> open_names_ CTXFS_GUARDED_BY(mutex_);
+  std::map<uint64_t, Retry> retries_ CTXFS_GUARDED_BY(mutex_);  // by caller
   const std::unique_ptr<Directory>
       directory_;  // last: its thread uses the rest
 };

@@ -65,9 +65,8 @@ class Mirror::Lister {
     const Result<Kind> kind =
         mirror_.detector_.Of(*mirror_.directory_, file.item);
     if (!kind) return Put(file.name, kUnknownInode, Type::kUnknown);
-    Status put = Put(
-        file.name, InodeOf(place_.inode, file.name, file.item.identity, *kind),
-        TypeOf(*kind));
+    const Node node = NodeOf(place_, file.name, file.item, *kind);
+    Status put = Put(file.name, node.inode, TypeOf(*kind));
     return put && *kind == Kind::kFile ? AddInside(file.name) : put;
   }
 
@@ -90,12 +89,10 @@ class Mirror::Lister {
   }
 
   Status AddDirectory(const Directory::Name& directory) {
-    const FileIdentity& identity = directory.item.identity;
-    if (Loops(place_, identity)) return {};
-    return Put(
-        directory.name,
-        InodeOf(place_.inode, directory.name, identity, Kind::kDirectory),
-        Type::kDirectory);
+    if (Loops(place_, directory.item.identity)) return {};
+    const Node node =
+        NodeOf(place_, directory.name, directory.item, Kind::kDirectory);
+    return Put(directory.name, node.inode, Type::kDirectory);
   }
 
   /// A name that must be followed to know what it is.

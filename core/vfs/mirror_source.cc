@@ -2,6 +2,7 @@
 #include "core/vfs/mirror_source.h"
 
 #include <fmt/core.h>
+#include <sys/stat.h>
 
 #include <optional>
 #include <utility>
@@ -22,11 +23,23 @@ Attributes AttributesOf(const Mirror::Node& node) {
           node.identity.mtime,
           Lifetime::kMoment,
           node.permissions,
-          node.link};
+          node.link,
+          file ? node.names : 1};
 }
 
-OpenFile FileOf(SourcePtr source) {
+/// The identity of an open file now; that of its opening if it has no
+/// descriptor.
+FileIdentity IdentityNow(const Source& source) {
+  struct stat st {};
+  if (source.descriptor() < 0 || ::fstat(source.descriptor(), &st) != 0) {
+    return source.identity();
+  }
+  return FileIdentity::Of(st);
+}
+
+OpenFile FileOf(SourcePtr source, bool live) {
   OpenFile file;
+  file.live = live;
   file.content.Append(Range{source, 0, nullptr}, source->size());
   file.lifetime = Lifetime::kMoment;
   if (source->descriptor() >= 0) file.backing = source;
@@ -96,14 +109,19 @@ Result<Attributes> MirrorSource::Examine(Node node,
                       Lifetime::kMoment,
                       mirror_->RootPermissions()};
   }
-  const Mirror::Found found = CTXFS_TRY(mirror_->Find(node));
-  mirror_->NoteSize(node, found.node.identity.size);
-  return AttributesOf(found.node);
+  const Mirror::Node now = CTXFS_TRY(mirror_->Examine(node));
+  mirror_->NoteSize(node, now.identity.size);
+  return AttributesOf(now);
 }
 
 Result<SourcePtr> MirrorSource::OpenSourceOf(Inode inode) const {
   if (SourcePtr kept = mirror_->kept().Get(inode)) return kept;
-  const Mirror::Found found = CTXFS_TRY(mirror_->Find(inode));
+  Result<Mirror::Found> found = mirror_->FindToOpen(inode);
+  if (!found) {
+    SourcePtr opened = mirror_->OpenedByKernel(inode);
+    if (opened != nullptr) return opened;
+    return std::move(found).error();
+  }
   // Closes unused files, then unused containers.
   while (!Descriptors::HaveRoom(1) &&
          (mirror_->kept().DropAll() || make_room_())) {
@@ -115,9 +133,18 @@ Result<SourcePtr> MirrorSource::OpenSourceOf(Inode inode) const {
                              Descriptors::held())};
   }
   Result<SourcePtr> source =
-      mirror_->OpenFound(found, rules_.open.source_options());
+      mirror_->OpenFound(*found, rules_.open.source_options());
   if (source) mirror_->kept().Keep(inode, *source);
+  if (source && (*source)->descriptor() >= 0) {
+    mirror_->NoteSource(inode, *source);
+  }
   return source;
+}
+
+bool MirrorSource::IsLive(Inode inode, const Source& source) const {
+  if (source.descriptor() < 0) return false;
+  const Result<bool> container = mirror_->HoldsContainer(inode, source);
+  return container && !*container;
 }
 
 Result<std::string> MirrorSource::ReadLink(Node node) const {
@@ -129,8 +156,9 @@ Result<std::string> MirrorSource::ReadLink(Node node) const {
 Result<OpenFile> MirrorSource::Open(Node file,
                                     const ReadContext& /*context*/) const {
   SourcePtr source = CTXFS_TRY(OpenSourceOf(file));
-  OpenFile opened = FileOf(std::move(source));
-  const FileIdentity now = opened.made_from->identity();
+  const FileIdentity now = IdentityNow(*source);
+  const bool live = IsLive(file, *source);
+  OpenFile opened = FileOf(std::move(source), live);
   opened.same_pages = mirror_->WasOpenedAs(file, now);
   opened.same_size = mirror_->WasToldSize(file, now.size);
   return opened;
@@ -138,7 +166,7 @@ Result<OpenFile> MirrorSource::Open(Node file,
 
 Maybe<OpenFile> MirrorSource::Reopen(const OpenFile& file) const {
   SourcePtr renewed = CTXFS_TRY(file.made_from->Renew());
-  OpenFile opened = FileOf(std::move(renewed));
+  OpenFile opened = FileOf(std::move(renewed), /*live=*/false);
   opened.tree = file.tree;
   return std::optional(std::move(opened));
 }

@@ -44,6 +44,8 @@ class MirrorSource final : public TreeSource {
   class MirrorListing;
 
   Result<SourcePtr> OpenSourceOf(Inode inode) const;
+  /// Whether reads of the file show what it has then (OpenFile::live).
+  bool IsLive(Inode inode, const Source& source) const;
 
   const std::unique_ptr<Mirror> mirror_;
   const MountRules& rules_;

@@ -29,6 +29,10 @@ class NamedDirectory final : public Directory {
                          const SourceOptions& options) const override {
     return raw_->Open(item, options);
   }
+  std::optional<struct statvfs> FileSystemOf(
+      const std::string& /*path*/) const override {
+    return raw_->FileSystemOf("");
+  }
   void Watch(Inode inode, const std::string& path) override;
   void Unwatch(Inode inode) override;
   void SetListener(ChangeListener listener) override;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -80,6 +81,12 @@ class Namespace {
   /// Below the root, through every container that it is nested in: for
   /// messages.
   std::string Path(Inode inode, const ReadContext& context) const;
+
+  /// The file system that a mirrored directory shows a part of; nothing where
+  /// there is none.
+  std::optional<struct statvfs> FileSystemOf(Inode inode) const {
+    return resolver_.FileSystemOf(inode);
+  }
 
   /// Sums over the mount's own container, or the containers that are open.
   /// Files that were not measured yet count as 0 bytes.

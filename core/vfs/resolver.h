@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -99,6 +100,12 @@ class Resolver {
            (inode == kRootInode || (inode & Mirror::kBit) != 0);
   }
 
+  /// Mirror::FileSystemOf; nothing if the mount shows one container.
+  std::optional<struct statvfs> FileSystemOf(Inode inode) const {
+    if (mirror_ == nullptr) return std::nullopt;
+    return mirror_->mirror().FileSystemOf(inode);
+  }
+
   /// Below the container that is no part of another; empty for what is in none.
   std::string PathInFile(Inode inode, const ReadContext& context) const;
   /// Below the root, through every container that a file is nested in.
@@ -115,12 +122,14 @@ class Resolver {
   auto Renewing(Inode inode, const ReadContext& context, const Act& act) const
       -> decltype(act()) {
     auto outcome = act();
-    for (int i = 0; IsStale(outcome) && Renew(inode, context); ++i) {
-      if (i == Renewal::kMost) {
-        renewal_.GiveUp(ContainersOf(inode));
-        break;
-      }
+    int renewals = 0;
+    while (IsStale(outcome) && renewals < Renewal::kMost &&
+           Renew(inode, context)) {
+      ++renewals;
       outcome = act();
+    }
+    if (IsStale(outcome) && renewals == Renewal::kMost) {
+      renewal_.GiveUp(ContainersOf(inode));
     }
     if (Status wanted = context.Check(); IsStale(outcome) && !wanted) {
       return std::move(wanted).error();

@@ -50,10 +50,15 @@ std::unique_ptr<DirectoryWatch> MakeWatch(bool watched) {
   return nullptr;
 }
 
+uint32_t NamesOf(const struct stat& st) {
+  return S_ISDIR(st.st_mode) ? 1 : static_cast<uint32_t>(st.st_nlink);
+}
+
 Directory::Item ItemOf(const struct stat& st) {
   return {.directory = S_ISDIR(st.st_mode),
           .identity = FileIdentity::Of(st),
-          .permissions = Permissions{st.st_uid, st.st_gid, st.st_mode & 0555}};
+          .permissions = Permissions{st.st_uid, st.st_gid, st.st_mode & 0555},
+          .names = NamesOf(st)};
 }
 
 /// Identifies `name` without sending a request to a file system that is mounted
@@ -260,6 +265,7 @@ Status SystemDirectory::VisitFile(const Opened& opened, const std::string& name,
   return visit({name,
                 Name::Type::kFile,
                 {.identity = FileIdentity::Of(st),
+                 .names = NamesOf(st),
                  .path = fmt::format("/proc/self/fd/{}/{}", opened.fd, name)}});
 }
 
@@ -274,6 +280,15 @@ Status SystemDirectory::VisitDirectory(const Opened& opened,
   return visit({name,
                 Name::Type::kDirectory,
                 {.directory = true, .identity = *identity}});
+}
+
+std::optional<struct statvfs> SystemDirectory::FileSystemOf(
+    const std::string& path) const {
+  const Result<Fd> found =
+      FindPath(IsAllTops(path) ? tops_.front().path : AbsolutePath(path));
+  struct statvfs state {};
+  if (!found || ::fstatvfs(found->get(), &state) != 0) return std::nullopt;
+  return state;
 }
 
 void SystemDirectory::Watch(Inode inode, const std::string& path) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,8 @@ class SystemDirectory final : public Directory {
   Status List(const Item& directory, const Visit& visit) const override;
   Result<SourcePtr> Open(const Item& item,
                          const SourceOptions& options) const override;
+  std::optional<struct statvfs> FileSystemOf(
+      const std::string& path) const override;
   void Watch(Inode inode, const std::string& path) override;
   void Unwatch(Inode inode) override;
   void SetListener(ChangeListener listener) override;

@@ -56,6 +56,9 @@ struct OpenFile {
   uint64_t stored_size = 0;
   /// The source that it is a file of; keeps what the content is made from.
   std::shared_ptr<const TreeSource> tree = nullptr;
+  /// Whether reads give the bytes that made_from has then, and it need not be
+  /// unchanged.
+  bool live = false;
   /// What has to be unchanged: the source of the container that it is in, or
   /// the mirrored file; null for one of the mount's own.
   SourcePtr made_from = nullptr;
@@ -64,8 +67,8 @@ struct OpenFile {
   std::shared_ptr<const FileTable> entries = nullptr;
   uint32_t entry = 0;
 
-  /// Notes that the kernel has opened the file, at `inode`, and dropped the
-  /// pages it had of it unless same_pages.
+  /// Notes that the kernel has opened the file, at `inode`, and has dropped the
+  /// pages it had of it by now, unless same_pages.
   void NoteOpened(Inode inode) const;
 };
 

@@ -3,8 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "core/vfs/open_container.h"
+#include "core/vfs/renewal.h"
 #include "tests/unit/testing/namespace.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/shard_builder.h"
@@ -58,6 +64,44 @@ TEST(Resolver, Item29_1_FindsTheSourceAndTheNodeOfAnInode) {
   resolver.Forget(shard, UINT64_MAX);
   EXPECT_TRUE(Fails(resolver.Find(directory, TheCache()), Code::kStale))
       << "it was detached with its directory";
+}
+
+TEST(Resolver, Item41_17_UsesWhatEachRenewalOpens) {
+  const TempDir dir;
+  const std::string path = dir.Write("top", BuildShard({{Raw("a", "hello")}}));
+  OpenOptions watching;
+  watching.watch_ctime = true;
+  auto container = OpenContainerFile(path, watching);
+  ASSERT_TRUE(Ok(container));
+  int opened = 0;
+  const Resolver resolver(
+      {.container = *container, .open = watching, .extras = [&](const auto&) {
+         ++opened;
+         return std::vector<ChildContainer>();
+       }});
+  const auto root = resolver.Layers(kRootInode, false, TheCache());
+  ASSERT_TRUE(Ok(root));
+  const Inode a = InodeIn(root->back(), "a");
+  std::set<const TreeSource*> used;
+  std::vector<Place> places;
+  const int before = opened;
+  const auto outcome =
+      resolver.At(a, TheCache(), [&](Place place) -> Result<int> {
+        used.insert(place.source.get());
+        places.push_back(std::move(place));
+        return Error{Code::kStale, "a file that it names has changed"};
+      });
+  EXPECT_TRUE(Fails(outcome, Code::kStale));
+  EXPECT_EQ(opened - before, Renewal::kMost);
+  EXPECT_EQ(used.size(), places.size()) << "none is tried twice";
+  EXPECT_EQ(places.size(), 1U + Renewal::kMost) << "none is opened in vain";
+  // For a moment, it is not opened again.
+  const auto again =
+      resolver.At(a, TheCache(), [&](const Place&) -> Result<int> {
+        return Error{Code::kStale, "still"};
+      });
+  EXPECT_TRUE(Fails(again, Code::kStale));
+  EXPECT_EQ(opened - before, Renewal::kMost);
 }
 
 }  // namespace

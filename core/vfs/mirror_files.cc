@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Files of a Mirror that are open, or are to be.
+#include <fmt/core.h>
+#include <sys/stat.h>
+
+#include <string>
+#include <utility>
+
+#include "core/base/caller_scope.h"
+#include "core/vfs/mirror.h"
+
+namespace ctxfs {
+Result<Mirror::Node> Mirror::Examine(Inode inode) const {
+  Result<Found> found = Find(inode);
+  if (found) return std::move(found->node);
+  if (found.error().code != Code::kStale) return std::move(found).error();
+  const SourcePtr source = OpenedAt(inode);
+  struct stat st {};
+  if (source == nullptr || ::fstat(source->descriptor(), &st) != 0) {
+    return std::move(found).error();
+  }
+  return Node{
+      .inode = inode,
+      .identity = FileIdentity::Of(st),
+      .permissions = Permissions{st.st_uid, st.st_gid, st.st_mode & 0444},
+      .names = static_cast<uint32_t>(st.st_nlink)};
+}
+
+Result<bool> Mirror::HoldsContainer(Inode inode, const Source& source) const {
+  std::string name;
+  {
+    const MutexLock lock(mutex_);
+    const auto found = held_.find(inode);
+    if (found == held_.end()) return FileIsGone();
+    name = found->second.name;
+  }
+  Directory::Item item;
+  item.identity = source.identity();
+  item.path = fmt::format("/proc/self/fd/{}", source.descriptor());
+  return detector_.HoldsContainer(*directory_, item, name);
+}
+
+void Mirror::NoteSource(Inode inode, const SourcePtr& source) {
+  const MutexLock lock(mutex_);
+  const auto found = held_.find(inode);
+  if (found == held_.end()) return;
+  auto& sources = found->second.sources;
+  std::erase_if(sources, [](const auto& one) { return one.expired(); });
+  sources.push_back(source);
+  NoteOpenNames(inode, found->second);
+}
+
+void Mirror::NoteOpenNames(Inode inode, const Held& held) {
+  // Only then are changes reported.
+  if (options_.lasting <= std::chrono::seconds(1)) return;
+  for (Name& name : held.Names()) open_names_.emplace(std::move(name), inode);
+}
+
+std::vector<Inode> Mirror::OpenedBy(const Name& name) const {
+  std::vector<Inode> files;
+  const MutexLock lock(mutex_);
+  for (auto at = open_names_.lower_bound({name, 0});
+       at != open_names_.end() && at->first == name; ++at) {
+    files.push_back(at->second);
+  }
+  return files;
+}
+
+SourcePtr Mirror::OpenedAt(Inode inode) const {
+  const MutexLock lock(mutex_);
+  const auto found = held_.find(inode);
+  if (found == held_.end()) return nullptr;
+  for (const auto& one : found->second.sources) {
+    if (SourcePtr source = one.lock()) return source;
+  }
+  return nullptr;
+}
+
+SourcePtr Mirror::OpenedByKernel(Inode inode) const {
+  return options_.opened_by_kernel ? OpenedAt(inode) : nullptr;
+}
+
+void Mirror::NoteRetry(Inode inode) {
+  constexpr size_t kMaxRetries = 64;
+  const MutexLock lock(mutex_);
+  const auto held = held_.find(inode);
+  if (held == held_.end() || held->second.node.kind != Kind::kFile) return;
+  if (retries_.size() >= kMaxRetries) retries_.clear();
+  retries_.insert_or_assign(
+      CallerScope::Current(),
+      Retry{{held->second.parent, held->second.name}, Clock::now()});
+}
+
+void Mirror::NoteFound(const Name& name, Found found) {
+  if (retries_.empty()) return;
+  const auto retry = retries_.find(CallerScope::Current());
+  if (retry == retries_.end() || retry->second.name != name) return;
+  retry->second.found.emplace(std::move(found));
+}
+
+std::optional<Mirror::Found> Mirror::TakeFound(Inode inode) {
+  constexpr std::chrono::seconds kMoment(1);
+  const MutexLock lock(mutex_);
+  if (retries_.empty()) return std::nullopt;
+  const auto retry = retries_.extract(CallerScope::Current());
+  if (retry.empty()) return std::nullopt;
+  Retry& ended = retry.mapped();
+  if (!ended.found || ended.found->node.inode != inode ||
+      Clock::now() - ended.since > kMoment) {
+    return std::nullopt;
+  }
+  return std::move(ended.found);
+}
+
+Result<Mirror::Found> Mirror::FindToOpen(Inode inode) {
+  Result<Found> named = Find(inode);
+  // Of no use any more if the name still is that of the file.
+  std::optional<Found> looked_up = TakeFound(inode);
+  if (named || named.error().code != Code::kStale) return named;
+  if (looked_up) return std::move(*looked_up);
+  NoteRetry(inode);
+  return named;
+}
+
+std::optional<struct statvfs> Mirror::FileSystemOf(Inode inode) const {
+  return directory_->FileSystemOf((inode & kBit) == 0 ? "" : PathOf(inode));
+}
+
+}  // namespace ctxfs
