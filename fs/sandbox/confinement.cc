@@ -28,8 +28,9 @@ void Drop(const Privileges& kept) {
 }
 
 void Filter(const Confinement& confinement) {
-  const Result<bool> filter = FilterSyscalls(
-      confinement.watches, confinement.spill_file, confinement.channel);
+  const Result<bool> filter =
+      FilterSyscalls(confinement.watches, confinement.spill_file,
+                     confinement.channel, confinement.measures);
   if (!filter) {
     Log(LogLevel::kWarning,
         "system call filter is off: " + filter.error().Text());

@@ -20,6 +20,8 @@ struct Confinement {
   int spill_file = -1;
   /// The socket to the fetcher, from which descriptors may come; -1: none.
   int channel = -1;
+  /// Whether file systems are asked for their state.
+  bool measures = false;
 };
 
 /// Confines the calling thread, and every thread that it starts from then on,

@@ -54,6 +54,9 @@ constexpr int kAllowed[] = {
 constexpr int kWatching[] = {SCMP_SYS(inotify_add_watch),
                              SCMP_SYS(inotify_rm_watch)};
 
+// The call of a mount of a directory that tells the state of its file system.
+constexpr int kMeasuring[] = {SCMP_SYS(fstatfs)};
+
 // Calls on the temporary file, the only one that is open for writing.
 constexpr int kSpilling[] = {SCMP_SYS(pwrite64), SCMP_SYS(fallocate),
                              SCMP_SYS(fstatfs)};
@@ -234,8 +237,17 @@ Result<bool> LoadFilter(const std::vector<int>& calls,
 
 }  // namespace
 
-Result<bool> FilterSyscalls(bool watches, int spill_file, int channel) {
-  return LoadFilter(Unconditionals(watches), Conditionals(spill_file, channel));
+Result<bool> FilterSyscalls(bool watches, int spill_file, int channel,
+                            bool measures) {
+  std::vector<int> calls = Unconditionals(watches);
+  std::vector<Conditional> conditionals = Conditionals(spill_file, channel);
+  if (measures) {
+    calls.insert(calls.end(), std::begin(kMeasuring), std::end(kMeasuring));
+    std::erase_if(conditionals, [](const Conditional& one) {
+      return one.call == kMeasuring[0];
+    });
+  }
+  return LoadFilter(calls, conditionals);
 }
 
 Result<bool> FilterFetcherSyscalls() {

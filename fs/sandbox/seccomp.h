@@ -20,7 +20,7 @@ namespace ctxfs {
 /// Returns false if there is no filter: the kernel has none, or the program is
 /// built with a sanitizer, which makes other calls.
 Result<bool> FilterSyscalls(bool watches = false, int spill_file = -1,
-                            int channel = -1);
+                            int channel = -1, bool measures = false);
 
 /// The same for a process that fetches URLs: it may make sockets and connect
 /// them, and write, rename and remove files, but not accept connections,

@@ -408,6 +408,24 @@ TEST_F(Confined, MayNotWatchDirectoriesUnlessTheMountDoes) {
   }
 }
 
+TEST_F(Confined, Item41_7_MayAskForTheStateOfFileSystemsIfTheMountDoes) {
+  const Fd disk(::open(in_.c_str(), O_PATH | O_CLOEXEC));
+  ASSERT_TRUE(disk.ok());
+  for (const bool measures : {false, true}) {
+    const int got = InChild([&] {
+      // Also where one file may be asked about in any case.
+      Confine({.trees = {in_},
+               .container = container_,
+               .spill_file = 0,
+               .measures = measures});
+      struct statfs state {};
+      errno = 0;
+      return ::fstatfs(disk.get(), &state) != 0 ? errno : 0;
+    });
+    EXPECT_EQ(got, measures ? 0 : EPERM);
+  }
+}
+
 TEST_F(Confined, EveryCallThatIsAllowedIsProbed) {
   std::set<int> probed = kHarmless;
   for (const Misuse& one : All()) probed.insert(one.call);
