@@ -30,13 +30,31 @@ Result<std::string> KeyOf(const KeptName& name) {
 
 }  // namespace
 
+void RoomMaker::Post() { (void)::eventfd_write(wake_.get(), 1); }
+
+void RoomMaker::Answer() {
+  eventfd_t wakes = 0;
+  if (::eventfd_read(wake_.get(), &wakes) != 0) return;
+  try {
+    store_->MakeRoom();
+  } catch (const std::bad_alloc&) {
+    // The next file that is kept has it tried again.
+  }
+}
+
 Result<std::unique_ptr<FileKeeper>> FileKeeper::Open(
     const std::string& directory, std::unique_ptr<BlockStore> store) {
   Fd opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!opened.ok()) return IoError("cannot open " + Quote(directory));
   Fd wake = CTXFS_TRY(decltype(asked_)::MakeWake());
-  return std::unique_ptr<FileKeeper>(
-      new FileKeeper(std::move(opened), std::move(store), std::move(wake)));
+  std::shared_ptr<BlockStore> shared = std::move(store);
+  std::unique_ptr<RoomMaker> room;
+  if (shared != nullptr) {
+    Fd room_wake = CTXFS_TRY(decltype(asked_)::MakeWake());
+    room = std::make_unique<RoomMaker>(shared, std::move(room_wake));
+  }
+  return std::unique_ptr<FileKeeper>(new FileKeeper(
+      std::move(opened), std::move(shared), std::move(room), std::move(wake)));
 }
 
 Result<Fd> FileKeeper::Make(uint64_t size) {
@@ -76,7 +94,7 @@ Result<FileKeeper::Kept> FileKeeper::DoKept(const Question& question,
                                             const std::string& key) const {
   if (question.what == Question::What::kKeep) {
     (void)store_->KeepWhole(key, question.file, question.digest);
-    store_->MakeRoom();
+    room_->Post();
   } else if (question.what == Question::What::kDrop) {
     store_->DropWhole(key, question.digest);
   } else if (auto found = store_->OpenWhole(key)) {

@@ -15,6 +15,24 @@
 
 namespace ctxfs {
 
+/// Removes the oldest files of a cache once it is full, which takes long if it
+/// has many.
+class RoomMaker final : public Questions {
+ public:
+  RoomMaker(std::shared_ptr<BlockStore> store, Fd wake)
+      : store_(std::move(store)), wake_(std::move(wake)) {}
+
+  /// Has it done soon. For any thread.
+  void Post();
+
+  int fd() const override { return wake_.get(); }
+  void Answer() override;
+
+ private:
+  const std::shared_ptr<BlockStore> store_;
+  const Fd wake_;  // an eventfd
+};
+
 /// Makes and keeps files for the threads that serve, which may open none for
 /// writing: the thread that is not confined does it. What is kept is named by
 /// the identity that this thread sees, so one that was taken over by a hostile
@@ -36,6 +54,9 @@ class FileKeeper final : public KeptFiles, public Questions {
 
   int fd() const override { return asked_.fd(); }
   void Answer() override;
+  /// What makes room for the files that are kept; null if none is kept. For
+  /// another thread than Answer.
+  RoomMaker* room() { return room_.get(); }
 
  private:
   struct Question {
@@ -47,9 +68,11 @@ class FileKeeper final : public KeptFiles, public Questions {
     std::shared_ptr<const void> owner = nullptr;
   };
 
-  FileKeeper(Fd directory, std::unique_ptr<BlockStore> store, Fd wake)
+  FileKeeper(Fd directory, std::shared_ptr<BlockStore> store,
+             std::unique_ptr<RoomMaker> room, Fd wake)
       : directory_(std::move(directory)),
         store_(std::move(store)),
+        room_(std::move(room)),
         asked_(std::move(wake)) {}
 
   Result<Kept> Do(const Question& question) const;
@@ -58,7 +81,8 @@ class FileKeeper final : public KeptFiles, public Questions {
   void Post(Question question);
 
   const Fd directory_;
-  const std::unique_ptr<BlockStore> store_;
+  const std::shared_ptr<BlockStore> store_;  // null: none is kept
+  const std::unique_ptr<RoomMaker> room_;    // for it
   QuestionQueue<Question, Result<Kept>> asked_;
 };
 

@@ -3,12 +3,15 @@
 
 #include <fuse_lowlevel.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
-#include <string>
+#include <list>
 #include <thread>
 
-#include "core/vfs/log.h"
+#include "core/io/fd.h"
+#include "fs/answer_thread.h"
+#include "fs/log/log_thread.h"
 #include "fs/sandbox/sandbox.h"
 
 namespace ctxfs {
@@ -48,32 +51,51 @@ class EndingSignals {
   sigset_t before_;
 };
 
+/// The threads that do what those that serve may not.
+class Helpers {
+ public:
+  /// Throws std::system_error if no thread can be had.
+  Helpers(const std::shared_ptr<LogRelay>& relay,
+          std::span<Questions* const> questions, const Fd& wake)
+      : log_(relay), stop_{wake.get()} {
+    for (Questions* of : questions) answering_.emplace_back(*of, wake.get());
+  }
+
+ private:
+  /// Has the threads end that wait for this eventfd, too.
+  struct Stop {
+    ~Stop() { (void)::eventfd_write(wake, 1); }
+    const int wake;
+  };
+
+  LogThread log_;  // passes on what the others log
+  std::list<AnswerThread> answering_;
+  const Stop stop_;  // last: the others end after it
+};
+
 }  // namespace
 
 bool RunLoop(fuse_session* session, unsigned threads,
-             const std::optional<Confinement>& confinement, LogRelay& relay,
+             const std::optional<Confinement>& confinement,
+             const std::shared_ptr<LogRelay>& relay,
              std::span<Questions* const> questions,
              const std::function<void()>& stop) {
+  const Fd ended(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!ended.ok()) return false;
   // libfuse's loop ends when a signal interrupts the thread that is in it.
   const EndingSignals ending;
-  const LogSink target =
-      SetLogSink([&relay](LogLevel level, const std::string& message) {
-        return relay.Send(level, message);
-      });
+  // root unmounts by a system call; others execute fusermount3, which is
+  // set-uid.
+  if (confinement && ::geteuid() == 0) DenyNewPrivileges();
+  const Helpers helpers(relay, questions, ended);
   bool served = false;
   std::thread server([&] {
     if (confinement) Confine(*confinement);
     ending.Unblock();
     served = Serve(session, threads);
     stop();
-    relay.Stop();
   });
-  // root unmounts by a system call; others execute fusermount3, which is
-  // set-uid.
-  if (confinement && ::geteuid() == 0) DenyNewPrivileges();
-  relay.Run(target, questions);
   server.join();
-  (void)SetLogSink(target);
   return served;
 }
 

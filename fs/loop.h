@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 
@@ -14,13 +15,17 @@ struct fuse_session;
 namespace ctxfs {
 
 /// Serves requests in `threads` threads until the session is unmounted or the
-/// process is signalled to end. Those threads are confined, and log through
-/// `relay` to the calling thread, which is not: it has to unmount afterwards.
-/// `questions` are answered by the calling thread, too.
+/// process is signalled to end. Those threads are confined; the calling thread
+/// is not: it has to unmount afterwards. A thread passes on what is logged
+/// through `relay`, and each of `questions` is answered by one, all not
+/// confined: none waits for another, and the mount ends without waiting for who
+/// reads the log.
 /// `stop` is called when no more requests are received, while logging works.
-/// Returns false if serving failed.
+/// Returns false if serving failed. Throws std::system_error if no thread can
+/// be had.
 bool RunLoop(fuse_session* session, unsigned threads,
-             const std::optional<Confinement>& confinement, LogRelay& relay,
+             const std::optional<Confinement>& confinement,
+             const std::shared_ptr<LogRelay>& relay,
              std::span<Questions* const> questions,
              const std::function<void()>& stop);
 

@@ -21,6 +21,7 @@
 #include "fs/common/shown_text.h"
 #include "fs/daemon.h"
 #include "fs/inherited.h"
+#include "fs/log/sinks.h"
 #include "fs/mount_point.h"
 #include "fs/notify.h"
 #include "fs/options.h"
@@ -84,6 +85,7 @@ int Mount(MountOptions options, const InheritedDescriptors& inherited) {
     });
   };
   if (options.foreground) {
+    SetLogSink(DroppingStderrSink());
     const std::string status =
         "serving " + Quote(WithoutQuery(options.sources.front()));
     return static_cast<int>(serve([&] {

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <list>
 #include <memory>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -16,14 +17,15 @@
 
 namespace ctxfs {
 
-/// Questions of the threads that serve, which are confined, to the one thread
-/// that is not.
+/// Questions of the threads that serve, which are confined, to a thread that is
+/// not: to one for each kind, so that no kind waits for another.
 class Questions {
  public:
   virtual ~Questions() = default;
   /// Readable while a question waits.
   virtual int fd() const = 0;
-  /// Answers all questions. For the thread that is not confined.
+  /// Answers all questions. For the thread that is not confined; does not
+  /// throw.
   virtual void Answer() = 0;
 };
 
@@ -44,16 +46,17 @@ class QuestionQueue {
 
   int fd() const { return wake_.get(); }
 
-  /// Waits for the reply; returns nothing if there is none within a second.
+  /// Waits for the reply; returns nothing if there is none within a second, or
+  /// making it takes memory that there is not.
   std::optional<Reply> Ask(Question question) {
     const auto waiting = std::make_shared<Waiting>(std::move(question));
     const Clock::time_point end = Clock::now() + std::chrono::seconds(1);
     const MutexLock lock(mutex_);
     Add(waiting);
-    while (!waiting->reply && Clock::now() < end) {
+    while (!waiting->done && Clock::now() < end) {
       answered_.WaitFor(mutex_, kMoment);
     }
-    waiting->given_up = !waiting->reply;
+    waiting->given_up = !waiting->done;
     open_.remove(waiting);
     return std::move(waiting->reply);
   }
@@ -76,10 +79,11 @@ class QuestionQueue {
     open_.clear();
     for (const std::shared_ptr<Waiting>& waiting : questions) {
       lock.Unlock();
-      Reply reply = answer(waiting->question);
+      std::optional<Reply> reply = ReplyTo(waiting->question, answer);
       lock.Lock();
-      if (waiting->given_up) {
-        unused(reply);
+      waiting->done = true;
+      if (reply && waiting->given_up) {
+        unused(*reply);
         continue;
       }
       waiting->reply = std::move(reply);
@@ -96,8 +100,19 @@ class QuestionQueue {
 
     const Question question;
     bool given_up = false;
-    std::optional<Reply> reply;
+    bool done = false;
+    std::optional<Reply> reply;  // once done; nothing: there was no memory
   };
+
+  template <typename Answer>
+  static std::optional<Reply> ReplyTo(const Question& question,
+                                      const Answer& answer) {
+    try {
+      return answer(question);
+    } catch (const std::bad_alloc&) {
+      return std::nullopt;
+    }
+  }
 
   void Add(const std::shared_ptr<Waiting>& waiting) CTXFS_REQUIRES(mutex_) {
     open_.push_back(waiting);

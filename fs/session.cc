@@ -134,6 +134,7 @@ Confinement ConfinementOf(const Sources& sources, const MountOptions& options) {
     return {trees, path};
   }
   Confinement confinement;
+  confinement.measures = true;
   confinement.watches = options.timeout > 1;
   // Without allow_other, links in a mirrored directory may lead anywhere.
   if (!options.AllowsOthers()) {
@@ -195,7 +196,8 @@ void ParseConfined(const MountOptions& options, FileKeeper* keeper,
 ExitCode ServeSession(const MountOptions& options, Server& server,
                       MountPoint& mount_point,
                       const std::optional<Confinement>& confinement,
-                      LogRelay& relay, const std::function<void()>& ready) {
+                      const std::shared_ptr<LogRelay>& relay,
+                      const std::function<void()>& ready) {
   fuse_session* const raw = NewSession(options, server);
   if (raw == nullptr) return ExitCode::kFuse;
   Session session(raw);
@@ -255,7 +257,7 @@ ExitCode ServeSources(const MountOptions& options,
     SetPathCheckInterval(std::chrono::seconds(options.timeout));
   }
   Descriptors::RaiseLimit(ThreadCount(options));
-  const Result<std::unique_ptr<LogRelay>> relay = LogRelay::Make({});
+  Result<std::unique_ptr<LogRelay>> relay = LogRelay::Make({});
   if (!relay) return EndWith(ExitCode::kFuse, relay.error().Text());
   std::optional<Confinement> confinement;
   if (options.sandbox) confinement = ConfinementOf(sources, options);
@@ -274,8 +276,8 @@ ExitCode ServeSources(const MountOptions& options,
     return EndWith(ExitCodeOf(shown.error()),
                    Quote(source) + ": " + shown.error().Text());
   }
-  return ServeSession(options, server, *mount_point, confinement, **relay,
-                      ready);
+  return ServeSession(options, server, *mount_point, confinement,
+                      std::shared_ptr<LogRelay>(std::move(*relay)), ready);
 }
 
 }  // namespace

@@ -10,9 +10,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <string_view>
+#include <iterator>
+#include <new>
 #include <utility>
-#include <vector>
 
 #include "core/io/io_error.h"
 
@@ -43,13 +43,6 @@ std::string Shortened(const std::string& text) {
   if (text.size() <= kMostText) return text;
   return text.substr(0, kEnd) + std::string(kCut) +
          text.substr(text.size() - kEnd);
-}
-
-void PassOn(std::string_view line, const LogSink& target) {
-  // A thread that was taken over can write anything into the pipe.
-  const int level = line.empty() ? -1 : line.front() - '0';
-  if (level < 0 || level > static_cast<int>(LogLevel::kDebug)) return;
-  target(static_cast<LogLevel>(level), Printable(line.substr(1)));
 }
 
 }  // namespace
@@ -103,7 +96,7 @@ void LogRelay::Stop() {
   Wake();
 }
 
-void LogRelay::Wait(std::span<pollfd> ready) {
+void LogRelay::Wait() {
   using std::chrono::milliseconds;
   int timeout = -1;
   if (report_at_) {
@@ -112,9 +105,19 @@ void LogRelay::Wait(std::span<pollfd> ready) {
     timeout = static_cast<int>(
         std::clamp<int64_t>(left.count(), 0, limits_.report_after.count()));
   }
-  (void)::poll(ready.data(), ready.size(), timeout);
+  pollfd ready[] = {{read_end_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
+  (void)::poll(ready, std::size(ready), timeout);
   eventfd_t wakes = 0;
   (void)::eventfd_read(wake_.get(), &wakes);
+}
+
+void LogRelay::PassOn(std::string_view line, const LogSink& target) {
+  // A thread that was taken over can write anything into the pipe.
+  const int level = line.empty() ? -1 : line.front() - '0';
+  if (level < 0 || level > static_cast<int>(LogLevel::kDebug)) return;
+  if (!target(static_cast<LogLevel>(level), Printable(line.substr(1)))) {
+    ++suppressed_;
+  }
 }
 
 void LogRelay::Drain(const LogSink& target) {
@@ -142,23 +145,30 @@ void LogRelay::ReportSuppressed(const LogSink& target) {
   if (!report_at_) report_at_ = now + limits_.report_after;
   if (now < *report_at_ && !stopped_) return;
   report_at_.reset();
-  target(LogLevel::kWarning,
-         fmt::format("log messages suppressed, because there were too many: {}",
-                     suppressed_.exchange(0)));
+  const uint64_t count = suppressed_.exchange(0);
+  const bool passed = target(
+      LogLevel::kWarning,
+      fmt::format("log messages suppressed, because there were too many or the "
+                  "log was not read: {}",
+                  count));
+  if (!passed) suppressed_ += count;
 }
 
-void LogRelay::Run(const LogSink& target,
-                   std::span<Questions* const> questions) {
-  std::vector<pollfd> ready = {{read_end_.get(), POLLIN, 0},
-                               {wake_.get(), POLLIN, 0}};
-  for (const Questions* of : questions) ready.push_back({of->fd(), POLLIN, 0});
-  for (;;) {
-    Wait(ready);
-    for (Questions* of : questions) of->Answer();
-    // Read before the pipe, so that messages sent before Stop are passed on.
-    const bool last = stopped_;
+void LogRelay::PassAllOn(const LogSink& target) {
+  try {
     Drain(target);
     ReportSuppressed(target);
+  } catch (const std::bad_alloc&) {
+    ++suppressed_;
+  }
+}
+
+void LogRelay::Run(const LogSink& target) {
+  for (;;) {
+    Wait();
+    // Read before the pipe, so that messages sent before Stop are passed on.
+    const bool last = stopped_;
+    PassAllOn(target);
     if (last) return;
   }
 }

@@ -1,28 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <poll.h>
-
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
+#include <string_view>
 
 #include "core/base/mutex.h"
 #include "core/base/result.h"
 #include "core/io/fd.h"
 #include "core/vfs/log.h"
 #include "fs/log/token_bucket.h"
-#include "fs/questions.h"
 
 namespace ctxfs {
 
-/// Carries log messages through a pipe from the threads that serve to the one
-/// thread that is not confined and may talk to syslog. Limits their rate, and
-/// logs how many messages it suppressed.
+/// Carries log messages through a pipe from the threads that serve to a thread
+/// that is not confined and may talk to syslog. Limits their rate, and logs how
+/// many messages it suppressed.
 class LogRelay {
  public:
   struct Limits {
@@ -41,8 +38,8 @@ class LogRelay {
   bool Send(LogLevel level, const std::string& message);
 
   /// Passes messages on to `target` until Stop, then the rest and the count of
-  /// those suppressed. Answers `questions`, too.
-  void Run(const LogSink& target, std::span<Questions* const> questions = {});
+  /// those that were suppressed or that `target` dropped.
+  void Run(const LogSink& target);
 
   /// Ends Run. For any thread; messages sent before it are passed on.
   void Stop();
@@ -52,7 +49,9 @@ class LogRelay {
 
   bool Admit();
   void Wake();
-  void Wait(std::span<pollfd> ready);
+  void Wait();
+  void PassOn(std::string_view line, const LogSink& target);
+  void PassAllOn(const LogSink& target);
   /// Passes on the lines that are in the pipe.
   void Drain(const LogSink& target);
   void ReportSuppressed(const LogSink& target);

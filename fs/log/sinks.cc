@@ -1,10 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fs/log/sinks.h"
 
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
 #include <syslog.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
 #include <cstdio>
+#include <memory>
+#include <string_view>
+#include <utility>
 
+#include "core/io/fd.h"
 #include "fs/common/shown_text.h"
 
 namespace ctxfs {
@@ -13,11 +23,53 @@ namespace {
 /// Of each LogLevel.
 constexpr int kPriorities[] = {LOG_ERR, LOG_WARNING, LOG_INFO, LOG_DEBUG};
 
+std::string LineOf(const std::string& message) {
+  return "ctxfs: " + ShownText(message) + "\n";
+}
+
+/// Standard error, opened anew without blocking if it is a pipe or a terminal:
+/// the flag of the other opening belongs to other processes, too.
+Fd OpenStderr() {
+  struct stat st {};
+  if (::fstat(STDERR_FILENO, &st) != 0) return Fd(-1);
+  if (!S_ISFIFO(st.st_mode) && !S_ISCHR(st.st_mode)) return Fd(-1);
+  return Fd(
+      ::open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+}
+
+/// Writes lines, and drops those that nobody takes.
+class DroppingLines {
+ public:
+  bool Write(std::string_view line) {
+    // What is longer is not written to a pipe in one piece.
+    line = line.substr(0, PIPE_BUF);
+    pollfd ready{descriptor(), POLLOUT, 0};
+    constexpr int kPatienceMs = 500;
+    const bool taken = ::poll(&ready, 1, blocked_ ? 0 : kPatienceMs) > 0 &&
+                       ::write(ready.fd, line.data(), line.size()) > 0;
+    blocked_ = !taken;
+    return taken;
+  }
+
+ private:
+  int descriptor() const { return own_.ok() ? own_.get() : STDERR_FILENO; }
+
+  const Fd own_ = OpenStderr();
+  std::atomic<bool> blocked_ = false;
+};
+
 }  // namespace
 
 LogSink StderrSink() {
   return [](LogLevel /*level*/, const std::string& message) {
-    return std::fprintf(stderr, "ctxfs: %s\n", ShownText(message).c_str()) >= 0;
+    return std::fputs(LineOf(message).c_str(), stderr) >= 0;
+  };
+}
+
+LogSink DroppingStderrSink() {
+  const auto lines = std::make_shared<DroppingLines>();
+  return [lines](LogLevel /*level*/, const std::string& message) {
+    return lines->Write(LineOf(message));
   };
 }
 

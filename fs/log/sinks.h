@@ -8,6 +8,11 @@ namespace ctxfs {
 /// Writes "ctxfs: MESSAGE" to standard error.
 LogSink StderrSink();
 
+/// The same for a daemon, which must not wait for who reads its log: drops
+/// messages that cannot be written within half a second, and from then on those
+/// that cannot be written at once, until one can.
+LogSink DroppingStderrSink();
+
 /// Writes to syslog as "ctxfs". The thread that calls it must be able to
 /// connect to syslog's socket.
 LogSink SyslogSink();

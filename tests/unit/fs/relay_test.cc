@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fs/log/relay.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <unistd.h>
 
+#include <future>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "core/io/fd.h"
+#include "fs/log/log_thread.h"
+#include "fs/log/sinks.h"
 #include "tests/unit/testing/threads.h"
 
 namespace ctxfs {
@@ -169,6 +177,88 @@ TEST(LogRelay, LosesNothingAmongThreads) {
   for (const auto& [level, message] : received.messages) {
     EXPECT_EQ(message.substr(1), std::string(100, '.'));
   }
+}
+
+TEST(LogRelay, Item41_14_CountsWhatItsTargetDrops) {
+  const auto relay = MakeRelay();
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(relay->Send(LogLevel::kError, "x"));
+  relay->Stop();
+  int calls = 0;
+  std::string last;
+  relay->Run([&](LogLevel, const std::string& message) {
+    last = message;
+    return ++calls > 3;
+  });
+  EXPECT_EQ(calls, 6);
+  EXPECT_TRUE(last.ends_with(": 3")) << last;
+}
+
+/// Standard error is a full pipe that nobody reads, for as long as this lives.
+class FullStderr {
+ public:
+  FullStderr() : before_(::dup(STDERR_FILENO)) {
+    int ends[2];
+    EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    read_end_ = Fd(ends[0]);
+    ::dup2(ends[1], STDERR_FILENO);
+    ::close(ends[1]);
+    pollfd ready{STDERR_FILENO, POLLOUT, 0};
+    const std::string page(4096, 'x');
+    while (::poll(&ready, 1, 0) > 0) {
+      EXPECT_EQ(::write(STDERR_FILENO, page.data(), page.size()), 4096);
+    }
+  }
+  ~FullStderr() { ::dup2(before_.get(), STDERR_FILENO); }
+  FullStderr(const FullStderr&) = delete;
+  FullStderr& operator=(const FullStderr&) = delete;
+
+  /// Takes what was written.
+  std::string Read() const {
+    std::string taken(1 << 20, 0);
+    const ssize_t got = ::read(read_end_.get(), taken.data(), taken.size());
+    taken.resize(got < 0 ? 0 : static_cast<size_t>(got));
+    return taken;
+  }
+
+ private:
+  const Fd before_;
+  Fd read_end_{-1};
+};
+
+TEST(DroppingStderrSink, Item41_14_DropsWhatNobodyTakes) {
+  const FullStderr full;
+  const LogSink sink = DroppingStderrSink();
+  for (int i = 0; i < 100; ++i) EXPECT_FALSE(sink(LogLevel::kError, "lost"));
+  full.Read();
+  EXPECT_TRUE(sink(LogLevel::kError, "taken"));
+  EXPECT_EQ(full.Read(), "ctxfs: taken\n");
+}
+
+TEST(LogThread, Item41_14_EndsWithoutASinkThatIsBlocked) {
+  std::promise<void> unblock;
+  const std::shared_future<void> unblocked = unblock.get_future().share();
+  const LogSink before = SetLogSink([unblocked](LogLevel, const std::string&) {
+    unblocked.wait();
+    return true;
+  });
+  {
+    const LogThread log(std::shared_ptr<LogRelay>(MakeRelay()));
+    EXPECT_TRUE(Log(LogLevel::kError, "blocks"));
+  }
+  EXPECT_FALSE(Log(LogLevel::kError, "dropped"));
+  unblock.set_value();
+  (void)SetLogSink(before);
+}
+
+TEST(LogThread, PassesEverythingOnBeforeItEnds) {
+  Received received;
+  const LogSink before = SetLogSink(received.Sink());
+  {
+    const LogThread log(std::shared_ptr<LogRelay>(MakeRelay()));
+    for (int i = 0; i < 100; ++i) EXPECT_TRUE(Log(LogLevel::kError, "x"));
+  }
+  (void)SetLogSink(before);
+  EXPECT_EQ(received.messages.size(), 100U);
 }
 
 }  // namespace

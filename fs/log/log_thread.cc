@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/log/log_thread.h"
+
+#include <chrono>
+#include <string>
+#include <utility>
+
+namespace ctxfs {
+namespace {
+
+LogSink SinkOf(LogRelay& relay) {
+  return [&relay](LogLevel level, const std::string& message) {
+    return relay.Send(level, message);
+  };
+}
+
+}  // namespace
+
+LogThread::LogThread(std::shared_ptr<LogRelay> relay)
+    : relay_(std::move(relay)), sink_(SetLogSink(SinkOf(*relay_))) {
+  std::packaged_task<void()> run(
+      [relay = relay_, sink = sink_] { relay->Run(sink); });
+  ended_ = run.get_future();
+  thread_ = std::thread(std::move(run));
+}
+
+LogThread::~LogThread() {
+  constexpr std::chrono::seconds kPatience(1);
+  relay_->Stop();
+  if (ended_.wait_for(kPatience) == std::future_status::ready) {
+    thread_.join();
+    (void)SetLogSink(sink_);
+    return;
+  }
+  thread_.detach();
+  (void)SetLogSink(nullptr);
+}
+
+}  // namespace ctxfs
