@@ -17,12 +17,14 @@ ThreadUsage ThreadUsage::Now() {
 }
 
 bool BriefInterrupt::IsLong() const {
+  // What is late and worked on by several threads is no small request.
+  if (std::this_thread::get_id() != owner_) return true;
   const ThreadUsage now = usage_();
   if (!is_late_) {
     is_late_ = true;
     late_ = now;
   }
-  return now.waits != late_.waits || now.processor - late_.processor > kMost;
+  return now.waits != late_.waits || now.processor - late_.processor > kMax;
 }
 
 }  // namespace ctxfs

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <thread>
 
 #include "core/base/interrupt.h"
 #include "core/base/limits.h"
@@ -20,7 +22,8 @@ struct ThreadUsage {
 
 /// Gives up work that takes longer than handing it to another thread. Time in
 /// which a busy machine lets others run does not count: a small request would
-/// be handed over for it, and queue behind the long ones.
+/// be handed over for it, and queue behind the long ones. Made by the thread
+/// that does the work, others may take part.
 class BriefInterrupt final : public Interrupt {
  public:
   using Clock = std::chrono::steady_clock;
@@ -30,7 +33,7 @@ class BriefInterrupt final : public Interrupt {
       : clock_(clock), usage_(usage), start_(clock()) {}
 
   bool interrupted() const override {
-    if (!gave_up_ && clock_() - start_ > kMost) gave_up_ = IsLong();
+    if (!gave_up_ && clock_() - start_ > kMax && IsLong()) gave_up_ = true;
     return gave_up_;
   }
   bool MayTake(uint64_t bytes) const override {
@@ -44,18 +47,20 @@ class BriefInterrupt final : public Interrupt {
 
  private:
   static constexpr uint64_t kSmallWork = 256 * limits::kKiB;
-  static constexpr std::chrono::milliseconds kMost{2};
+  static constexpr std::chrono::milliseconds kMax{2};
 
   bool IsLong() const;
 
   Clock::time_point (*const clock_)();
   ThreadUsage (*const usage_)();
   const Clock::time_point start_;
-  // When the time was up first: most requests end earlier, and cost no call.
+  const std::thread::id owner_ = std::this_thread::get_id();
+  // Of the owner, when the time was up first: most requests end earlier, and
+  // cost no call.
   mutable bool is_late_ = false;
   mutable ThreadUsage late_;
-  mutable bool gave_up_ = false;
-  mutable bool is_large_ = false;
+  mutable std::atomic<bool> gave_up_ = false;
+  mutable std::atomic<bool> is_large_ = false;
 };
 
 }  // namespace ctxfs

@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "core/base/caller_scope.h"
 #include "core/base/error_number.h"
 #include "core/base/interrupt_scope.h"
 #include "core/base/server_wait.h"
@@ -34,15 +35,31 @@ enum class EndedBy : uint8_t {
   kDeath,
 };
 
+/// A request of the kernel that has no answer yet.
+class Reply {
+ public:
+  explicit Reply(fuse_req_t req) : req_(req) {}
+  Reply(Reply&& other) noexcept : req_(std::exchange(other.req_, nullptr)) {}
+  Reply& operator=(Reply&&) = delete;
+
+  fuse_req_t get() const { return req_; }
+  bool is_sent() const { return req_ == nullptr; }
+  /// To be answered at once: libfuse frees a request when it is.
+  fuse_req_t Take() { return std::exchange(req_, nullptr); }
+
+ private:
+  fuse_req_t req_;
+};
+
 /// A request that is answered in two steps: `compute` makes a Result<T> of a
-/// ReadContext, and `send` replies with the T. An Error is logged, and its
-/// errno sent.
+/// ReadContext, and `send` replies with the T, by a Reply. An Error is logged,
+/// and its errno sent.
 template <typename Compute, typename Send>
 class FuseRequest final : public PendingRequest {
  public:
   FuseRequest(fuse_req_t req, Inode inode, EndedBy ended_by, Compute compute,
               Send send)
-      : req_(req),
+      : reply_(req),
         thread_(static_cast<uint64_t>(fuse_req_ctx(req)->pid)),
         ended_by_(ended_by),
         server_(*static_cast<Server*>(fuse_req_userdata(req))),
@@ -53,17 +70,18 @@ class FuseRequest final : public PendingRequest {
   FuseRequest& operator=(FuseRequest&&) = delete;
   // Answers a request that had no answer yet because memory ran out.
   ~FuseRequest() override {
-    if (req_ == nullptr) return;
+    if (reply_.is_sent()) return;
     Unwatch();
-    fuse_reply_err(Take(), ENOMEM);
+    Fail(ENOMEM);
   }
 
   Server& server() const { return server_; }
 
-  // The one place where exceptions are caught: nothing here throws on purpose,
-  // but memory can run out.
+  // Exceptions are caught here and in Answer: nothing throws on purpose, but
+  // memory can run out.
   void Work(const Interrupt& interrupt) override {
     const InterruptScope interrupts(interrupt);
+    const CallerScope caller(thread_);
     const ServerWait waits(began_);
     try {
       computed_.emplace(compute_(ReadContext(server_.cache(), interrupt)));
@@ -76,15 +94,15 @@ class FuseRequest final : public PendingRequest {
   void Answer() override {
     server_.stats().NoteWait(ServerWait::Clock::now() - began_);
     if (*computed_) {
-      send_(Take(), std::move(**computed_));
+      TrySend(std::move(**computed_));
     } else {
       LogFailure(computed_->error());
-      fuse_reply_err(Take(), ErrnoOf(computed_->error()));
+      Fail(ErrnoOf(computed_->error()));
     }
     Drop();
   }
   void Drop() override { computed_.reset(); }
-  void Refuse() override { fuse_reply_err(Take(), EINTR); }
+  void Refuse() override { Fail(EINTR); }
   bool MayRefuse() override {
     constexpr uint64_t kDeath = SignalBit(SIGKILL);
     constexpr uint64_t kEnding = kDeath | SignalBit(SIGHUP) |
@@ -94,24 +112,34 @@ class FuseRequest final : public PendingRequest {
     const auto pending =
         signals != nullptr ? signals->Pending(thread_) : std::nullopt;
     const bool only_death = ended_by_ == EndedBy::kDeath;
+    // What is not known may be a timer's signal, for which no request may fail.
+    if (!pending) return false;
     // When a signal ends a process, the kernel sets SIGKILL for its threads.
-    if (!pending) return !only_death;
     return (*pending & (only_death ? kDeath : kEnding)) != 0;
   }
 
   void Watch(Watcher* watcher) override {
-    fuse_req_interrupt_func(req_.get(), &OnInterrupt, watcher);
+    fuse_req_interrupt_func(reply_.get(), &OnInterrupt, watcher);
   }
   // Waits until a running call of OnInterrupt has returned.
   void Unwatch() override {
-    fuse_req_interrupt_func(req_.get(), nullptr, nullptr);
+    fuse_req_interrupt_func(reply_.get(), nullptr, nullptr);
   }
 
  private:
   static constexpr uint64_t SignalBit(int number) {
     return uint64_t{1} << (number - 1);
   }
-  fuse_req_t Take() { return req_.release(); }
+  template <typename T>
+  void TrySend(T&& value) {
+    try {
+      send_(reply_, std::forward<T>(value));
+    } catch (const std::exception& /*no memory*/) {
+      // After the answer, only a note is lost that saves work later.
+      if (!reply_.is_sent()) Fail(ENOMEM);
+    }
+  }
+  void Fail(int number) { fuse_reply_err(reply_.Take(), number); }
   void LogFailure(const Error& error) {
     try {
       server_.LogFailure(inode_, error);
@@ -123,11 +151,7 @@ class FuseRequest final : public PendingRequest {
     static_cast<Watcher*>(watcher)->CallerGaveUp();
   }
 
-  /// libfuse frees a request when it is answered.
-  struct FreedByLibfuse {
-    void operator()(fuse_req_t /*req*/) const {}
-  };
-  std::unique_ptr<std::remove_pointer_t<fuse_req_t>, FreedByLibfuse> req_;
+  Reply reply_;
   uint64_t thread_;  // the caller's; 0 if it cannot be seen from here
   ServerWait::Clock::time_point began_ = ServerWait::Clock::now();
   EndedBy ended_by_;
@@ -145,7 +169,7 @@ class FuseRequest final : public PendingRequest {
 /// open file that a request reads.
 template <typename Compute, typename Send>
 void Serve(fuse_req_t req, Inode inode, Compute compute, Send send,
-           uint64_t file = 0) {
+           uint64_t file = 0) noexcept {
   const EndedBy ended_by =
       file == 0 ? EndedBy::kEndingSignals : EndedBy::kDeath;
   const auto thread = static_cast<uint64_t>(fuse_req_ctx(req)->pid);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fs/opened_file.h"
 
+#include <new>
+
 #include "core/base/limits.h"
 #include "core/content/content.h"
 #include "core/content/read_through.h"
@@ -39,6 +41,16 @@ Result<BackingFiles::Use> BackingOf(Server& server, Inode inode,
 }
 
 }  // namespace
+
+void OpenedFile::NoteOpened(Inode inode) noexcept {
+  if (noted_.load(std::memory_order_relaxed) || noted_.exchange(true)) return;
+  try {
+    first_->NoteOpened(inode);
+  } catch (const std::bad_alloc&) {
+    // Its pages are dropped once more.
+  }
+  first_.reset();
+}
 
 Result<Opening> OpenFileAt(Server& server, Inode inode,
                            const ReadContext& context) {

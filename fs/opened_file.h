@@ -17,13 +17,24 @@ namespace ctxfs {
 /// What fuse_file_info::fh of a file points to.
 struct OpenedFile {
   OpenedFile(std::shared_ptr<FileHandle> file, BackingFiles::Use use)
-      : handle(std::move(file)), backing(std::move(use)) {}
+      : handle(std::move(file)),
+        backing(std::move(use)),
+        first_(handle->file()) {}
+
+  /// To be called with each READ, and when the file is closed. Only the first
+  /// shows that the kernel has done what the answer to the open asked for:
+  /// another open that is answered before may not use its old pages.
+  void NoteOpened(Inode inode) noexcept;
 
   // A request that its caller gave up may still use the file when the kernel
   // closes it.
   std::shared_ptr<FileHandle> handle;
   BackingFiles::Use backing;
   std::atomic<uint64_t> asked = 0;  // bytes of all READ requests
+
+ private:
+  std::atomic<bool> noted_ = false;
+  FileHandle::File first_;  // what was opened; null once it is noted
 };
 
 struct Opening {

@@ -102,6 +102,10 @@ void Init(void* userdata, fuse_conn_info* conn) {
       server.files().NamesLast(kRootInode) == Lifetime::kForever) {
     server.set_lists_without_handles();
   }
+  if (server.files().NamesLast(kRootInode) == Lifetime::kForever) {
+    // A handle of NFS finds its file after the kernel has forgotten both.
+    conn->want |= conn->capable & FUSE_CAP_EXPORT_SUPPORT;
+  }
   constexpr unsigned kNeeded =
       FUSE_CAP_NO_OPEN_SUPPORT | FUSE_CAP_AUTO_INVAL_DATA;
   if (server.options().revalidate == 0) return;
@@ -126,8 +130,8 @@ class LookedUp {
         inode_(std::exchange(other.inode_, 0)) {}
   LookedUp& operator=(LookedUp&&) = delete;
 
-  void Send(fuse_req_t req) {
-    if (fuse_reply_entry(req, &entry) == 0) inode_ = 0;
+  void Send(Reply& to) {
+    if (fuse_reply_entry(to.Take(), &entry) == 0) inode_ = 0;
   }
 
   fuse_entry_param entry = {};
@@ -151,10 +155,23 @@ Result<Attributes> Examine(Server& server, Inode inode,
   return attributes;
 }
 
+/// What `name` is in `parent`. The kernel asks for "." and ".." when it has a
+/// handle of NFS alone; `parent` may then be a file.
+Maybe<FoundNode> Find(Server& server, Inode parent, const std::string& name,
+                      const ReadContext& context) {
+  if (name != "." && name != "..") {
+    return server.files().Lookup(parent, name, context);
+  }
+  const Inode inode =
+      name == "." ? parent : server.files().Parent(parent, context);
+  Attributes attributes = CTXFS_TRY(server.files().Examine(inode, context));
+  return std::optional(FoundNode{inode, attributes});
+}
+
 Result<LookedUp> LookUp(Server& server, Inode parent, const std::string& name,
                         const ReadContext& context) {
   const std::optional<FoundNode> found =
-      CTXFS_TRY(server.files().Lookup(parent, name, context));
+      CTXFS_TRY(Find(server, parent, name, context));
   // Inode 0 means that the name does not exist, which the kernel may remember,
   // too.
   LookedUp answer(server.files(), found ? found->inode : 0);
@@ -166,6 +183,7 @@ Result<LookedUp> LookUp(Server& server, Inode parent, const std::string& name,
     // asked for next, tell why.
     const Status good = CheckPages(server, found->inode, attributes, context);
     answer.entry.ino = found->inode;
+    answer.entry.generation = server.GenerationOf(found->inode);
     answer.entry.attr = StatOf(server, answer.entry.ino, attributes);
     answer.entry.attr_timeout = good ? AttributeSeconds(server, attributes) : 0;
   }
@@ -183,7 +201,7 @@ void Lookup(fuse_req_t req, fuse_ino_t parent, const char* name) {
        name = std::string(name)](const ReadContext& context) {
         return LookUp(server, parent, name, context);
       },
-      [](fuse_req_t to, LookedUp answer) { answer.Send(to); });
+      [](Reply& to, LookedUp answer) { answer.Send(to); });
 }
 
 void Forget(fuse_req_t req, fuse_ino_t inode, uint64_t count) {
@@ -205,9 +223,9 @@ void GetAttr(fuse_req_t req, fuse_ino_t inode, fuse_file_info* /*fi*/) {
       [&server, inode](const ReadContext& context) {
         return Examine(server, inode, context);
       },
-      [&server, inode](fuse_req_t to, const Attributes& attributes) {
+      [&server, inode](Reply& to, const Attributes& attributes) {
         const struct stat st = StatOf(server, inode, attributes);
-        fuse_reply_attr(to, &st, AttributeSeconds(server, attributes));
+        fuse_reply_attr(to.Take(), &st, AttributeSeconds(server, attributes));
       });
 }
 
@@ -218,8 +236,8 @@ void ReadLink(fuse_req_t req, fuse_ino_t inode) {
       [&server = ServerOf(req), inode](const ReadContext& context) {
         return server.files().ReadLink(inode, context);
       },
-      [](fuse_req_t to, const std::string& target) {
-        fuse_reply_readlink(to, target.c_str());
+      [](Reply& to, const std::string& target) {
+        fuse_reply_readlink(to.Take(), target.c_str());
       });
 }
 
@@ -227,22 +245,33 @@ void Access(fuse_req_t req, fuse_ino_t /*inode*/, int mask) {
   fuse_reply_err(req, (mask & W_OK) != 0 ? EROFS : 0);
 }
 
+struct statvfs StateOf(const MountedContainers::Totals& totals) {
+  struct statvfs st {};
+  st.f_bsize = kBlockSize;
+  st.f_frsize = kBlockSize;
+  st.f_blocks =
+      totals.bytes / kBlockSize + (totals.bytes % kBlockSize != 0 ? 1 : 0);
+  st.f_files = totals.files;
+  st.f_namemax = limits::kComponentBytes;
+  st.f_flag = ST_RDONLY;
+  return st;
+}
+
+/// Of a mirrored directory, that of the file system below it.
+Result<struct statvfs> StateOfFileSystem(Server& server, Inode inode,
+                                         const ReadContext& context) {
+  if (const auto below = server.files().FileSystemOf(inode)) return *below;
+  return StateOf(CTXFS_TRY(server.files().MeasuredTotals(context)));
+}
+
 void StatFs(fuse_req_t req, fuse_ino_t inode) {
   Serve(
       req, inode,
-      [&server = ServerOf(req)](const ReadContext& context) {
-        return server.files().MeasuredTotals(context);
+      [&server = ServerOf(req), inode](const ReadContext& context) {
+        return StateOfFileSystem(server, inode, context);
       },
-      [](fuse_req_t to, const MountedContainers::Totals& totals) {
-        struct statvfs st {};
-        st.f_bsize = kBlockSize;
-        st.f_frsize = kBlockSize;
-        st.f_blocks = totals.bytes / kBlockSize +
-                      (totals.bytes % kBlockSize != 0 ? 1 : 0);
-        st.f_files = totals.files;
-        st.f_namemax = limits::kComponentBytes;
-        st.f_flag = ST_RDONLY;
-        fuse_reply_statfs(to, &st);
+      [](Reply& to, const struct statvfs& st) {
+        fuse_reply_statfs(to.Take(), &st);
       });
 }
 
@@ -311,9 +340,9 @@ void GetXattr(fuse_req_t req, fuse_ino_t inode, const char* name, size_t size) {
        name = std::string(name)](const ReadContext& context) {
         return XattrOf(server, inode, name, context);
       },
-      [size](fuse_req_t to, const std::optional<std::string>& value) {
-        if (value) return ReplyXattr(to, *value, size);
-        fuse_reply_err(to, ENODATA);
+      [size](Reply& to, const std::optional<std::string>& value) {
+        if (value) return ReplyXattr(to.Take(), *value, size);
+        fuse_reply_err(to.Take(), ENODATA);
       });
 }
 
@@ -324,10 +353,26 @@ void ListXattr(fuse_req_t req, fuse_ino_t inode, size_t size) {
       [&server = ServerOf(req), inode](const ReadContext& context) {
         return XattrNames(server, inode, context);
       },
-      [size](fuse_req_t to, const std::string& names) {
-        ReplyXattr(to, names, size);
+      [size](Reply& to, const std::string& names) {
+        ReplyXattr(to.Take(), names, size);
       });
 }
+
+/// `callback` for libfuse, which is C: no exception may pass through it. What
+/// `callback` throws, it throws before the request has an answer, because Serve
+/// throws nothing.
+template <auto callback>
+struct Guarded;
+template <typename... Arguments, void (*callback)(fuse_req_t, Arguments...)>
+struct Guarded<callback> {
+  static void Call(fuse_req_t req, Arguments... arguments) {
+    try {
+      callback(req, arguments...);
+    } catch (const std::exception& /*no memory*/) {
+      fuse_reply_err(req, ENOMEM);
+    }
+  }
+};
 
 }  // namespace
 
@@ -335,23 +380,23 @@ const fuse_lowlevel_ops& Operations() {
   static const fuse_lowlevel_ops ops = [] {
     fuse_lowlevel_ops table{};
     table.init = &Init;
-    table.lookup = &Lookup;
+    table.lookup = &Guarded<&Lookup>::Call;
     table.forget = &Forget;
     table.forget_multi = &ForgetMulti;
-    table.getattr = &GetAttr;
-    table.readlink = &ReadLink;
+    table.getattr = &Guarded<&GetAttr>::Call;
+    table.readlink = &Guarded<&ReadLink>::Call;
     table.access = &Access;
-    table.open = &Open;
-    table.read = &Read;
-    table.flush = &Flush;
+    table.open = &Guarded<&Open>::Call;
+    table.read = &Guarded<&Read>::Call;
+    table.flush = &Guarded<&Flush>::Call;
     table.release = &Release;
-    table.opendir = &OpenDir;
+    table.opendir = &Guarded<&OpenDir>::Call;
     table.releasedir = &ReleaseDir;
-    table.readdir = &ReadDir;
-    table.readdirplus = &ReadDirPlus;
-    table.statfs = &StatFs;
-    table.getxattr = &GetXattr;
-    table.listxattr = &ListXattr;
+    table.readdir = &Guarded<&ReadDir>::Call;
+    table.readdirplus = &Guarded<&ReadDirPlus>::Call;
+    table.statfs = &Guarded<&StatFs>::Call;
+    table.getxattr = &Guarded<&GetXattr>::Call;
+    table.listxattr = &Guarded<&ListXattr>::Call;
     return table;
   }();
   return ops;

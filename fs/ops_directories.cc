@@ -24,7 +24,8 @@ struct OpenDirectory {
       : listing(std::move(names)) {}
 
   const std::unique_ptr<Listing> listing;
-  Mutex mutex;  // for the listing, between a request and one given up
+  bool rewound = false;  // once
+  Mutex mutex;           // for the listing, between a request and one given up
 };
 using DirectoryHandle = std::shared_ptr<OpenDirectory>;
 
@@ -52,12 +53,11 @@ void OpenDir(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi) {
             CTXFS_TRY(OpenDirectoryAt(server, inode, context));
         return std::make_unique<DirectoryHandle>(std::move(directory));
       },
-      [info = *fi](fuse_req_t to,
-                   std::unique_ptr<DirectoryHandle> handle) mutable {
+      [info = *fi](Reply& to, std::unique_ptr<DirectoryHandle> handle) mutable {
         info.keep_cache = (*handle)->listing->immutable() ? 1 : 0;
         info.cache_readdir = info.keep_cache;
         info.fh = reinterpret_cast<uint64_t>(handle.get());
-        if (fuse_reply_open(to, &info) == 0) (void)handle.release();
+        if (fuse_reply_open(to.Take(), &info) == 0) (void)handle.release();
       });
 }
 
@@ -90,6 +90,7 @@ fuse_entry_param EntryOf(const Server& server, const Listing::Name& name) {
   }
   if (name.attributes) {
     entry.ino = name.inode;
+    entry.generation = server.GenerationOf(name.inode);
     entry.attr = StatOf(server, name.inode, *name.attributes);
     entry.attr_timeout = server.inode_files().HasPages(name.inode)
                              ? 0  // not before InodeFiles::Check
@@ -113,8 +114,10 @@ Result<std::span<const char>> ListPart(Server& server, OpenDirectory& directory,
                                        const ReadContext& context) {
   const MutexLock lock(directory.mutex);
   Listing& listing = *directory.listing;
-  if (part.offset == 0) {
+  // A reader may go on where another one stopped.
+  if (part.offset == 0 || !directory.rewound) {
     CTXFS_TRY(listing.Rewind(context));
+    directory.rewound = true;
   }
   thread_local std::vector<char> buffer;  // kept; a MiB at most
   if (buffer.size() < part.size) buffer.resize(part.size);
@@ -155,8 +158,8 @@ void List(fuse_req_t req, fuse_ino_t inode, const ListingPart& part,
             CTXFS_TRY(OpenDirectoryAt(server, inode, context));
         return ListPart(server, *directory, inode, part, context);
       },
-      [](fuse_req_t to, std::span<const char> names) {
-        fuse_reply_buf(to, names.data(), names.size());
+      [](Reply& to, std::span<const char> names) {
+        fuse_reply_buf(to.Take(), names.data(), names.size());
       });
 }
 

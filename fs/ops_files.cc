@@ -61,7 +61,7 @@ void Open(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi) {
       [&server, inode](const ReadContext& context) {
         return OpenFileAt(server, inode, context);
       },
-      [&server, inode, info = *fi](fuse_req_t to, Opening opening) mutable {
+      [&server, inode, info = *fi](Reply& to, Opening opening) mutable {
         const OpenFile& file = *opening.file;
         const int32_t backing = opening.opened->backing.id();
         SetBacking(info, backing);
@@ -74,9 +74,8 @@ void Open(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi) {
         if (!file.same_size) server.ForgetAttributes(inode);
         // After an interrupted open there is no release.
         if (IsCounted(file)) server.stats().CountOpen();
-        if (fuse_reply_open(to, &info) != 0) return;
+        if (fuse_reply_open(to.Take(), &info) != 0) return;
         (void)opening.opened.release();
-        file.NoteOpened(inode);
       });
 }
 
@@ -103,8 +102,9 @@ class ReadAnswer {
 
   const Window& window() const { return *window_; }
 
-  void Send(fuse_req_t req) const {
-    fuse_reply_iov(req, slices_->data(), static_cast<int>(slices_->size()));
+  void Send(Reply& to) const {
+    fuse_reply_iov(to.Take(), slices_->data(),
+                   static_cast<int>(slices_->size()));
   }
 
  private:
@@ -144,9 +144,9 @@ struct FileRead {
   uint64_t file;  // what names the open file; not 0
 };
 
-void ReadFrom(fuse_req_t req, const FileRead& asked,
+void ReadFrom(Reply& reply, const FileRead& asked,
               std::shared_ptr<FileHandle> handle, uint64_t before) {
-  Server& server = ServerOf(req);
+  Server& server = ServerOf(reply.get());
   const auto [inode, from, size, start, key] = asked;
   FileHandle::File file = handle->file();
   const bool counted = IsCounted(*file);
@@ -156,13 +156,13 @@ void ReadFrom(fuse_req_t req, const FileRead& asked,
   if (counted) server.stats().CountRequest();
   server.prefetcher().ObserveRead(*file, from, from + size);
   Serve(
-      req, inode,
+      reply.Take(), inode,
       [&server, handle = std::move(handle), file = std::move(file), from = from,
        size = size](const ReadContext& context) {
         return ReadFile(server, *handle, *file, from, size, context);
       },
       [&server, inode = inode, counted, start = start, read = std::move(read)](
-          fuse_req_t to, const ReadAnswer& answer) {
+          Reply& to, const ReadAnswer& answer) {
         // Before the reply, so that a reader that has it finds it counted.
         if (counted) {
           server.stats().CountReply(answer.window(),
@@ -182,7 +182,7 @@ void ReadInode(fuse_req_t req, const FileRead& asked) {
       [&server, inode = asked.inode](const ReadContext& context) {
         return server.inode_files().Open(inode, context);
       },
-      [&server, asked](fuse_req_t to, std::shared_ptr<FileHandle> handle) {
+      [&server, asked](Reply& to, std::shared_ptr<FileHandle> handle) {
         ReadFrom(to, asked, std::move(handle),
                  server.inode_files().NoteAsked(asked.inode, asked.size));
       },
@@ -196,7 +196,9 @@ void Read(fuse_req_t req, fuse_ino_t inode, size_t size, off_t offset,
   FileRead asked{inode, static_cast<uint64_t>(offset), size,
                  std::chrono::steady_clock::now(), fi->fh};
   if (auto* const opened = reinterpret_cast<OpenedFile*>(fi->fh)) {
-    ReadFrom(req, asked, opened->handle,
+    Reply reply(req);
+    opened->NoteOpened(inode);
+    ReadFrom(reply, asked, opened->handle,
              opened->asked.fetch_add(size, std::memory_order_relaxed));
     return;
   }
@@ -217,6 +219,7 @@ void Flush(fuse_req_t req, fuse_ino_t /*inode*/, fuse_file_info* fi) {
 void Release(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi) {
   Server& server = ServerOf(req);
   std::unique_ptr<OpenedFile> opened(reinterpret_cast<OpenedFile*>(fi->fh));
+  opened->NoteOpened(inode);
   if (opened->asked == 0 && opened->backing.id() == 0 &&
       IsCounted(*opened->handle->file())) {
     server.stats().CountUnread();

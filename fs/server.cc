@@ -2,6 +2,7 @@
 #include "fs/server.h"
 
 #include <unistd.h>
+#include <xxhash.h>
 
 #include <chrono>
 
@@ -57,10 +58,18 @@ Result<std::unique_ptr<BlockStore>> OpenStore(const MountOptions& options) {
   return BlockStore::Open(directory, CacheBytes(environment));
 }
 
+/// The same on every mount of the same bytes. The kernel keeps 32 bits.
+uint32_t GenerationOfFiles(const Source& source) {
+  FileIdentity identity = source.identity();
+  identity.ctime = {};
+  return static_cast<uint32_t>(XXH3_64bits(&identity, sizeof(identity)));
+}
+
 std::unique_ptr<Mirror> MakeMirror(Sources sources, const MountOptions& options,
                                    const std::string& mount_point) {
   const Mirror::Options shown{.list_inside = options.list == ListMode::kAll,
-                              .lasting = std::chrono::seconds(options.timeout)};
+                              .lasting = std::chrono::seconds(options.timeout),
+                              .opened_by_kernel = options.revalidate > 0};
   const SystemDirectory::Options found{
       .mount_point = mount_point,
       .confined = options.AllowsOthers(),
@@ -120,6 +129,7 @@ Server::Server(Sources sources, const MountOptions& options,
               .extras = extras,
               .budget = budget};
   if (sources.container != nullptr) {
+    generation_ = GenerationOfFiles(*sources.container->source());
     name_ = BaseName(options.sources.front());
     shown.container = std::move(sources.container);
     shown.name = options.flat ? "" : name_;
@@ -139,6 +149,9 @@ std::vector<Questions*> Server::questions() const {
   if (signals_ != nullptr) all.push_back(signals_.get());
   if (backing_files_ != nullptr) all.push_back(backing_files_.get());
   if (keeper_ != nullptr) all.push_back(keeper_);
+  if (keeper_ != nullptr && keeper_->room() != nullptr) {
+    all.push_back(keeper_->room());
+  }
   return all;
 }
 

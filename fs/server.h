@@ -88,6 +88,11 @@ class Server {
   /// before there are threads.
   bool opens_without_handles() const { return opens_without_handles_; }
   void set_opens_without_handles() { opens_without_handles_ = true; }
+  /// Tells handles of NFS for this mount's files from those for files of
+  /// another container that was mounted here before.
+  uint64_t GenerationOf(Inode inode) const {
+    return inode == kRootInode ? 0 : generation_;  // the kernel wants that of 0
+  }
   InodeFiles& inode_files() { return *inode_files_; }
   const InodeFiles& inode_files() const { return *inode_files_; }
   /// Whether nothing was sent to the kernel yet; true once. Written while there
@@ -127,6 +132,7 @@ class Server {
   bool lists_without_handles_ = false;
   bool opens_without_handles_ = false;
   bool answered_ = false;
+  uint64_t generation_ = 0;
   Mutex mutex_;
   std::unordered_set<Inode> logged_ CTXFS_GUARDED_BY(mutex_);
   std::unique_ptr<SignalWatch> signals_;

@@ -78,6 +78,7 @@ LIBFUSE = {
     "fs/options",
     "fs/session",
     "tests/bench/null_fs",
+    "tests/unit/fs/fuse_request_test",
 }
 FUSE = re.compile(r"^\s*#\s*include\s*[<\"](fuse3?/)?(fuse|cuse)\w*(\.h)?[>\"]", re.MULTILINE)
 QUOTED = re.compile(r'^\s*#include\s*"([^"]+)"', re.MULTILINE)

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <thread>
+#include <vector>
 
 namespace ctxfs {
 namespace {
@@ -60,6 +61,25 @@ TEST_F(BriefInterruptTest, WorkThatWaitsAgainIsGivenUp) {
 TEST_F(BriefInterruptTest, LargeWorkIsGivenUpAtOnce) {
   EXPECT_FALSE(brief_.MayTake(limits::kMiB));
   EXPECT_TRUE(brief_.interrupted());
+  EXPECT_TRUE(brief_.is_large());
+}
+
+TEST_F(BriefInterruptTest, Item41_17_OtherThreadsMayTakePart) {
+  std::thread([this] {
+    EXPECT_FALSE(brief_.interrupted()) << "in time";
+  }).join();
+  shown_time += milliseconds(50);
+  EXPECT_FALSE(brief_.interrupted()) << "the thread that began may be waiting";
+  // What the others have used says nothing of it.
+  std::vector<std::thread> others;
+  for (int i = 0; i < 4; ++i) {
+    others.emplace_back([this] {
+      EXPECT_TRUE(brief_.interrupted());
+      EXPECT_FALSE(brief_.MayTake(limits::kMiB));
+    });
+  }
+  for (std::thread& other : others) other.join();
+  EXPECT_TRUE(brief_.gave_up());
   EXPECT_TRUE(brief_.is_large());
 }
 
