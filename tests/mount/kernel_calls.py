@@ -2,6 +2,7 @@
 """System calls that Python 3.11 has no function for."""
 
 import ctypes
+import itertools
 import os
 import struct
 
@@ -75,3 +76,40 @@ class FileHandle:
     def open(self, mount_descriptor: int) -> int:
         return _checked(_libc.open_by_handle_at(
             mount_descriptor, self.buffer, os.O_RDONLY), "handle")
+
+
+def names_from(directory: int, most=None) -> list[tuple[bytes, int]]:
+    """The names that getdents64(2) still gives of an open directory, or those of its
+    next `most` answers, each with the position after it."""
+    buffer, found = ctypes.create_string_buffer(4096), []
+    for _ in itertools.repeat(None) if most is None else range(most):
+        size = _checked(
+            _libc.getdents64(directory, buffer, ctypes.c_size_t(len(buffer))), directory)
+        if size == 0:
+            break
+        at = 0
+        while at < size:
+            _, after, length = struct.unpack_from("<QqH", buffer, at)
+            name = buffer.raw[at + 19:at + length].split(b"\0")[0]
+            found.append((name, after))
+            at += length
+    return found
+
+
+def handle_of(path) -> bytes:
+    """name_to_handle_at(2)."""
+    buffer, mount_id = ctypes.create_string_buffer(8 + 128), ctypes.c_int()
+    struct.pack_into("<I", buffer, 0, 128)
+    _checked(_libc.name_to_handle_at(
+        AT_FDCWD, os.fsencode(path), buffer, ctypes.byref(mount_id), 0), path)
+    return buffer.raw
+
+
+def open_handle(point, handle: bytes) -> int:
+    """open_by_handle_at(2) in the mount at `point`."""
+    directory = os.open(point, os.O_RDONLY)
+    try:
+        return _checked(_libc.open_by_handle_at(
+            directory, ctypes.create_string_buffer(handle, len(handle)), os.O_RDONLY), point)
+    finally:
+        os.close(directory)

@@ -3,6 +3,7 @@
 daemon stops working for them. Each path that can take long has a container for
 which it does; most of them are holes in sparse files."""
 
+import contextlib
 import errno
 import json
 import os
@@ -16,7 +17,7 @@ import time
 import pytest
 
 import shard
-from conftest import run, wait_until
+from conftest import is_mounted, mount_command, run, wait_until
 
 GIB = 1 << 30
 RAW = 16 * GIB  # bytes whose checksum takes seconds
@@ -342,3 +343,67 @@ def test_unmounting_does_not_wait_for_work(mount, tmp_path):
     reader.kill()
     reader.wait(10)
     assert polls(lambda: not pathlib.Path(f"/proc/{pid}").exists())
+
+
+LOOKS_WITH_A_TIMER = """
+import ctypes, errno, signal, sys
+libc = ctypes.CDLL(None, use_errno=True)
+signal.signal(signal.SIGALRM, lambda *_: None)
+signal.siginterrupt(signal.SIGALRM, True)
+signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+for path in sys.argv[1:]:  # one call each: Python would repeat it
+    found = libc.access(path.encode(), 0)
+    print(errno.errorcode[ctypes.get_errno()] if found else "found")
+"""
+
+
+@pytest.fixture
+def unread_log(here):
+    """Mounts with `-f`, and a standard error that is full and that nobody reads."""
+    daemons = []
+
+    def mounted(source, *options):
+        point = here / f"mnt{len(daemons)}"
+        point.mkdir()
+        reads, writes = os.pipe()
+        os.set_blocking(writes, False)
+        with contextlib.suppress(BlockingIOError):
+            while os.write(writes, bytes(4096)):
+                pass
+        os.set_blocking(writes, True)
+        daemon = subprocess.Popen(
+            mount_command(source, point, *options, flags=["-f"]), stderr=writes)
+        os.close(writes)
+        daemons.append((daemon, reads))
+        assert wait_until(lambda: is_mounted(point) or daemon.poll() is not None)
+        return daemon, point
+
+    yield mounted
+    for daemon, reads in daemons:
+        daemon.kill()
+        daemon.wait()
+        os.close(reads)
+
+
+def test_41_14_a_log_that_is_not_read_fails_no_look_up(unread_log, tmp_path):
+    """A look-up of seconds, whose caller's timer goes off meanwhile: the daemon has to
+    know that the signal does not end it."""
+    inner = struct.pack("<4sBBHBBHIQQQQ16x", b"SHRD", 2, 16, 0x00A2, 0, 0, 48, 0, 64, 64, 0, RAW)
+    source = raw_shard(tmp_path / "x.shard", {"inner.shard": inner})
+    daemon, point = unread_log(source, "flat", "log=debug")
+    # Each failure is a message.
+    failing = point / "views" / "inner.shard~dir" / "x"
+    done = run("python3", "-c", LOOKS_WITH_A_TIMER, failing, point / ".ctxfs" / "stats")
+    assert b"EINTR" not in done.stdout and done.stdout.count(b"\n") == 2, done
+    assert run("umount", point).returncode == 0
+    assert daemon.wait(60) == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_41_14_a_signal_ends_a_mount_whose_log_is_not_read(unread_log, tmp_path, number):
+    source = tmp_path / "x.shard"
+    source.write_bytes(shard.build([shard.entry("x", b"x")]))
+    daemon, point = unread_log(source, "log=debug")
+    daemon.send_signal(number)
+    assert daemon.wait(60) == 0
+    assert not is_mounted(point)

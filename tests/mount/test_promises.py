@@ -14,6 +14,7 @@ import pytest
 
 import shard
 from conftest import BIN, GOLDEN, alive, error_of, mount_command, read_fresh, run, wait_until
+from kernel_calls import names_from
 from test_interrupts import checksum_scan, running, start
 from test_work import bomb
 
@@ -280,6 +281,27 @@ def test_promise_4_deleted_stays_readable(mount, tmp_path):
     assert (mounted / "x").read_bytes() == GOOD
 
 
+@pytest.mark.parametrize("option", ["timeout=1", "revalidate=1"])
+def test_promise_4_a_plain_file_reads_as_the_file_below_it(mount, tmp_path, option):
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "log").write_bytes(b"one")
+    (source / "latest").write_bytes(b"old")
+    point = mount(source, option).point
+    with open(point / "log", "rb", buffering=0) as log, \
+            open(point / "latest", "rb", buffering=0) as latest:
+        assert (log.read(), latest.read(1)) == (b"one", b"o")
+        with open(source / "log", "ab") as file:
+            file.write(b"two")
+        (source / "new").write_bytes(b"new")
+        os.replace(source / "new", source / "latest")
+        assert wait_until(lambda: os.fstat(log.fileno()).st_size == 6)
+        assert log.read() == b"two"
+        assert wait_until(lambda: (point / "latest").read_bytes() == b"new")
+        os.posix_fadvise(latest.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        assert os.pread(latest.fileno(), 10, 0) == b"old"
+
+
 def test_promise_5_sizes_come_from_the_bytes(mount, tmp_path):
     # orig_size of a raw entry is a claim, and so is a shape in the metadata.
     built = bytearray(shard.build([shard.entry("x", GOOD)]))
@@ -430,3 +452,32 @@ def test_promise_10_four_answers(tmp_path):
     for outcome, (path, code) in answers.items():
         done = run(BIN / "ctxfs", "check", "--json", path)
         assert (json.loads(done.stdout)[0]["outcome"], done.returncode) == (outcome, code)
+
+
+def test_promise_12_a_position_is_valid_in_every_later_descriptor(mount, tmp_path):
+    source = tmp_path / "source"
+    (source / "plain").mkdir(parents=True)
+    for i in range(300):
+        (source / "plain" / f"file {i}").touch()
+    write(source, *(shard.entry(f"e{i}", b"x") for i in range(300)))
+    point = mount(source).point
+    for directory in (point, point / "plain", point / "model.mosh"):
+        descriptors = [os.open(directory, os.O_RDONLY) for _ in range(2)]
+        names = names_from(descriptors[0])
+        for at, (_, position) in enumerate(names):
+            os.lseek(descriptors[1], position, os.SEEK_SET)
+            assert names_from(descriptors[1])[:1] == names[at + 1:at + 2]
+        os.close(descriptors[0])
+        # As a server does that opens it for each request.
+        position, found = 0, []
+        while True:
+            os.close(descriptors[1])
+            descriptors[1] = os.open(directory, os.O_RDONLY)
+            os.lseek(descriptors[1], position, os.SEEK_SET)
+            part = names_from(descriptors[1], most=1)
+            if not part:
+                break
+            found += part
+            position = part[-1][1]
+        assert found == names
+        os.close(descriptors[1])
