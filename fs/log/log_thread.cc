@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <string>
+#include <system_error>
 #include <utility>
 
 namespace ctxfs {
@@ -21,7 +22,12 @@ LogThread::LogThread(std::shared_ptr<LogRelay> relay)
   std::packaged_task<void()> run(
       [relay = relay_, sink = sink_] { relay->Run(sink); });
   ended_ = run.get_future();
-  thread_ = std::thread(std::move(run));
+  try {
+    thread_ = std::thread(std::move(run));
+  } catch (const std::system_error&) {
+    (void)SetLogSink(sink_);
+    throw;
+  }
 }
 
 LogThread::~LogThread() {

@@ -242,7 +242,7 @@ TEST(LogThread, Item41_14_EndsWithoutASinkThatIsBlocked) {
     return true;
   });
   {
-    const LogThread log(std::shared_ptr<LogRelay>(MakeRelay()));
+    const LogThread log{std::shared_ptr<LogRelay>(MakeRelay())};
     EXPECT_TRUE(Log(LogLevel::kError, "blocks"));
   }
   EXPECT_FALSE(Log(LogLevel::kError, "dropped"));
@@ -254,7 +254,7 @@ TEST(LogThread, PassesEverythingOnBeforeItEnds) {
   Received received;
   const LogSink before = SetLogSink(received.Sink());
   {
-    const LogThread log(std::shared_ptr<LogRelay>(MakeRelay()));
+    const LogThread log{std::shared_ptr<LogRelay>(MakeRelay())};
     for (int i = 0; i < 100; ++i) EXPECT_TRUE(Log(LogLevel::kError, "x"));
   }
   (void)SetLogSink(before);
