@@ -11,8 +11,8 @@
 namespace ctxfs {
 namespace {
 
-const std::string kGit(40, 'b');
-const std::string kSha(64, 'a');
+const std::string kBlobId(40, 'b');
+const std::string kLfsDigest(64, 'a');
 
 /// A list with one entry, whose members are `members`.
 std::string ListOf(const std::string& members) {
@@ -21,19 +21,19 @@ std::string ListOf(const std::string& members) {
 
 TEST(ParseCommitTree, Item41_1_HasSizesAndDigests) {
   const auto tree = ParseCommitTree(
-      R"({"files": {"a": {"size": 3, "blob_id": ")" + kGit +
-      R"("}, "b/c": {"blob_id": ")" + kGit + R"(", "lfs_sha256": ")" + kSha +
-      R"(", "lfs_size": 7, "xet_hash": ")" + std::string(64, 'e') +
+      R"({"files": {"a": {"size": 3, "blob_id": ")" + kBlobId +
+      R"("}, "b/c": {"blob_id": ")" + kBlobId + R"(", "lfs_sha256": ")" +
+      kLfsDigest + R"(", "lfs_size": 7, "xet_hash": ")" + std::string(64, 'e') +
       R"(", "size": 7, "more": [{"size": 1}]}}, "format_version": 1} )"
       "\n");
   ASSERT_TRUE(Ok(tree));
   ASSERT_EQ(tree->size(), 2U);
   EXPECT_EQ(tree->at("a").size, 3U);
   EXPECT_EQ(tree->at("a").digest->kind, PublishedKind::kGitSha1);
-  EXPECT_EQ(tree->at("a").digest->hex, kGit);
+  EXPECT_EQ(tree->at("a").digest->hex, kBlobId);
   EXPECT_EQ(tree->at("b/c").size, 7U);
   EXPECT_EQ(tree->at("b/c").digest->kind, PublishedKind::kSha256);
-  EXPECT_EQ(tree->at("b/c").digest->hex, kSha);
+  EXPECT_EQ(tree->at("b/c").digest->hex, kLfsDigest);
 }
 
 TEST(ParseCommitTree, Item41_1_AnEmptyListIsOne) {
@@ -43,17 +43,17 @@ TEST(ParseCommitTree, Item41_1_AnEmptyListIsOne) {
 }
 
 TEST(ParseCommitTree, Item41_1_TheDigestOfAPointerIsNotThatOfTheFile) {
-  const auto tree = ParseCommitTree(ListOf(R"("size": 1, "blob_id": ")" + kGit +
-                                           R"(", "lfs_sha256": "short")"));
+  const auto tree = ParseCommitTree(ListOf(
+      R"("size": 1, "blob_id": ")" + kBlobId + R"(", "lfs_sha256": "short")"));
   ASSERT_TRUE(Ok(tree));
   EXPECT_FALSE(tree->at("a/b").digest);
-  const auto null = ParseCommitTree(
-      ListOf(R"("size": 1, "blob_id": ")" + kGit + R"(", "lfs_sha256": null)"));
-  EXPECT_EQ(null->at("a/b").digest->hex, kGit);
+  const auto null = ParseCommitTree(ListOf(
+      R"("size": 1, "blob_id": ")" + kBlobId + R"(", "lfs_sha256": null)"));
+  EXPECT_EQ(null->at("a/b").digest->hex, kBlobId);
 }
 
 TEST(ParseCommitTree, Item41_1_OtherTextIsIgnoredAsAWhole) {
-  const std::string sound = R"("size": 1, "blob_id": ")" + kGit + "\"";
+  const std::string sound = R"("size": 1, "blob_id": ")" + kBlobId + "\"";
   ASSERT_TRUE(Ok(ParseCommitTree(ListOf(sound))));
   for (const std::string& text :
        {std::string(),
