@@ -22,10 +22,10 @@ class Checker {
  public:
   struct Options {
     OpenOptions open;
-    unsigned jobs = 1;         // threads
-    bool digests = false;      // CheckReport::digests
-    bool other_files = false;  // CheckReport::other_files
-    std::string identity;      // which it must have; empty: any
+    unsigned jobs = 1;          // threads
+    bool digests = false;       // CheckReport::digests
+    bool other_files = false;   // CheckReport::other_files
+    std::string identity = {};  // which it must have; empty: any
   };
 
   Checker(Options options, BlockCache& cache, Progress& progress)
