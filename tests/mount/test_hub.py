@@ -122,13 +122,16 @@ def test_41_1_commands_read_the_same(case, tmp_path):
             assert facts(done.stdout) == wanted, (name, done.stderr)
     if case.get("unlawful"):
         return
-    for source in {case.stored(behind(path)[0]).parent for path in case.get("inside")}:
-        done = run(CTXFS, "extract", source, tmp_path / "out", timeout=60)
+    folders = sorted({case.stored(behind(path)[0]).parent for path in case.get("inside")})
+    for number, source in enumerate(folders):
+        out = tmp_path / f"out{number}"
+        done = run(CTXFS, "extract", source, out)
         assert done.returncode == 0, done.stderr
-    for path, wanted in case.get("files").items():
-        written = tmp_path / "out" / os.path.basename(path)
-        if "/main/" not in path and "/sub/" not in path and written.is_file():
-            assert facts(written.read_bytes())["size"] == wanted["size"], path
+        below = {case.stored(path): wanted for path, wanted in case.get("files").items()
+                 if case.stored(path).is_relative_to(source)}
+        assert below
+        for path, wanted in below.items():
+            assert facts((out / path.relative_to(source)).read_bytes()) == wanted, path
 
 
 @cases("unlawful")
@@ -304,6 +307,40 @@ def test_41_1_links_of_the_store_have_one_form(tmp_path):
     # A folder that is no repository's.
     repository.rename(case.source / "model-acme")
     assert tensor(case.source / "model-acme" / index.relative_to(repository)).returncode != 0
+
+
+def test_41_1_commands_have_the_names_of_repositories(tmp_path):
+    case = Case("shared_two_repos", tmp_path)
+    shard = "model-00001-of-00002.safetensors"
+    info = run(CTXFS, "info", "--json", case.source)
+    assert info.returncode == 0 and info.stdout.count(b"snapshots") > 0
+    digest = run(CTXFS, "digest", case.source)
+    assert digest.returncode == 0 and b"snapshots/" in digest.stdout
+    page = tmp_path / "page.html"
+    report = run(CTXFS, "report", "--paths", "-o", page, case.source)
+    assert report.returncode == 0, report.stderr
+    same = run(CTXFS, "diff", f"{case.source}//acme/tiny/main/{shard}",
+               f"{case.source}//fork-of-acme/tiny/main/{shard}")
+    assert same.returncode == 0, same.stderr
+    listed = run(CTXFS, "ls", "-R", case.source)
+    assert listed.returncode == 0
+    for text in (info.stdout, digest.stdout, page.read_bytes(), listed.stdout):
+        assert shard.encode() in text
+        for entry in (case.source / "blobs").glob("??/*"):
+            assert entry.name.encode() not in text
+
+
+def test_41_1_a_snapshot_behind_a_link_out_is_outside(tmp_path):
+    """Links of a cache count only in directories of the SOURCE."""
+    case = Case("shared_sharded", tmp_path)
+    [snapshot] = case.source.glob("models--*/snapshots/*")
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "link").symlink_to(snapshot)
+    for name in ("config.json", "model-00001-of-00002.safetensors"):
+        done = run(CTXFS, "extract", f"{tmp_path}/source//link/{name}", tmp_path / "out")
+        assert done.returncode != 0
+        assert done.stderr.endswith(b": leads out of the SOURCE\n"), done.stderr
+    assert not (tmp_path / "out").exists() or not [*(tmp_path / "out").iterdir()]
 
 
 def test_41_1_the_commit_that_metadata_name_counts(tmp_path):
