@@ -140,7 +140,14 @@ Result<Location> LocateHubPage(std::string_view directory,
 
 Result<ListingPage> ParseHubPage(const PageText& text) {
   const std::string_view body = text.body;
-  const ParsedJson parsed = CTXFS_TRY(ParseJson(body));
+  Result<ParsedJson> read = ParseJson(body);
+  if (!read) {
+    // It quotes the page.
+    Error error = std::move(read).error();
+    error.what = Secrets().Shown(error.what, 200);
+    return error;
+  }
+  const ParsedJson parsed = *std::move(read);
   if (!parsed.value.is_array()) return WrongTree("it is not an array");
   if (!Trimmed(body.substr(parsed.length)).empty()) {
     return WrongTree("there is more after its end");

@@ -306,7 +306,7 @@ void Secrets::Add(std::string_view secret) {
   if (secret.size() >= kCutSecret) spellings_.push_back(Hex(secret));
 }
 
-std::string Secrets::Shown(std::string_view text, size_t most) const {
+std::string Secrets::WithoutKnown(std::string_view text) const {
   std::string hidden;
   while (!text.empty()) {
     size_t longest = 0;
@@ -316,9 +316,14 @@ std::string Secrets::Shown(std::string_view text, size_t most) const {
     hidden += longest > 0 ? kMask : text.substr(0, 1);
     text.remove_prefix(std::max<size_t>(longest, 1));
   }
+  return hidden;
+}
+
+std::string Secrets::Shown(std::string_view text, size_t most) const {
+  const std::string hidden = WithoutKnown(text);
   std::string shown = Hider(hidden).Run();
   // A credential by its form may have escapes, too.
-  const std::string plain = WithoutEscapes(hidden);
+  const std::string plain = WithoutKnown(WithoutEscapes(hidden));
   std::string hidden_plain = Hider(plain).Run();
   if (hidden_plain != plain) shown = std::move(hidden_plain);
   return Printable(shown.substr(0, most));

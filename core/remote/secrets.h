@@ -29,6 +29,9 @@ class Secrets {
   bool AreIn(std::string_view text) const;
 
  private:
+  /// `text` with the mask in place of added secrets.
+  std::string WithoutKnown(std::string_view text) const;
+
   std::vector<std::string> spellings_;
 };
 

@@ -284,7 +284,7 @@ Error Transfer::FromCurl(CURLcode result) const {
   std::string what = "the server cannot be reached: ";
   if (result == CURLE_TOO_MANY_REDIRECTS) {
     what = "the server redirects too often: ";
-  } else if (result == CURLE_UNSUPPORTED_PROTOCOL) {
+  } else if (result == CURLE_UNSUPPORTED_PROTOCOL && head_.status / 100 == 3) {
     what = "the server redirects to a URL that is not allowed: ";
   } else if (result == CURLE_PARTIAL_FILE) {
     what = "the server sent less than it promised: ";

@@ -12,6 +12,7 @@
 #include "core/remote/listing.h"
 #include "core/remote/messages.h"
 #include "core/remote/response.h"
+#include "core/remote/secrets.h"
 #include "core/remote/settings.h"
 #include "core/remote/url.h"
 #include "tests/fuzz/target.h"
@@ -80,6 +81,17 @@ void TryHead(std::string_view lines) {
   }
 }
 
+/// A server's text, and what a message shows of it.
+void TryShown(const std::string& text) {
+  const std::string secret = "s3cr+t/Key&7";
+  remote::Secrets secrets;
+  secrets.Add(secret);
+  const std::string shown = secrets.Shown(text, 200);
+  Require(shown.find(secret) == std::string::npos, "no secret is shown");
+  Require(shown.size() <= 4 * 200, "a message has a bound");
+  Require(secrets.AreIn(text + secret), "a secret is found");
+}
+
 /// Lines: a URL, a path, and the head of a response.
 void TryRemote(Bytes input) {
   const std::string text(AsText(input));
@@ -91,6 +103,7 @@ void TryRemote(Bytes input) {
   TryBeside(url, text.substr(std::min(first + 1, second), second - first));
   TryHead(std::string_view(text).substr(std::min(second + 1, text.size())));
   (void)remote::Explanation({}, text);
+  TryShown(text);
   (void)remote::ProfileIn(text, "default");
   (void)remote::MetadataKeysIn(std::string(text));
   (void)remote::UsersIn(text);

@@ -292,6 +292,10 @@ TEST(RemoteListing, Item41_15_MessagesAboutKeysShowNoCredential) {
   const Status added = builder.Add(PageOf({Key("Authorization: Bearer hf_1")}));
   ASSERT_FALSE(added);
   EXPECT_EQ(added.error().what.find("hf_1"), std::string::npos);
+  const auto tree =
+      ParseHubPage({"[{\"a\": \"Authorization: Bearer hf_1\n", ""});
+  ASSERT_FALSE(tree);
+  EXPECT_NE(tree.error().what.find("Authorization: ***"), std::string::npos);
 }
 
 TEST(RemoteListing, Item30_BadInput_AListingHasABound) {
