@@ -211,4 +211,4 @@ def test_41_1_a_model_of_a_shared_cache_opens_by_its_path(tmp_path, name):
         with ctxfs.open(repository / "snapshots" / below) as c:
             assert hashlib.sha256(c[inner].read()).hexdigest() == wanted["sha256"]
         with ctxfs.open(tmp_path / "hub") as c:
-            assert hashlib.sha256(c[f"{shown}/{inner}"].read()).hexdigest() == wanted["sha256"]
+            assert hashlib.sha256(c[path].read()).hexdigest() == wanted["sha256"]
