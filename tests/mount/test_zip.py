@@ -140,3 +140,40 @@ def test_28_15_a_handle_costs_little(mount, tmp_path):
     finally:
         for handle in handles:
             os.close(handle)
+
+
+def test_41_6_names_of_windows_are_folders(mount, tmp_path):
+    """Made by DOS: backslashes, the attribute of directories, another form in the local header."""
+    members = [(b"Data\\", b"Data\\", b"", 0x10), (b"Data\\train\\a.txt", b"Data\\train\\a.txt", b"A", 0x20),
+               (b"d", b"d", b"", 0x10), (b"\x94.txt", "\u00f6.txt".encode(), b"umlaut", 0x20), (b"ok", b"ok", b"ok", 0x20)]
+    data = directory = b""
+    for local, name, text, attributes in members:
+        start = struct.pack("<HHHHHIII", 20, 0x800, 0, 0, 0, zlib.crc32(text), len(text), len(text))
+        directory += (b"PK\1\2\x14\0" + start + struct.pack("<HHHHHII", len(name), 0, 0, 0, 0, attributes, len(data))
+                      + name)
+        data += b"PK\3\4" + start + struct.pack("<HH", len(local), 0) + local + text
+    path = tmp_path / "w.zip"
+    path.write_bytes(data + directory + struct.pack("<4s4xHHIIH", b"PK\5\6", len(members), len(members),
+                                                    len(directory), len(data), 0))
+    root = mount(path, "flat").root
+    assert sorted(os.listdir(root)) == ["Data", "d", "ok", "\u00f6.txt"]
+    assert (root / "Data/train/a.txt").read_text() == "A" and os.listdir(root / "d") == []
+    assert (root / "\u00f6.txt").read_text() == "umlaut" and (root / "ok").read_text() == "ok"
+    assert b"another form" in os.getxattr(root / "\u00f6.txt", "user.ctxfs.note")
+    assert "local_name: " in (root / ".ctxfs/info.json").read_text()
+    assert check(path)[0] == 0
+
+
+def test_41_5_a_shorter_archive_over_a_longer_one(mount, tmp_path):
+    def tar(*files):
+        for name, text in files:
+            (tmp_path / name).write_text(text)
+        return run("tar", "-b1", "-C", tmp_path, "-cf", "-", *[name for name, _ in files]).stdout
+    old = tar(("removed", "removed"), ("w1", "old weights"), ("config.json", "old-config"))
+    new = tar(("config.json", "NEW-config"))
+    disk = tmp_path / "disk.tar"
+    disk.write_bytes(new + old[len(new):])
+    root = mount(disk, "flat").root
+    assert (root / "config.json").read_text() == "NEW-config"
+    assert (root / "config~2.json").read_text() == "old-config"
+    assert "concatenated: " in check(disk)[1]

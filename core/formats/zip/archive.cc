@@ -20,6 +20,7 @@
 #include "core/formats/zip/inflate_index.h"
 #include "core/formats/zip/member_block.h"
 #include "core/formats/zip/methods.h"
+#include "core/formats/zip/names.h"
 #include "core/formats/zip/records.h"
 #include "core/formats/zip/zip.h"
 
@@ -77,6 +78,26 @@ bool StreamStart(StreamDecoder decode, StoredPieces pieces, uint64_t size,
 
 }  // namespace
 
+void OtherNames::Note(uint32_t member, uint64_t at) {
+  const MutexLock lock(mutex_);
+  if (noted_.size() < kMaxNoted) noted_.emplace(member, at);
+}
+
+bool OtherNames::Has(uint32_t member) const {
+  const MutexLock lock(mutex_);
+  return noted_.contains(member);
+}
+
+std::optional<Warning> OtherNames::Warn() const {
+  const MutexLock lock(mutex_);
+  if (noted_.empty()) return std::nullopt;
+  return Warning{
+      fmt::format("local_name: the local headers of {}{} members have another "
+                  "form of the name in the directory; the first is here",
+                  noted_.size() == kMaxNoted ? "at least " : "", noted_.size()),
+      noted_.begin()->second};
+}
+
 Archive::Archive(std::shared_ptr<const Source> source, Directory directory,
                  const Options& options)
     : source_(std::move(source)),
@@ -120,30 +141,40 @@ Result<uint64_t> Archive::DataOffset(uint32_t number) const {
     return *std::move(fault);
   }
   const Member& one = member(number);
-  const std::string_view name = directory_.StoredName(one);
   const auto bad = [&](std::string what) {
     return Error{Code::kCorrupt,
                  "member " + Quote(Name(number)) + ": " + std::move(what),
                  one.header};
   };
+  // The name is read along, as long as it has in the directory.
+  const uint64_t left = source_->size() - std::min(one.header, source_->size());
+  const uint64_t whole = kLocalSize + one.name_length;
   const Buffer header = CTXFS_TRY(ReadBuffer(
-      *source_, one.header, kLocalSize + name.size(), "local header"));
+      *source_, one.header, left < whole ? kLocalSize : whole, "local header"));
   ByteReader in(header.span(), one.header);
   if (in.U32() != kLocalSignature) {
     return bad("there is no local header at its offset");
   }
   in.Skip(22);
   const uint64_t name_length = in.U16();
-  const uint64_t extra_length = in.U16();
-  if (name_length != name.size() || AsText(in.Take(name_length)) != name) {
-    return bad("its local header has another name");
-  }
-  const uint64_t data = one.header + kLocalSize + name_length + extra_length;
+  const uint64_t data = one.header + kLocalSize + name_length + in.U16();
   if (!InBounds(data, one.stored_size, one.end)) {
     return bad(
         fmt::format("overlap: its {} bytes at {} reach into what follows at {}",
                     one.stored_size, data, one.end));
   }
+  const std::string_view name = directory_.StoredName(one);
+  if (name_length == name.size() && AsText(in.Take(name_length)) == name) {
+    return data;
+  }
+  const Buffer local = CTXFS_TRY(ReadBuffer(*source_, one.header + kLocalSize,
+                                            name_length, "local header"));
+  // Only a checksum tells whether the data is that of the member.
+  if (!StoredChecksum(number) ||
+      !AreFormsOfOneName(AsText(local.span()), name)) {
+    return bad("its local header has another name");
+  }
+  other_names_.Note(number, one.header);
   return data;
 }
 
@@ -235,6 +266,9 @@ EntryInfo Archive::Describe(uint32_t number) const {
                   : verdict == Verdict::kUnknown ? "no"
                                                  : "failed";
   if (one.kind == Kind::kLink) info.note = "symbolic link";
+  if (other_names_.Has(number)) {
+    info.note = "its local header has another form of its name";
+  }
   if (one.fault != Fault::kNone) info.note = FaultText(one);
   return info;
 }

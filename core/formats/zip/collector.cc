@@ -27,6 +27,7 @@ constexpr uint16_t kUtf8Flag = 0x0800;
 constexpr uint16_t kMaskedFlag = 0x2000;
 constexpr uint32_t kModeType = 0170000;
 constexpr uint32_t kModeLink = 0120000;
+constexpr uint32_t kModeDirectory = 0040000;
 constexpr uint32_t kCollectedPerCheck = 65'536;
 constexpr uint32_t kWarnedPerCheck = 1024;
 
@@ -45,6 +46,22 @@ Fault FaultOf(const Member& member) {
   const bool streamed = DecoderOf(member.method) != nullptr;
   return streamed && member.size > kMostStreamed ? Fault::kTooLarge
                                                  : Fault::kNone;
+}
+
+Kind KindOf(const Member& member, std::string_view shown,
+            const Attributes& attributes) {
+  const uint32_t type = attributes.mode & kModeType;
+  if (type == kModeLink) return Kind::kLink;
+  const bool directory = shown.ends_with('/') || type == kModeDirectory ||
+                         (type == 0 && attributes.directory);
+  // A directory has no data.
+  return directory && member.size == 0 ? Kind::kDirectory : Kind::kFile;
+}
+
+/// Where a member ends at least: its name in the local header may be shorter
+/// than that in the directory.
+uint64_t LeastEndOf(const Member& member) {
+  return EndOf(member) - std::min<uint64_t>(EndOf(member), member.name_length);
 }
 
 /// Members with something in common.
@@ -85,10 +102,13 @@ std::string OpaqueText(const Member& member) {
 }
 
 Status Collector::Add(Member member, std::string_view name, Bytes extra,
-                      uint32_t mode, uint64_t at) {
+                      const Attributes& attributes, uint64_t at) {
   std::string& names = directory_.names;
   const std::string shown =
-      zip::ShownName(name, (member.flags & kUtf8Flag) != 0, extra);
+      zip::ShownName(name,
+                     {.utf8 = (member.flags & kUtf8Flag) != 0,
+                      .backslashes = attributes.of_dos},
+                     extra);
   if (names.size() + name.size() + shown.size() > kMostNameBytes) {
     return Error{Code::kLimit,
                  fmt::format("the names of members have more than {} bytes",
@@ -108,17 +128,14 @@ Status Collector::Add(Member member, std::string_view name, Bytes extra,
     names += shown;
   }
   member.fault = FaultOf(member);
-  if ((mode & kModeType) == kModeLink) {
-    member.kind = Kind::kLink;
-  } else if (name.ends_with('/') && member.size == 0) {
-    member.kind = Kind::kDirectory;
-  }
+  member.kind = KindOf(member, shown, attributes);
   directory_.members.push_back(member);
   return {};
 }
 
 // A member that overlaps another one starts before the furthest end of all
-// members that start before it; so does the one with that end.
+// members that start before it; so does the one with that end. Archive::Open
+// compares the real end of a member with `end`: that needs its local header.
 Status Collector::MarkOverlaps(uint64_t limit, const ReadContext& context) {
   std::vector<Member>& members = directory_.members;
   std::vector<uint32_t> order;
@@ -143,7 +160,7 @@ Status Collector::MarkOverlaps(uint64_t limit, const ReadContext& context) {
       CTXFS_TRY(context.Check());
     }
     Member& member = members[order[i]];
-    const uint64_t end = EndOf(member);
+    const uint64_t end = LeastEndOf(member);
     if (member.header < furthest) {
       member.fault = Fault::kOverlap;
       members[holder].fault = Fault::kOverlap;

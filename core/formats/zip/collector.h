@@ -11,15 +11,21 @@
 
 namespace ctxfs::zip {
 
+/// What the directory says of the file that a member was made of.
+struct Attributes {
+  bool of_dos = false;  // made by DOS or Windows: a backslash separates names
+  bool directory = false;
+  uint32_t mode = 0;  // of Unix; 0 if unknown
+};
+
 /// Collects members into a Directory.
 class Collector {
  public:
   explicit Collector(Directory& directory) : directory_(directory) {}
 
-  /// Adds a member with its names. `mode` is its Unix mode, 0 if unknown. Fails
-  /// with kLimit, at byte `at`.
-  Status Add(Member member, std::string_view name, Bytes extra, uint32_t mode,
-             uint64_t at);
+  /// Adds a member with its names. Fails with kLimit, at byte `at`.
+  Status Add(Member member, std::string_view name, Bytes extra,
+             const Attributes& attributes, uint64_t at);
 
   /// Finds members that overlap or have equal names, and writes the warnings.
   /// `limit` is where the last member must end.

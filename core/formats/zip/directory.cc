@@ -24,6 +24,7 @@ namespace ctxfs::zip {
 namespace {
 
 constexpr unsigned kUnix = 3;
+constexpr uint32_t kDosDirectory = 0x10;
 constexpr uint32_t kMembersPerCheck = 4096;
 
 /// The bytes [start, end) of a source, read in pieces of a mebibyte.
@@ -62,13 +63,21 @@ class Window {
 /// The fixed part of an entry.
 struct Fixed {
   Member member = {};
-  uint32_t mode = 0;    // of Unix; 0 if unknown
+  Attributes attributes = {};
   uint64_t offset = 0;  // of the local header
   // Bytes of what follows.
   size_t name = 0;
   size_t extra = 0;
   size_t comment = 0;
 };
+
+/// Whether an archive was made by DOS or Windows: FAT, HPFS, NTFS by PKWARE's
+/// number and by Info-ZIP's, VFAT.
+bool IsOfDos(unsigned system) {
+  constexpr unsigned kSystems[] = {0, 6, 10, 11, 14};
+  return std::find(std::begin(kSystems), std::end(kSystems), system) !=
+         std::end(kSystems);
+}
 
 Fixed ReadFixed(Bytes entry) {
   ByteReader in(entry);
@@ -81,7 +90,10 @@ Fixed ReadFixed(Bytes entry) {
   fixed.comment = in.U16();
   in.Skip(4);
   const uint32_t attributes = in.U32();
-  fixed.mode = made_by >> 8 == kUnix ? attributes >> 16 : 0;
+  const unsigned system = made_by >> 8;
+  fixed.attributes = {.of_dos = IsOfDos(system),
+                      .directory = (attributes & kDosDirectory) != 0,
+                      .mode = system == kUnix ? attributes >> 16 : 0};
   fixed.offset = in.U32();
   return fixed;
 }
@@ -113,7 +125,7 @@ Status ReadEntry(Window& window, uint64_t number, Directory& directory,
   fixed.member.header =
       CheckedAdd(fixed.offset, directory.end.base).value_or(UINT64_MAX);
   window.Skip(size);
-  return collector.Add(fixed.member, AsText(name), extra, fixed.mode, at);
+  return collector.Add(fixed.member, AsText(name), extra, fixed.attributes, at);
 }
 
 }  // namespace

@@ -31,6 +31,14 @@ struct Fields {
   uint64_t members = 0;
   uint64_t size = 0;
   uint64_t offset = 0;
+
+  /// Whether a field of 16 or 32 bits is all ones: its value is in a zip64
+  /// record.
+  bool NeedZip64() const {
+    return disk == 0xFFFF || directory_disk == 0xFFFF ||
+           disk_members == 0xFFFF || members == 0xFFFF || size == 0xFFFFFFFF ||
+           offset == 0xFFFFFFFF;
+  }
 };
 
 /// Searches from byte `size` backwards: returns the first record whose comment
@@ -68,8 +76,8 @@ Result<bool> HasSignature(const Source& source, uint64_t at, uint64_t size,
 /// Finds the zip64 record of the locator at `locator`: directly before it, or
 /// else at the offset that it states. Python's zipfile has this order, too: if
 /// archives precede this one, the offset may lead to the record of another.
-Result<uint64_t> FindEnd64(const Source& source, uint64_t locator,
-                           bool salvage) {
+Result<uint64_t> ReadLocator(const Source& source, uint64_t locator,
+                             bool salvage) {
   const Buffer bytes =
       CTXFS_TRY(ReadBuffer(source, locator, kLocatorSize, "zip64 locator"));
   ByteReader in(bytes.span(), locator);
@@ -137,6 +145,30 @@ Result<Fields> ReadEnd(const Source& source, uint64_t at) {
                 .offset = in.U32()};
 }
 
+/// Whether the directory ends directly before the end record at `at`, so that
+/// what reads as a zip64 locator there is the end of a name, an extra field or
+/// a comment.
+Result<bool> EndsDirectory(const Source& source, const Fields& fields,
+                           uint64_t at) {
+  if (fields.NeedZip64() || fields.size < kEntrySize) return false;
+  if (CheckedAdd(fields.offset, fields.size) != at) return false;
+  return HasSignature(source, fields.offset, kEntrySize, kEntrySignature);
+}
+
+/// Returns the offset of the zip64 record of the archive whose end record is at
+/// `at`; nullopt if it has none. Fails with kCorrupt and kVersion.
+Result<std::optional<uint64_t>> FindEnd64(const Source& source,
+                                          const Fields& fields, uint64_t at,
+                                          bool salvage) {
+  using Found = std::optional<uint64_t>;
+  if (at < kLocatorSize) return Found();
+  const uint64_t locator = at - kLocatorSize;
+  const bool found =
+      CTXFS_TRY(HasSignature(source, locator, kLocatorSize, kLocatorSignature));
+  if (!found || CTXFS_TRY(EndsDirectory(source, fields, at))) return Found();
+  return Found(CTXFS_TRY(ReadLocator(source, locator, salvage)));
+}
+
 Status CheckDisks(const Fields& fields, uint64_t at) {
   if (fields.disk == 0 && fields.directory_disk == 0 &&
       fields.disk_members == fields.members) {
@@ -187,18 +219,14 @@ Result<EndRecord> FindEndRecord(const Source& source, bool salvage) {
   end.comment_bytes = place->comment;
   end.trailing_bytes = source.size() - at - kEndSize - end.comment_bytes;
   uint64_t records = at;
-  const bool zip64 = CTXFS_TRY(
-      at < kLocatorSize ? Result<bool>(false)
-                        : HasSignature(source, at - kLocatorSize, kLocatorSize,
-                                       kLocatorSignature));
-  if (zip64) {
-    const uint64_t record =
-        CTXFS_TRY(FindEnd64(source, at - kLocatorSize, salvage));
-    fields = CTXFS_TRY(ReadEnd64(source, record));
-    records = record;
+  const std::optional<uint64_t> record =
+      CTXFS_TRY(FindEnd64(source, fields, at, salvage));
+  if (record) {
+    fields = CTXFS_TRY(ReadEnd64(source, *record));
+    records = *record;
     end.zip64 = true;
     end.unused_bytes =
-        CTXFS_TRY(UnusedBytes(source, record, at - kLocatorSize));
+        CTXFS_TRY(UnusedBytes(source, *record, at - kLocatorSize));
   }
   CTXFS_TRY(CheckDisks(fields, records));
   CTXFS_TRY(PlaceDirectory(fields, records, end));
@@ -215,7 +243,8 @@ Result<uint64_t> ArchiveBefore(const Source& source, uint64_t end) {
       CTXFS_TRY(at < kLocatorSize + kEnd64Size
                     ? Result<bool>(false)
                     : HasSignature(source, at - kLocatorSize - kEnd64Size,
-                                   kEnd64Size, kEnd64Signature));
+                                   kEnd64Size, kEnd64Signature)) &&
+      !CTXFS_TRY(EndsDirectory(source, fields, at));
   if (zip64) {
     records = at - kLocatorSize - kEnd64Size;
     fields = CTXFS_TRY(ReadEnd64(source, records));

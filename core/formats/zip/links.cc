@@ -19,7 +19,9 @@ constexpr uint32_t kMembersPerLinkCheck = 4096;
 /// The path of a member that is a file or a directory; empty for another.
 std::string_view PathOf(const Archive& archive, uint32_t member) {
   std::string_view name = archive.Name(member);
-  if (archive.member(member).kind == Kind::kDirectory) name.remove_suffix(1);
+  if (archive.member(member).kind == Kind::kDirectory && name.ends_with('/')) {
+    name.remove_suffix(1);
+  }
   return name;
 }
 

@@ -3,6 +3,7 @@
 // Names of members (docs/zip.md, section 9).
 #include "core/formats/zip/names.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -68,6 +69,24 @@ std::optional<std::string> UnicodePath(std::string_view name, Bytes extra) {
   return std::string(AsText(in.Take(in.remaining())));
 }
 
+/// A byte of a name, without case and the kind of slash.
+char Folded(char c) {
+  if (c == '\\') return '/';
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+bool IsAscii(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return static_cast<unsigned char>(c) < 0x80;
+  });
+}
+
+/// Whether `text` is what writers put in place of characters that a code page
+/// does not have.
+bool StandsForOthers(std::string_view text) {
+  return text.find_first_not_of("?_") == std::string_view::npos;
+}
+
 }  // namespace
 
 std::optional<Bytes> FindExtraField(Bytes extra, uint16_t id) {
@@ -81,16 +100,33 @@ std::optional<Bytes> FindExtraField(Bytes extra, uint16_t id) {
   return std::nullopt;
 }
 
-std::string ShownName(std::string_view stored, bool utf8, Bytes extra) {
+std::string ShownName(std::string_view stored, NameForm form, Bytes extra) {
   std::string name;
   if (std::optional<std::string> path = UnicodePath(stored, extra)) {
     name = *std::move(path);
   } else {
-    name = utf8 ? std::string(stored) : FromCodePage437(stored);
+    name = form.utf8 ? std::string(stored) : FromCodePage437(stored);
   }
+  if (form.backslashes) std::replace(name.begin(), name.end(), '\\', '/');
   size_t start = 0;
   while (name.compare(start, 2, "./") == 0) start += 2;
   return name.substr(start);
+}
+
+bool AreFormsOfOneName(std::string_view a, std::string_view b) {
+  while (!a.empty() && !b.empty() && Folded(a.front()) == Folded(b.front())) {
+    a.remove_prefix(1);
+    b.remove_prefix(1);
+  }
+  while (!a.empty() && !b.empty() && Folded(a.back()) == Folded(b.back())) {
+    a.remove_suffix(1);
+    b.remove_suffix(1);
+  }
+  if (a.empty() && b.empty()) return true;
+  const bool first = IsAscii(a);
+  const bool second = IsAscii(b);
+  if (first && second) return false;
+  return (!first || StandsForOthers(a)) && (!second || StandsForOthers(b));
 }
 
 }  // namespace ctxfs::zip

@@ -14,9 +14,20 @@ namespace ctxfs::zip {
 /// field before it does not fit.
 std::optional<Bytes> FindExtraField(Bytes extra, uint16_t id);
 
-/// Returns the path of a member with the stored name `stored`, UTF-8 or code
-/// page 437. Extra field 0x7075 replaces the name if it has the name's CRC. A
-/// leading "./" is left out (docs/zip.md, section 9).
-std::string ShownName(std::string_view stored, bool utf8, Bytes extra);
+/// How a stored name is encoded.
+struct NameForm {
+  bool utf8 = false;         // otherwise code page 437
+  bool backslashes = false;  // separate names, as slashes do
+};
+
+/// Returns the path of a member with the stored name `stored`. Extra field
+/// 0x7075 replaces the name if it has the name's CRC. A leading "./" is left
+/// out (docs/zip.md, section 9).
+std::string ShownName(std::string_view stored, NameForm form, Bytes extra);
+
+/// Whether two stored names may be forms of one name: they differ in case, in
+/// slashes and backslashes, or in a part that is not ASCII and that at least
+/// one of them has in an unknown encoding, or as '?' or '_' (section 5).
+bool AreFormsOfOneName(std::string_view a, std::string_view b);
 
 }  // namespace ctxfs::zip

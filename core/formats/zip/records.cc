@@ -30,7 +30,8 @@ void ReadZip64(Bytes extra, Member& member, uint64_t& offset) {
   const bool header = offset == kAllOnes;
   if (!size && !stored && !header) return;
   const std::optional<Bytes> field = FindExtraField(extra, kZip64Field);
-  ByteReader in(field.value_or(Bytes()));
+  if (!field) return;  // 4 GiB less a byte: zip64 begins with a byte more
+  ByteReader in(*field);
   if (size) member.size = in.U64();
   if (stored) member.stored_size = in.U64();
   if (header) offset = in.U64();

@@ -28,7 +28,8 @@ constexpr uint64_t kEnd64Size = 56;
 Member ReadCommonFields(ByteReader& in);
 
 /// Replaces a member's sizes and `offset`, if they are all ones, by the values
-/// of the zip64 extra field. Sets Fault::kZip64 if the field lacks one.
+/// of the zip64 extra field, if there is one. Sets Fault::kZip64 if the field
+/// lacks one of them.
 void ReadZip64(Bytes extra, Member& member, uint64_t& offset);
 
 }  // namespace ctxfs::zip

@@ -134,7 +134,7 @@ Result<Directory> SalvageDirectory(const Source& source,
     const Local& local = *found.local;
     const Bytes text = local.text.span();
     CTXFS_TRY(collector.Add(local.member, AsText(text.first(local.name_length)),
-                            text.subspan(local.name_length), /*mode=*/0, at));
+                            text.subspan(local.name_length), {}, at));
     at = local.end;
   }
   const uint64_t members = directory.members.size();

@@ -184,10 +184,10 @@ class Members final : public FileTable {
     name.remove_prefix(top_.size());
     if (kind == Kind::kDirectory) {
       // Only entries can be directories. "./" and "/" are the root itself.
-      if (placement().role != Role::kEntries || name.size() <= 1) {
+      if (placement().role != Role::kEntries || name.empty() || name == "/") {
         return std::nullopt;
       }
-      name.remove_suffix(1);
+      if (name.ends_with('/')) name.remove_suffix(1);
     }
     return name;
   }
@@ -260,6 +260,9 @@ class ZipContainer final : public Container, public SaysFacts {
                  {"comment_bytes", directory.end.comment_bytes},
                  {"bytes_before", directory.end.base},
                  {"bytes_after", directory.end.trailing_bytes}});
+    if (const auto warning = archive_->other_names().Warn()) {
+      info["warnings"].push_back(warning->Text());
+    }
     if (keras_) {
       info["contents"] = "a Keras 3 model: keras.saving.load_model reads it";
     }
@@ -267,6 +270,9 @@ class ZipContainer final : public Container, public SaysFacts {
       info["contents"] = "a PyTorch program: torch.export.load reads it";
     }
   }
+
+  /// The names in local headers are seen when members are opened.
+  bool InfoMayChange() const override { return true; }
 
   std::vector<Error> Inspect(const ReadContext& context) const override {
     std::vector<Error> faults = Faults();

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "core/container/container.h"
 #include "core/container/format.h"
 #include "core/content/verdict.h"
@@ -16,6 +18,23 @@
 #include "core/formats/zip/links.h"
 
 namespace ctxfs::zip {
+
+/// The members whose local headers were found to have their names in another
+/// form than the directory; at most kMaxNoted. Safe for any number of threads.
+class OtherNames {
+ public:
+  static constexpr size_t kMaxNoted = 10'000;
+
+  /// `at` is the byte of the local header.
+  void Note(uint32_t member, uint64_t at);
+  bool Has(uint32_t member) const;
+  /// nullopt if there are none.
+  std::optional<Warning> Warn() const;
+
+ private:
+  mutable Mutex mutex_;
+  std::map<uint32_t, uint64_t> noted_ CTXFS_GUARDED_BY(mutex_);
+};
 
 /// Opens the members of an archive. Immutable but for the verdicts; keeps the
 /// source alive and is kept alive by the contents it opens.
@@ -52,8 +71,9 @@ class Archive : public std::enable_shared_from_this<Archive> {
 
   /// The decoded bytes of a member. Reads its local header. Fails with kCorrupt
   /// if that has another name or no signature, or if the data reaches into the
-  /// next member. Reading the content fails with kCorrupt or kChecksum unless
-  /// the data decodes to exactly the size and CRC-32 of the directory.
+  /// next member. Another form of the name is noted in other_names(). Reading
+  /// the content fails with kCorrupt or kChecksum unless the data decodes to
+  /// exactly the size and CRC-32 of the directory.
   Result<Content> Open(uint32_t number) const;
 
   /// The first bytes of a member, at most `most`, decoded but not compared with
@@ -65,6 +85,8 @@ class Archive : public std::enable_shared_from_this<Archive> {
   /// soon: their local headers, and as many bytes of data as a short .npy
   /// header takes.
   void PrefetchStarts(uint32_t from, uint32_t to) const;
+
+  const OtherNames& other_names() const { return other_names_; }
 
   /// Describes a member by the directory.
   EntryInfo Describe(uint32_t number) const;
@@ -85,6 +107,7 @@ class Archive : public std::enable_shared_from_this<Archive> {
   const uint64_t owner_ = NewOwner();
   const std::shared_ptr<std::vector<AtomicVerdict>> verdicts_;
   const InflateIndexes indexes_;
+  mutable OtherNames other_names_;
 };
 
 /// Reads the directory of an archive, as ReadDirectory does; with salvage it
