@@ -4,6 +4,8 @@
 #include <fmt/core.h>
 #include <xxhash.h>
 
+#include <numeric>
+
 #include "core/base/heap_allowance.h"
 #include "core/base/seed.h"
 #include "core/formats/tar/limits.h"
@@ -51,6 +53,28 @@ Status Members::ShrinkToFit() {
   CTXFS_TRY(HeapAllowance::Admit(names_.size()));
   names_.shrink_to_fit();
   return {};
+}
+
+Status Members::MoveKeepers(const std::vector<Yield>& yields) {
+  if (yields.empty()) return {};
+  std::vector<uint32_t> places;
+  CTXFS_TRY(AdmitGrowth(places, members_.size()));
+  places.resize(members_.size());
+  std::iota(places.begin(), places.end(), 0U);
+  for (const auto& [keeper, member] : yields) {
+    std::swap(members_[places[keeper]], members_[places[member]]);
+    std::swap(places[keeper], places[member]);
+  }
+  for (Member& member : members_) {
+    if (static_cast<Kind>(member.kind) != Kind::kHardLink) continue;
+    member.at = places[static_cast<size_t>(member.at)];
+  }
+  decltype(sparse_) sparse;
+  for (auto& [member, map] : sparse_) {
+    sparse.emplace(places[member], std::move(map));
+  }
+  sparse_ = std::move(sparse);
+  return HeapAllowance::Check();
 }
 
 uint64_t Members::FileSize(uint32_t member) const {

@@ -96,6 +96,15 @@ class Members {
   }
 
   void Supersede(uint32_t member) { members_[member].superseded = 1; }
+  /// A member of a later archive, and the member of an earlier one that keeps
+  /// the path of both.
+  struct Yield {
+    uint32_t keeper;
+    uint32_t member;
+  };
+  /// Moves each keeper to the place of the last member that yields to it, since
+  /// the last member of a path keeps it. To be called once, at the end.
+  Status MoveKeepers(const std::vector<Yield>& yields);
   Status ShrinkToFit();
 
  private:

@@ -41,10 +41,14 @@ constexpr std::pair<std::string_view, std::string_view> kNotes[] = {
     {"concatenated",
      "archives follow the first one's end; their members are shown as well"},
     {"duplicate_name",
-     "members have the name of an earlier one; the last keeps the name"},
+     "members have the name of an earlier one; the last of the first archive "
+     "keeps the name"},
     {"hard_link",
      "hard links are not shown, because their target is no earlier member"},
     {"no_end", "the archive does not end in blocks of zeros"},
+    {"size",
+     "members cannot be read, because the size in their pax header is not a "
+     "number below 2^63"},
     {"sparse",
      "sparse members cannot be read, because their maps are wrong "
      "or over a limit"},

@@ -15,12 +15,15 @@ namespace {
 
 // Headers between two checks for an interrupt.
 constexpr uint64_t kHeadersPerCheck = 1024;
+/// Bytes that most writers fill up with zeros behind the end.
+constexpr uint64_t kRecord = 10'240;
 
 /// Types whose headers have no data after them, whatever size they state.
 bool HasNoData(char type) { return type >= '1' && type <= '6'; }
 
 bool IsExtension(char type) {
-  return type == 'x' || type == 'g' || type == 'L' || type == 'K';
+  return type == 'x' || type == 'X' || type == 'g' || type == 'L' ||
+         type == 'K';
 }
 
 bool IsRegular(char type) { return type == '0' || type == '\0' || type == '7'; }
@@ -67,6 +70,7 @@ Status Walk::Run(const ReadContext& context) {
     if (header.IsZero()) {
       done = SkipZeroBlock();
     } else if (whole && header.HasRightChecksum()) {
+      if (ended_ && CTXFS_TRY(IsRestOfRecord())) break;
       CTXFS_TRY(MeetHeader(header, context));
     } else if (ended_) {
       done = true;
@@ -79,7 +83,22 @@ Status Walk::Run(const ReadContext& context) {
     }
   }
   if (!ended_) AddNote("no_end", source_.size());
-  return {};
+  return members_.MoveKeepers(yields_);
+}
+
+Result<bool> Walk::IsRestOfRecord() const {
+  const uint64_t used = (at_ - archive_at_) % kRecord;
+  if (used == 0 || at_ + (kRecord - used) != source_.size()) return false;
+  const Buffer last =
+      CTXFS_TRY(ReadBuffer(source_, source_.size() - kBlock, kBlock, "block"));
+  return !Header(last.span()).IsZero();  // it has no end
+}
+
+void Walk::StartArchive() {
+  AddNote("concatenated", at_);
+  archive_at_ = at_;
+  first_member_ = members_.count();
+  yielding_.clear();
 }
 
 bool Walk::SkipZeroBlock() {
@@ -93,7 +112,7 @@ bool Walk::SkipZeroBlock() {
 
 Status Walk::MeetHeader(const Header& header, const ReadContext& context) {
   if (std::exchange(first_, false)) dialect_ = header.dialect();
-  if (std::exchange(ended_, false)) AddNote("concatenated", at_);
+  if (std::exchange(ended_, false)) StartArchive();
   zeros_ = 0;
   return IsExtension(header.type()) ? MeetExtension(header)
                                     : MeetMember(header, context);
@@ -186,12 +205,19 @@ Walk::Subject Walk::Name(const Header& header) const {
   return subject;
 }
 
-Result<uint64_t> Walk::DataSize(const Header& header) const {
-  const std::string* text = PaxChoice(pending_.pax.size, global_.size);
-  const Result<uint64_t> size =
-      text != nullptr ? PaxSize(*text) : header.size();
+Status Walk::FindSize(const Header& header, Subject& subject) const {
+  if (const std::string* text = PaxChoice(pending_.pax.size, global_.size)) {
+    const Result<uint64_t> size = PaxSize(*text);
+    if (size) {
+      subject.data.size = *size;
+      return {};
+    }
+    subject.fault = size.error().what;
+  }
+  const Result<uint64_t> size = header.size();
   if (!size) return At(size.error());
-  return *size;
+  subject.data.size = *size;
+  return {};
 }
 
 Status Walk::Place(Subject& subject) {
@@ -221,7 +247,7 @@ Status Walk::MeetMember(const Header& header, const ReadContext& context) {
   Subject subject = Name(header);
   CTXFS_TRY(CountNames(subject));
   if (!HasNoData(type) && !IsDirectory(subject)) {
-    subject.data.size = CTXFS_TRY(DataSize(header));
+    CTXFS_TRY(FindSize(header, subject));
   }
   data_at_ = at_ + kBlock;
   Status added = AddMember(header.block(), subject, context);
@@ -236,6 +262,7 @@ Status Walk::AddMember(Bytes header, Subject& subject,
   const char type = subject.type;
   if (subject.sparse) return AddSparse(header, subject, context);
   CTXFS_TRY(Place(subject));
+  if (!subject.fault.empty()) return AddUnreadable(subject, subject.fault);
   if (IsDirectory(subject)) return AddDirectory(subject.path);
   if (type == '1') return AddHardLink(subject);
   if (type == '2') return AddSymlink(subject);
@@ -254,7 +281,7 @@ Status Walk::AddDirectory(std::string_view path) {
 }
 
 Status Walk::AddHardLink(const Subject& subject) {
-  const std::optional<uint32_t> target = last_.At(ShownPath(subject.link));
+  const std::optional<uint32_t> target = Target(ShownPath(subject.link));
   if (!target) {
     AddNote("hard_link", at_);
     return members_.Add(Kind::kNotShown, {data_at_, 0}, subject.path);
@@ -279,9 +306,37 @@ Status Walk::AddFile(Kind kind, const Subject& subject) {
   return PutLast();
 }
 
+Status Walk::AddUnreadable(const Subject& subject, std::string why) {
+  AddNote("size", at_);
+  CTXFS_TRY(AddFile(Kind::kSparse, subject));
+  SparseMap map;
+  map.fault = std::move(why);
+  members_.SetSparse(members_.count() - 1,
+                     std::make_shared<const SparseMap>(std::move(map)));
+  return HeapAllowance::Check();
+}
+
+std::optional<uint32_t> Walk::Target(std::string_view path) const {
+  const std::optional<uint32_t> last = last_.At(path);
+  if (!last) return std::nullopt;
+  const auto own = yielding_.find(*last);
+  return own == yielding_.end() ? last : std::optional(own->second);
+}
+
 Status Walk::PutLast() {
-  const std::optional<uint32_t> before =
-      CTXFS_TRY(last_.Put(members_.count() - 1));
+  const uint32_t member = members_.count() - 1;
+  if (first_member_ > 0) {
+    const auto keeper = last_.At(ShownPath(members_.name(member)));
+    if (keeper && *keeper < first_member_) {
+      CTXFS_TRY(AdmitGrowth(yields_));
+      yields_.push_back({*keeper, member});
+      yielding_[*keeper] = member;
+      members_.Supersede(member);
+      AddNote("duplicate_name", at_);
+      return HeapAllowance::Check();
+    }
+  }
+  const std::optional<uint32_t> before = CTXFS_TRY(last_.Put(member));
   if (before) {
     members_.Supersede(*before);
     AddNote("duplicate_name", at_);

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <vector>
 
 #include "core/base/result.h"
 #include "core/content/read_context.h"
@@ -65,6 +67,7 @@ class Walk {
     Extent data;
     uint64_t next = 0;  // offset of the next header
     bool sparse = false;
+    std::string fault = {};  // why it cannot be read; empty: it can
   };
 
   void AddNote(std::string_view key, uint64_t offset);
@@ -72,6 +75,12 @@ class Walk {
   bool SkipZeroBlock();
   /// Handles the header at at_ and moves on to the next one.
   Status MeetHeader(const Header& header, const ReadContext& context);
+  /// Whether the header at at_, behind an end, is in the last record of the
+  /// file, which the archive before the end did not fill, and nothing ends an
+  /// archive behind it.
+  Result<bool> IsRestOfRecord() const;
+  /// Notes that another archive starts at at_.
+  void StartArchive();
   Status MeetExtension(const Header& header);
   Status MeetMember(const Header& header, const ReadContext& context);
   Result<std::string> ReadExtension(uint64_t size);
@@ -79,15 +88,21 @@ class Walk {
   /// may overwrite `header`.
   Status AddMember(Bytes header, Subject& subject, const ReadContext& context);
   Subject Name(const Header& header) const;
-  Result<uint64_t> DataSize(const Header& header) const;
+  /// Sets the size of the data. A pax header with a wrong size makes the member
+  /// unreadable; it is then as long as its header says.
+  Status FindSize(const Header& header, Subject& subject) const;
   /// Checks that the data at data_at_ is in the file, and finds its end.
   Status Place(Subject& subject);
   Status AddDirectory(std::string_view path);
   Status AddHardLink(const Subject& subject);
   Status AddFile(Kind kind, const Subject& subject);
   Status AddSymlink(const Subject& subject);
-  /// Notes that the newest member is the last of its name.
+  /// Adds a file that cannot be read.
+  Status AddUnreadable(const Subject& subject, std::string why);
+  /// Notes that the newest member is the last of its name in its archive.
   Status PutLast();
+  /// The last file of the archive at `path`, else that of an earlier archive.
+  std::optional<uint32_t> Target(std::string_view path) const;
   /// Also by name: in V7, directories have no type, and end in a slash.
   static bool IsDirectory(const Subject& subject);
   /// Refuses names that take more bytes than the archive has.
@@ -118,9 +133,15 @@ class Walk {
   Members& members_;
   LastOfName last_;
   uint64_t at_ = 0;
-  uint64_t data_at_ = 0;  // of the current member
-  uint64_t zeros_ = 0;    // bytes of zeros before at_
-  bool ended_ = false;    // there were zeros since the last header
+  uint64_t data_at_ = 0;       // of the current member
+  uint64_t zeros_ = 0;         // bytes of zeros before at_
+  bool ended_ = false;         // there were zeros since the last header
+  uint64_t archive_at_ = 0;    // where the current archive starts
+  uint32_t first_member_ = 0;  // of the current archive
+  std::vector<Members::Yield> yields_;
+  /// Of the current archive: the last member of a path that a member of an
+  /// earlier archive keeps, by the keeper.
+  std::unordered_map<uint32_t, uint32_t> yielding_;
   Pending pending_;
   PaxValues global_;
   std::map<std::string_view, Note> notes_;
