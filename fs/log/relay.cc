@@ -148,8 +148,7 @@ void LogRelay::ReportSuppressed(const LogSink& target) {
   const uint64_t count = suppressed_.exchange(0);
   const bool passed = target(
       LogLevel::kWarning,
-      fmt::format("log messages suppressed, because there were too many or the "
-                  "log was not read: {}",
+      fmt::format("log messages suppressed, because there were too many: {}",
                   count));
   if (!passed) suppressed_ += count;
 }
