@@ -6,29 +6,19 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
-#include <new>
 #include <utility>
 
+#include "core/base/caught.h"
 #include "core/base/heap_meter.h"
 #include "core/base/interrupt_scope.h"
 #include "core/base/limits.h"
+#include "core/base/mutex_unlock.h"
+#include "core/base/on_exit.h"
 #include "core/content/read_context.h"
 #include "core/content/spill_store.h"
 
 namespace ctxfs {
 namespace {
-
-/// Calls `work`, and turns a failed allocation in it into an Error, which all
-/// who wait for the outcome get. `work` must not leave a lock behind.
-template <typename R, typename Work>
-CTXFS_ANNOTATION(no_thread_safety_analysis)
-R CatchBadAlloc(const Work& work) {
-  try {
-    return work();
-  } catch (const std::bad_alloc&) {
-    return Error{Code::kNoMemory, "out of memory"};
-  }
-}
 
 /// Allocates memory that is charged to no thread (HeapMeter). The thread that
 /// frees an evicted block may be opening a container. Bytes that it frees
@@ -123,9 +113,10 @@ bool BlockCache::MayBegin(uint64_t memory, bool works) const {
 
 void BlockCache::Wait(bool works) {
   constexpr std::chrono::milliseconds kMoment(20);
-  if (works) --working_;
+  const uint64_t working = works ? 1 : 0;
+  working_ -= working;
+  const OnExit again([&]() CTXFS_REQUIRES(mutex_) { working_ += working; });
   changed_.WaitFor(mutex_, kMoment);
-  if (works) ++working_;
 }
 
 Result<std::shared_ptr<BlockCache::Running>> BlockCache::Enter(
@@ -138,6 +129,7 @@ Result<std::shared_ptr<BlockCache::Running>> BlockCache::Enter(
     const bool begin = idle && MayBegin(memory, works);
     CTXFS_TRY(context.CheckFor(begin ? bytes : Interrupt::kUnknownWork));
     if (begin) {
+      // All allocations come before the first change.
       auto running = std::make_shared<Running>();
       running->memory = memory;
       running->inner = works;
@@ -148,16 +140,19 @@ Result<std::shared_ptr<BlockCache::Running>> BlockCache::Enter(
     }
     if (idle) {
       const auto held = short_of_memory_.insert(works ? Held() : 0);
+      const OnExit over(
+          [&]() CTXFS_REQUIRES(mutex_) { short_of_memory_.erase(held); });
       Wait(works);
-      short_of_memory_.erase(held);
       continue;
     }
     const std::shared_ptr<Running> awaited = other->second;
     ++awaited->waiting;
     ++stats_.waiting;
+    const OnExit over([&]() CTXFS_REQUIRES(mutex_) {
+      --awaited->waiting;
+      --stats_.waiting;
+    });
     while (awaited->running && !context.interrupt().interrupted()) Wait(works);
-    --awaited->waiting;
-    --stats_.waiting;
   }
   return std::shared_ptr<Running>();
 }
@@ -256,14 +251,12 @@ Result<BlockCache::Pinned> BlockCache::Find(const Block& block,
       CTXFS_TRY(Enter(key, block.cost(), block.work(), context, look));
   if (entered == nullptr) return found;
 
+  const OnExit leave([&]() CTXFS_REQUIRES(mutex_) { Leave(key); });
   const SharedWork shared(context.interrupt(), *entered);
   const InterruptScope waits(shared);
-  Result<Pinned> kept =
-      CatchBadAlloc<Result<Pinned>>([&]() CTXFS_REQUIRES(mutex_) {
-        return ProduceAndKeep(block, context.With(shared), *entered);
-      });
-  Leave(key);
-  return kept;
+  return CatchAll<Result<Pinned>>([&]() CTXFS_REQUIRES(mutex_) {
+    return ProduceAndKeep(block, context.With(shared), *entered);
+  });
 }
 
 Result<BlockCache::Pinned> BlockCache::ProduceAndKeep(
@@ -274,10 +267,10 @@ Result<BlockCache::Pinned> BlockCache::ProduceAndKeep(
   CTXFS_TRY(context.Charge(running.memory));
   if (running.inner) base_.reset();  // this work becomes the base
   EvictTo(Room());
-  mutex_.unlock();
-  Result<Buffer> produced =
-      CatchBadAlloc<Result<Buffer>>([&] { return block.Produce(context); });
-  mutex_.lock();
+  Result<Buffer> produced = [&]() CTXFS_REQUIRES(mutex_) {
+    const MutexUnlock unlocked(mutex_);
+    return CatchAll<Result<Buffer>>([&] { return block.Produce(context); });
+  }();
   Release(running);
   if (!produced) {
     if (produced.error().code == Code::kChecksum) ++stats_.failed;
@@ -303,22 +296,19 @@ Status BlockCache::Once(Key key, const ReadContext& context,
                         const std::function<bool()>& done,
                         const std::function<Status(const ReadContext&)>& work,
                         uint64_t memory) {
-  MutexLock lock(mutex_);
+  const MutexLock lock(mutex_);
   const std::shared_ptr<Running> entered =
       CTXFS_TRY(Enter(key, memory, Interrupt::kUnknownWork, context, done));
   if (entered == nullptr) return {};
+  const OnExit leave([&]() CTXFS_REQUIRES(mutex_) { Leave(key); });
   if (memory > 0) {
     base_.reset();  // it would take memory in addition to `memory`
     EvictTo(Room());
   }
-  lock.Unlock();
+  const MutexUnlock unlocked(mutex_);
   const SharedWork shared(context.interrupt(), *entered);
   const InterruptScope waits(shared);
-  Status outcome =
-      CatchBadAlloc<Status>([&] { return work(context.With(shared)); });
-  lock.Lock();
-  Leave(key);
-  return outcome;
+  return CatchAll<Status>([&] { return work(context.With(shared)); });
 }
 
 Result<BlockCache::Lease> BlockCache::Lend(uint64_t bytes) {

@@ -30,8 +30,9 @@ class MadeOnce {
       if (!made && !made.error().Permanent()) return made.error();
       // What was made under an interrupt may be incomplete.
       CTXFS_TRY(shared.Check());
-      lease_ = CTXFS_TRY(shared.cache().Lend(meter.bytes()));
+      BlockCache::Lease lease = CTXFS_TRY(shared.cache().Lend(meter.bytes()));
       kept_ = std::make_unique<const Result<Content>>(std::move(made));
+      lease_ = std::move(lease);
       state_.store(kept_.get());
       return {};
     };

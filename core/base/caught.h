@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <new>
+
+#include "core/base/mutex.h"
+#include "core/base/result.h"
+
+namespace ctxfs {
+
+/// Returns the result of `work`, or the Error for the exception that it throws.
+/// Nothing in core throws on purpose, but libraries do, and memory can run out.
+/// `work` must use scopes: what it has locked or reserved is then released.
+template <typename R, typename Work>
+CTXFS_ANNOTATION(no_thread_safety_analysis)
+R CatchAll(const Work& work) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    return Error{Code::kNoMemory, "out of memory"};
+  } catch (...) {
+    return Error{Code::kIo, "internal error"};
+  }
+}
+
+}  // namespace ctxfs
