@@ -415,7 +415,9 @@ Json FloatJson(float value) {
 std::string JsonLine(const Json& value) { return Text(value, -1); }
 
 std::string AsUtf8(std::string_view text) {
-  return Json::parse(JsonLine(text)).get<std::string>();
+  // If the HeapAllowance refuses memory, the line is cut, and no JSON.
+  const Json whole = Json::parse(JsonLine(text), nullptr, false);
+  return whole.is_string() ? whole.get<std::string>() : std::string();
 }
 
 std::string FormatJson(const Json& value) {

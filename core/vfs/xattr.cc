@@ -18,7 +18,7 @@ std::vector<std::pair<std::string, std::string>> EntryXattrs(
     all.emplace_back("user.ctxfs.name", *info.name);  // it may well be empty
   }
   add("dtype", info.dtype);
-  if (info.shape) add("shape", Json(*info.shape).dump());
+  if (info.shape) add("shape", JsonLine(*info.shape));
   if (!info.computed) {
     add("codec", info.codec);
     add("stored_size", std::to_string(info.stored_size));

@@ -258,7 +258,7 @@ void HeaderVisitor::FinishSection() {
     // The text "1" and the number 1 have the same label, but are different
     // sections: in the key a string starts with a quote.
     const std::string dump =
-        value.is_string() ? "\"" + value.get<std::string>() : value.dump();
+        value.is_string() ? "\"" + value.get<std::string>() : JsonLine(value);
     Section& section = draft_.sections[{key, dump}];
     section.label = key + "=" + (value.is_string() ? dump.substr(1) : dump);
     section.ranges.emplace_back(*start, *end);

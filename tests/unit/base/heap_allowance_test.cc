@@ -47,6 +47,18 @@ TEST_F(HeapAllowanceTest, Item28_14_InterruptsWorkThatTakesTooMuch) {
   EXPECT_FALSE(work.Check()) << "what was made may lack parts";
 }
 
+TEST_F(HeapAllowanceTest, Item41_10_AsUtf8OfATextThatIsCutIsEmpty) {
+  const std::string text(1000, '\xff');
+  for (uint64_t most = 0; most < 8000; most += 100) {
+    const HeapAllowance allowance(most, kRefusal);
+    const std::string utf8 = AsUtf8(text);
+    EXPECT_EQ(utf8.empty(), allowance.exceeded()) << most;
+    if (!utf8.empty()) {
+      EXPECT_EQ(utf8.size(), 3 * text.size());
+    }
+  }
+}
+
 TEST_F(HeapAllowanceTest, Item28_14_IsOfOneThreadAndOneScope) {
   {
     const HeapAllowance allowance(1, kRefusal);

@@ -393,6 +393,15 @@ TEST(Cvc, JoinsTheRowsOfAValueAndSaysWhereItCannot) {
   EXPECT_FALSE((*container)->Info(LoneContext())["warnings"].empty());
 }
 
+TEST(Cvc, Item41_10_ALabelMayBeNoUtf8) {
+  const std::string sections =
+      R"("chunks":[{"rows":2}],"sections":[)"
+      R"({"start_index":0,"end_index":1,"metadata":{"k":["\ud800"]}}])";
+  const auto container = Open(New(Single(sections)) + Chunk(kHalves));
+  ASSERT_TRUE(container) << container.error().Text();
+  EXPECT_NE(FilesOf(**container).size(), 0U);
+}
+
 /// Counts reads and bytes.
 class CountingSource final : public Source {
  public:
