@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <cstdio>
+#include <new>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "fs/commands/arguments.h"
 #include "fs/common/nearest_word.h"
 #include "fs/common/shown_text.h"
+#include "fs/exit_code.h"
 #include "fs/log/sinks.h"
 #include "fs/mount_command.h"
 
@@ -155,4 +157,13 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace ctxfs
 
-int main(int argc, char** argv) { return ctxfs::Main(argc, argv); }
+int main(int argc, char** argv) {
+  try {
+    return ctxfs::Main(argc, argv);
+  } catch (const std::bad_alloc&) {
+    std::fputs("ctxfs: out of memory\n", stderr);
+  } catch (...) {
+    std::fputs("ctxfs: internal error\n", stderr);
+  }
+  return static_cast<int>(ctxfs::ExitCode::kSource);
+}

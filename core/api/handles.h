@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <exception>
 #include <memory>
 #include <string>
 
 #include "core/api/ctxfs.h"
+#include "core/base/caught.h"
 #include "core/base/interrupt.h"
 #include "core/base/interrupt_scope.h"
 #include "core/base/result.h"
@@ -69,15 +69,15 @@ int FailUsage(ctxfs_error** out, const char* message);
 
 /// Runs `body`, the work of a function of the API, which was called for `path`.
 /// Returns 0, or -1 with an error in `*out`: the one that `body` returned, or
-/// CTXFS_NO_MEMORY if an allocation failed.
+/// that of its exception (CatchAll).
 template <typename Body>
 int Call(ctxfs_error** out, const char* path, const Body& body) noexcept {
   if (out != nullptr) *out = nullptr;
   try {
     if (path == nullptr) return FailUsage(out, "a path is NULL");
-    const Status done = body();
+    const Status done = CatchAll<Status>(body);
     return done ? 0 : Fail(out, path, done.error());
-  } catch (const std::exception&) {  // of allocations alone
+  } catch (...) {  // no memory for the error
     return FailWithoutMemory(out);
   }
 }

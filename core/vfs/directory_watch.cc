@@ -166,15 +166,26 @@ void DirectoryWatch::Tell(const Batch& batch) const {
   }
 }
 
+bool DirectoryWatch::Pass(bool lost) {
+  Batch batch;
+  batch.lost = lost;
+  const bool more = Read(batch);
+  Tell(batch);
+  return more;
+}
+
 void DirectoryWatch::Run() {
+  bool lost = false;  // changes, because memory ran out
   while (!stop_) {
-    Wait({events_.get(), wake_.get()}, -1);
+    if (!lost) Wait({events_.get(), wake_.get()}, -1);
     if (stop_) return;
     Wait({wake_.get()}, kMomentMs);
-    Batch batch;
-    const bool more = Read(batch);
-    Tell(batch);
-    if (!more) return;
+    try {
+      if (!Pass(lost)) return;
+      lost = false;
+    } catch (...) {
+      lost = true;
+    }
   }
 }
 

@@ -64,6 +64,9 @@ class DirectoryWatch {
 
   void StartThread() CTXFS_REQUIRES(mutex_);
   void Run();
+  /// Reads what has happened and tells the listener; `lost`: changes before
+  /// that are not known. Returns false if there is no more to come.
+  bool Pass(bool lost);
   /// Reads what has happened. Returns false if there is no more to come.
   bool Read(Batch& batch);
   void HandleEvent(int watch, uint32_t what, std::string_view name,

@@ -3,9 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <exception>
 #include <iterator>
-#include <new>
 
 #include "core/base/limits.h"
 #include "core/codec/digest.h"
@@ -131,7 +129,7 @@ void MadeFiles::NoteClosed(Inode inode) {
 void MadeFiles::TryQueue(Job job) {
   try {
     Queue(std::move(job));
-  } catch (const std::exception& /*no memory or no thread*/) {
+  } catch (...) {  // no memory or no thread
     // Its readers are served without it.
   }
 }
@@ -160,7 +158,7 @@ void MadeFiles::Run() {
     lock.Unlock();
     try {
       Do(job);
-    } catch (const std::bad_alloc&) {
+    } catch (...) {
       // Its readers are served without it.
     }
     job = {};  // may be the last reference to the container

@@ -2,7 +2,6 @@
 #include "core/vfs/prefetcher.h"
 
 #include <algorithm>
-#include <new>
 #include <system_error>
 
 #include "core/content/content.h"
@@ -43,7 +42,7 @@ void Prefetcher::ObserveRead(const OpenFile& file, uint64_t offset,
   const MutexLock lock(mutex_);
   try {
     if (offset == 0) OnSequentialStart(file);
-  } catch (const std::bad_alloc&) {
+  } catch (...) {
     // They are decoded when they are read.
   }
   if (end >= size) {
@@ -95,7 +94,7 @@ void Prefetcher::Prepare(Job job) {
     if (Result<Content> content = job.entries->Open(job.entry, context)) {
       content->Prepare(context);
     }
-  } catch (const std::bad_alloc&) {
+  } catch (...) {
     // Its readers are served without it.
   }
 }
