@@ -46,11 +46,11 @@ constexpr uint64_t kWorthTrimming = uint64_t{4} << 20;
 }  // namespace
 
 /// Memory of the budget, reserved for one opening until it ends. The memory of
-/// `old`, the tree that the opening replaces, is not counted.
+/// `old`, the tree that the opening replaces, is not counted while it is open.
 class MountedContainers::Reservation {
  public:
-  Reservation(MountedContainers& containers, const Tree& old)
-      : containers_(containers), old_(old == nullptr ? 0 : old->bytes) {}
+  Reservation(MountedContainers& containers, const Slot& slot, const Tree& old)
+      : containers_(containers), slot_(slot), old_(old) {}
   ~Reservation() {
     const MutexLock lock(containers_.mutex_);
     containers_.reserved_ -= bytes_;
@@ -69,7 +69,8 @@ class MountedContainers::Reservation {
       // New memory may not fit into the gaps of the heap that closing left.
       if (freed && spare > 0) ::malloc_trim(0);
       const MutexLock lock(containers_.mutex_);
-      const uint64_t taken = containers_.bytes_ - old_ + containers_.reserved_;
+      const uint64_t taken =
+          containers_.bytes_ - OldBytes() + containers_.reserved_;
       if (taken <= most && bytes <= most - taken) {
         containers_.reserved_ += bytes;
         bytes_ += bytes;
@@ -106,8 +107,15 @@ class MountedContainers::Reservation {
   }
 
  private:
+  /// The part of bytes_ that is the old tree's. Nothing once that is closed: a
+  /// container around it may be renewed while this opening waits for its turn.
+  uint64_t OldBytes() const CTXFS_REQUIRES(containers_.mutex_) {
+    return old_ != nullptr && slot_.tree == old_ ? old_->bytes : 0;
+  }
+
   MountedContainers& containers_;
-  const uint64_t old_;
+  const Slot& slot_;
+  const Tree& old_;
   uint64_t bytes_ = 0;
 };
 
@@ -165,7 +173,7 @@ Status MountedContainers::OpenSlot(const Slot& slot, const Tree& outer,
   const uint64_t little =
       std::min(limits::kSmallWorkBytes, budget_.bytes / kSmallPart);
   {
-    Reservation reservation(*this, old);
+    Reservation reservation(*this, slot, old);
     if (reservation.Take(little, 0)) {
       HeapAllowance allowance(
           little, {refused ? Code::kLimit : Code::kInterrupted, "index="});
@@ -178,7 +186,7 @@ Status MountedContainers::OpenSlot(const Slot& slot, const Tree& outer,
   const auto take_turn = [&](const ReadContext& /*shared*/) -> Status {
     FreeSpareMemory();
     // Not with `shared`: those who wait for the turn open other containers.
-    Reservation reservation(*this, old);
+    Reservation reservation(*this, slot, old);
     LargeOpening allowance(reservation, budget_.bytes, before,
                            context.interrupt());
     Result<Tree> tree = OpenWithin(slot, outer, open, allowance, context);

@@ -79,8 +79,9 @@ MountedContainers::Number MountedContainers::Attach(
       slot->outer->attached.push_back(number);
     }
   }
-  by_place_.emplace(attachment.at, number);
+  // A place must not have a number without a slot, even if memory runs out.
   slots_.emplace(number, std::move(slot));
+  by_place_.emplace(attachment.at, number);
   return number;
 }
 
@@ -237,10 +238,10 @@ Result<MountedContainers::Tree> MountedContainers::Keep(
   // A thread that uses another cache may have opened it in the meantime.
   if (slot->tree != nullptr) return slot->tree;
   CTXFS_TRY(Accept(*slot, *tree, /*lose=*/true, closed));
+  used_.push_front(slot.get());  // may throw: before the first change
+  slot->used = used_.begin();
   slot->tree = std::move(tree);
   bytes_ += slot->tree->bytes;
-  used_.push_front(slot.get());
-  slot->used = used_.begin();
   MarkUsed(slot.get());
   return slot->tree;
 }
@@ -297,8 +298,9 @@ Status MountedContainers::Renew(Number number, const Tree& old,
     // ctime is the same if a file that the container names has changed.
     slot->pages->Renew();
     RenewInside(*slot, closed);
+    closed.emplace_back();  // may throw: before the first change
     bytes_ += opened->bytes - old->bytes;
-    closed.push_back(std::exchange(slot->tree, std::move(opened)));
+    closed.back() = std::exchange(slot->tree, std::move(opened));
     return {};
   };
   const auto renew = [&](const ReadContext& shared) -> Status {
