@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/base/heap_allowance.h"
+#include "core/compressed/xz_index.h"
 
 namespace ctxfs {
 namespace {

@@ -92,8 +92,4 @@ std::unique_ptr<Decoder> MakeXzDecoder(SourcePtr source,
                                        const Place& place, Places* places,
                                        uint64_t memory);
 
-/// Reads the index at the end of an .xz file.
-Result<std::shared_ptr<const XzIndex>> ReadXzIndex(const Source& source,
-                                                   const Interrupt& interrupt);
-
 }  // namespace ctxfs

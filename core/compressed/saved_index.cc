@@ -15,6 +15,7 @@
 #include "core/base/limits.h"
 #include "core/codec/deflate.h"
 #include "core/codec/digest.h"
+#include "core/compressed/xz_index.h"
 
 namespace ctxfs {
 namespace {

@@ -34,6 +34,15 @@ Result<Bytes> StoredReader::Peek(size_t least) {
   return Bytes(buffer_.span()).subspan(start_, held_);
 }
 
+void StoredReader::MoveTo(uint64_t offset) {
+  if (offset >= at() && offset <= end_) {
+    Skip(static_cast<size_t>(offset - at()));
+    return;
+  }
+  end_ = offset;
+  start_ = held_ = 0;
+}
+
 void StoredReader::GoBack(size_t bytes) {
   if (bytes <= start_) {
     start_ -= bytes;

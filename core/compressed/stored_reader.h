@@ -31,6 +31,8 @@ class StoredReader {
     start_ += bytes;
     held_ -= bytes;
   }
+  /// Goes to any offset; bytes that are held already are not read again.
+  void MoveTo(uint64_t offset);
   /// Goes back by at most kBack bytes, also to before the place where this
   /// reader started: a decoder that goes on from a saved state may have taken
   /// them already. Not to before the start of the source.

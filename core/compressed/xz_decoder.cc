@@ -13,64 +13,17 @@
 #include "core/base/limits.h"
 #include "core/compressed/decoder.h"
 #include "core/compressed/stored_reader.h"
+#include "core/compressed/xz_index.h"
 
 namespace ctxfs {
 
-/// The index of all streams of an .xz file.
-class XzIndex {
- public:
-  explicit XzIndex(lzma_index* index) : index_(index) {}
-  ~XzIndex() { lzma_index_end(index_, nullptr); }
-  XzIndex(const XzIndex&) = delete;
-  XzIndex& operator=(const XzIndex&) = delete;
-
-  lzma_index_iter From(uint64_t decoded, bool& found) const {
-    lzma_index_iter block;
-    lzma_index_iter_init(&block, index_);
-    found = lzma_index_iter_locate(&block, decoded) == 0;
-    return block;
-  }
-
- private:
-  lzma_index* const index_;
-};
-
 namespace {
-
-constexpr uint64_t kMostIndexMemory = 64 * limits::kMiB;
-
-Error XzFailure(lzma_ret code, uint64_t at) {
-  switch (code) {
-    case LZMA_MEM_ERROR:
-      return {Code::kNoMemory, "xz: no memory"};
-    case LZMA_MEMLIMIT_ERROR:
-      return {Code::kLimit, "xz: the index is over the limit of 64 MiB", at};
-    case LZMA_OPTIONS_ERROR:
-      return {Code::kUnsupported, "xz: options that are not known", at};
-    default:
-      return {Code::kCorrupt, "xz: invalid data", at};
-  }
-}
-
-class LzmaStream {
- public:
-  LzmaStream() = default;
-  ~LzmaStream() { lzma_end(&stream_); }
-  LzmaStream(const LzmaStream&) = delete;
-  LzmaStream& operator=(const LzmaStream&) = delete;
-  lzma_stream* operator->() { return &stream_; }
-  lzma_stream* get() { return &stream_; }
-
- private:
-  lzma_stream stream_ = LZMA_STREAM_INIT;
-};
 
 class XzDecoder final : public Decoder {
  public:
   XzDecoder(SourcePtr source, std::shared_ptr<const XzIndex> index,
             const Place& place, Places* places, uint64_t memory)
-      : reader_(source, 0),
-        source_(std::move(source)),
+      : reader_(std::move(source), 0),
         index_(std::move(index)),
         places_(places),
         allowed_(memory),
@@ -100,7 +53,6 @@ class XzDecoder final : public Decoder {
   Result<size_t> Step(MutableBytes out);
 
   StoredReader reader_;
-  const SourcePtr source_;
   const std::shared_ptr<const XzIndex> index_;
   Places* const places_;
   const uint64_t allowed_;  // bytes of memory
@@ -132,7 +84,7 @@ Status XzDecoder::Begin(const lzma_index_iter& block) {
 
 Status XzDecoder::StartBlock(const lzma_index_iter& block,
                              lzma_filter* filters) {
-  reader_ = StoredReader(source_, block_at_);
+  reader_.MoveTo(block_at_);
   const Bytes start = CTXFS_TRY(reader_.Peek(LZMA_BLOCK_HEADER_SIZE_MAX));
   block_ = lzma_block{};
   block_.version = 1;
@@ -197,43 +149,6 @@ Result<size_t> XzDecoder::Step(MutableBytes out) {
 }
 
 }  // namespace
-
-Result<std::shared_ptr<const XzIndex>> ReadXzIndex(const Source& source,
-                                                   const Interrupt& interrupt) {
-  constexpr uint64_t kPiece = 64 * limits::kKiB;
-  LzmaStream stream;
-  lzma_index* index = nullptr;
-  lzma_ret done = lzma_file_info_decoder(stream.get(), &index, kMostIndexMemory,
-                                         source.size());
-  if (done != LZMA_OK) return XzFailure(done, 0);
-  uint64_t at = 0;
-  Buffer piece(static_cast<size_t>(std::min(kPiece, source.size())));
-  while (done != LZMA_STREAM_END) {
-    CTXFS_TRY(interrupt.Check());
-    const auto size = static_cast<size_t>(
-        std::min<uint64_t>(piece.size(), source.size() - at));
-    CTXFS_TRY(source.ReadAt(at, piece.span().first(size)));
-    stream->next_in = reinterpret_cast<const uint8_t*>(piece.data());
-    stream->avail_in = size;
-    done = lzma_code(stream.get(), size == 0 ? LZMA_FINISH : LZMA_RUN);
-    at += size - stream->avail_in;
-    if (done == LZMA_SEEK_NEEDED) {
-      if (stream->seek_pos > source.size()) {
-        return XzFailure(LZMA_DATA_ERROR, at);
-      }
-      at = stream->seek_pos;
-    } else if (done == LZMA_BUF_ERROR || done == LZMA_FORMAT_ERROR ||
-               done == LZMA_DATA_ERROR) {
-      return Error{Code::kCorrupt,
-                   "xz: the file does not end with an index: it is cut off, or "
-                   "other bytes follow",
-                   source.size()};
-    } else if (done != LZMA_OK && done != LZMA_STREAM_END) {
-      return XzFailure(done, at);
-    }
-  }
-  return std::shared_ptr<const XzIndex>(std::make_shared<XzIndex>(index));
-}
 
 std::unique_ptr<Decoder> MakeXzDecoder(SourcePtr source,
                                        std::shared_ptr<const XzIndex> index,
