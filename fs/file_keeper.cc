@@ -8,7 +8,9 @@
 #include <cerrno>
 #include <new>
 
+#include "core/base/bytes.h"
 #include "core/base/text.h"
+#include "core/codec/keyed_digest.h"
 #include "core/io/identity.h"
 #include "core/io/io_error.h"
 #include "core/io/spill_file.h"
@@ -37,13 +39,14 @@ void RoomMaker::Answer() {
   if (::eventfd_read(wake_.get(), &wakes) != 0) return;
   try {
     store_->MakeRoom();
-  } catch (const std::bad_alloc&) {
+  } catch (...) {
     // The next file that is kept has it tried again.
   }
 }
 
 Result<std::unique_ptr<FileKeeper>> FileKeeper::Open(
-    const std::string& directory, std::unique_ptr<BlockStore> store) {
+    const std::string& directory, std::unique_ptr<BlockStore> store,
+    std::string secret) {
   Fd opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!opened.ok()) return IoError("cannot open " + Quote(directory));
   Fd wake = CTXFS_TRY(decltype(asked_)::MakeWake());
@@ -53,8 +56,19 @@ Result<std::unique_ptr<FileKeeper>> FileKeeper::Open(
     Fd room_wake = CTXFS_TRY(decltype(asked_)::MakeWake());
     room = std::make_unique<RoomMaker>(shared, std::move(room_wake));
   }
-  return std::unique_ptr<FileKeeper>(new FileKeeper(
-      std::move(opened), std::move(shared), std::move(room), std::move(wake)));
+  return std::unique_ptr<FileKeeper>(
+      new FileKeeper(std::move(opened), std::move(shared), std::move(room),
+                     std::move(secret), std::move(wake)));
+}
+
+std::string FileKeeper::KeyFor(const KeptName& name) const {
+  const FileIdentity of = name.from->identity();
+  const std::string text = fmt::format(
+      "{}:{}:{}:{}.{}:{}.{}:{}", of.device, of.inode, of.size, of.mtime.seconds,
+      of.mtime.nanoseconds, of.ctime.seconds, of.ctime.nanoseconds, name.what);
+  KeyedDigest key(secret_);
+  key.Update(AsBytes(text));
+  return key.Raw();
 }
 
 Result<Fd> FileKeeper::Make(uint64_t size) {
@@ -67,7 +81,7 @@ Result<Fd> FileKeeper::Make(uint64_t size) {
 void FileKeeper::Post(Question question) {
   try {
     asked_.Post(std::move(question));
-  } catch (const std::bad_alloc&) {
+  } catch (...) {
     // It is made anew by who needs it.
   }
 }
@@ -120,7 +134,7 @@ void FileKeeper::Answer() {
       [this](const Question& question) -> Result<Kept> {
         try {
           return Do(question);
-        } catch (const std::bad_alloc&) {
+        } catch (...) {
           return Error{Code::kNoMemory, "out of memory"};
         }
       },

@@ -41,12 +41,15 @@ class RoomMaker final : public Questions {
 class FileKeeper final : public KeptFiles, public Questions {
  public:
   /// Files are made in `directory`, even if another gets its name, and kept in
-  /// `store`, which is on the same disk; null: none is kept. Fails with kIo if
-  /// the directory cannot be opened, and with kTooManyFiles.
+  /// `store`, which is on the same disk; null: none is kept. The keys of what
+  /// is kept are made from `secret` (KeptSecret). Fails with kIo if the
+  /// directory cannot be opened, and with kTooManyFiles.
   static Result<std::unique_ptr<FileKeeper>> Open(
-      const std::string& directory, std::unique_ptr<BlockStore> store);
+      const std::string& directory, std::unique_ptr<BlockStore> store,
+      std::string secret);
 
   Result<Fd> Make(uint64_t size) override;
+  std::string KeyFor(const KeptName& name) const override;
   void Keep(const KeptName& name, int file, const std::string& digest,
             std::shared_ptr<const void> owner) override;
   std::optional<Kept> Take(const KeptName& name) override;
@@ -69,10 +72,11 @@ class FileKeeper final : public KeptFiles, public Questions {
   };
 
   FileKeeper(Fd directory, std::shared_ptr<BlockStore> store,
-             std::unique_ptr<RoomMaker> room, Fd wake)
+             std::unique_ptr<RoomMaker> room, std::string secret, Fd wake)
       : directory_(std::move(directory)),
         store_(std::move(store)),
         room_(std::move(room)),
+        secret_(std::move(secret)),
         asked_(std::move(wake)) {}
 
   Result<Kept> Do(const Question& question) const;
@@ -83,6 +87,7 @@ class FileKeeper final : public KeptFiles, public Questions {
   const Fd directory_;
   const std::shared_ptr<BlockStore> store_;  // null: none is kept
   const std::unique_ptr<RoomMaker> room_;    // for it
+  const std::string secret_;
   QuestionQueue<Question, Result<Kept>> asked_;
 };
 

@@ -16,6 +16,7 @@
 #include "core/vfs/log.h"
 #include "core/views/view.h"
 #include "fs/common/mount_stats.h"
+#include "fs/kept_secret.h"
 #include "fs/remote/fetcher_process.h"
 
 namespace ctxfs {
@@ -79,21 +80,31 @@ std::unique_ptr<Mirror> MakeMirror(Sources sources, const MountOptions& options,
                                   shown);
 }
 
+Result<std::string> SecretOfUser() {
+  const std::string path = CTXFS_TRY(KeptSecretPath());
+  return KeptSecret(path);
+}
+
 }  // namespace
 
 std::unique_ptr<FileKeeper> OpenKeeper(const MountOptions& options) {
   std::string directory = TemporaryDirectory(options);
   std::unique_ptr<BlockStore> store;
+  Result<std::string> secret = std::string();
   if (options.cache_keep) {
     Result<std::unique_ptr<BlockStore>> opened = OpenStore(options);
-    if (opened) {
+    secret = SecretOfUser();
+    if (opened && secret) {
       store = std::move(*opened);
       directory = CacheDirectory(VariablesOf(options));
     } else {
-      Log(LogLevel::kWarning, "nothing is kept: " + opened.error().Text());
+      Log(LogLevel::kWarning,
+          "nothing is kept: " +
+              (opened ? secret.error() : opened.error()).Text());
     }
   }
-  auto keeper = FileKeeper::Open(directory, std::move(store));
+  auto keeper = FileKeeper::Open(directory, std::move(store),
+                                 secret ? *std::move(secret) : "");
   if (keeper) return std::move(*keeper);
   if (options.materialize_bytes > 0) {
     Log(LogLevel::kWarning,

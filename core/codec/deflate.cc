@@ -12,8 +12,6 @@
 #include <cstring>
 #include <string>
 
-#include "core/base/build_id.h"
-
 namespace ctxfs {
 namespace {
 
@@ -50,7 +48,25 @@ DeflateDecoder::DeflateDecoder(Bytes state) : state_(new inflate_state) {
   std::memcpy(state_.get(), state.data(), sizeof(inflate_state));
 }
 
+DeflateDecoder::DeflateDecoder(Bytes window, std::byte byte, unsigned skip)
+    : DeflateDecoder() {
+  window = window.last(std::min(window.size(), kWindow));
+  // ISA-L only reads the window, although the pointer is not const.
+  isal_inflate_set_dict(
+      state_.get(),
+      reinterpret_cast<uint8_t*>(const_cast<std::byte*>(window.data())),
+      static_cast<uint32_t>(window.size()));
+  if (skip == 0) return;
+  state_->read_in = std::to_integer<uint64_t>(byte) >> skip;
+  state_->read_in_length = static_cast<int32_t>(CHAR_BIT - skip);
+}
+
 DeflateDecoder::~DeflateDecoder() = default;
+
+void DeflateDecoder::Reset() {
+  isal_inflate_reset(state_.get());
+  state_->crc_flag = ISAL_DEFLATE;
+}
 
 size_t DeflateDecoder::StateBytes() { return sizeof(inflate_state); }
 
@@ -60,13 +76,6 @@ void DeflateDecoder::SaveState(MutableBytes state) const {
   auto* const saved = reinterpret_cast<inflate_state*>(state.data());
   saved->next_in = nullptr;
   saved->next_out = nullptr;
-}
-
-std::string DeflateDecoder::StateVersion() {
-  const std::string build =
-      BuildIdOf(reinterpret_cast<uintptr_t>(&isal_inflate));
-  if (build.empty()) return build;
-  return fmt::format("{}.{}", build, sizeof(inflate_state));
 }
 
 size_t DeflateDecoder::taken_too_many() const {

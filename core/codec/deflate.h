@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <string>
 
 #include "core/base/bytes.h"
 #include "core/base/interrupt.h"
@@ -20,15 +19,23 @@ class DeflateDecoder {
   DeflateDecoder();
   /// Continues as the decoder whose state SaveState has written to `state`.
   explicit DeflateDecoder(Bytes state);
+  /// Continues at a block of which `window` has the decoded bytes before it, at
+  /// most kWindow of them. `byte` is the stored byte in which the block starts,
+  /// after the first `skip` bits; 0: it starts at the next byte.
+  DeflateDecoder(Bytes window, std::byte byte, unsigned skip);
   ~DeflateDecoder();
+
+  /// Begins another stream.
+  void Reset();
+
+  /// Bytes before a place that what follows it may copy.
+  static constexpr size_t kWindow = size_t{32} << 10;
 
   /// Bytes of a decoder's state, about 90 KiB.
   static size_t StateBytes();
-  /// Writes the state to `state`, which has StateBytes() bytes.
+  /// Writes the state to `state`, which has StateBytes() bytes. For this
+  /// process alone: the library believes all of it.
   void SaveState(MutableBytes state) const;
-  /// Identifies the build of the library: a state may be read by the build that
-  /// wrote it alone. Empty if the build is not known.
-  static std::string StateVersion();
 
   /// Decodes from the start of `in` to the start of `out` until one of them is
   /// used up or the stream ends. Fails with kCorrupt; the decoder must not be

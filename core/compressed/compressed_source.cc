@@ -154,19 +154,20 @@ namespace {
 
 /// Decodes the file for the first time, in the memory of `cache`.
 Result<std::shared_ptr<const DecodedIndex>> MakeIndex(
-    const SourcePtr& compressed, Compression compression, uint64_t owner,
-    BlockCache& cache, const ReadContext& context) {
+    const SourcePtr& compressed, Compression compression, PlaceUse use,
+    uint64_t owner, BlockCache& cache, const ReadContext& context) {
   std::shared_ptr<const DecodedIndex> index;
   const auto decode = [&](uint64_t memory) {
     return [&, memory](const ReadContext& shared) -> Status {
       const ReadContext within(cache, shared.interrupt());
-      index = CTXFS_TRY(
-          IndexCompressed(compressed, compression, memory, shared.interrupt(),
-                          [&](uint64_t part, Bytes bytes) {
-                            if (part >= kKeptAtFirst) return;
-                            // Without memory for it, it is decoded again.
-                            (void)within.Get(DecodedPart({owner, part}, bytes));
-                          }));
+      index = CTXFS_TRY(IndexCompressed(
+          compressed, compression, memory, shared.interrupt(),
+          [&](uint64_t part, Bytes bytes) {
+            if (part >= kKeptAtFirst) return;
+            // Without memory for it, it is decoded again.
+            (void)within.Get(DecodedPart({owner, part}, bytes));
+          },
+          use));
       return {};
     };
   };
@@ -196,8 +197,11 @@ Result<std::shared_ptr<const CompressedSource>> OpenCompressed(
         TakeIndex(*kept, compressed, compression, *reads, context.interrupt());
   }
   if (index == nullptr) {
+    const bool keeps = kept != nullptr && compressed->descriptor() >= 0;
     index =
-        CTXFS_TRY(MakeIndex(compressed, compression, owner, cache, context));
+        CTXFS_TRY(MakeIndex(compressed, compression,
+                            keeps ? PlaceUse::kKept : PlaceUse::kThisProcess,
+                            owner, cache, context));
     if (kept != nullptr) reads->Record();
   }
   return std::make_shared<const CompressedSource>(

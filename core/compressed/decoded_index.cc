@@ -16,10 +16,10 @@ namespace {
 
 std::unique_ptr<Decoder> MakeDecoder(const DecodedIndex& index,
                                      SourcePtr source, const Place& place,
-                                     Places* places) {
+                                     Places* places, PlaceUse use) {
   switch (index.compression) {
     case Compression::kGzip:
-      return MakeGzipDecoder(std::move(source), place, places);
+      return MakeGzipDecoder(std::move(source), place, places, use);
     case Compression::kZstd:
       return MakeZstdDecoder(std::move(source), place, places, index.memory);
     case Compression::kXz:
@@ -84,12 +84,13 @@ const Place& DecodedIndex::PlaceBefore(uint64_t decoded) const {
 
 std::unique_ptr<Decoder> DecodedIndex::DecoderAt(SourcePtr source,
                                                  const Place& place) const {
-  return MakeDecoder(*this, std::move(source), place, nullptr);
+  return MakeDecoder(*this, std::move(source), place, nullptr,
+                     PlaceUse::kThisProcess);
 }
 
 Result<std::shared_ptr<const DecodedIndex>> IndexCompressed(
     SourcePtr source, Compression compression, uint64_t memory,
-    const Interrupt& interrupt, const KeepPart& keep) {
+    const Interrupt& interrupt, const KeepPart& keep, PlaceUse use) {
   auto index = std::make_shared<DecodedIndex>();
   index->compression = compression;
   index->memory = memory;
@@ -100,7 +101,7 @@ Result<std::shared_ptr<const DecodedIndex>> IndexCompressed(
   const uint64_t most = MostDecoded(stored);
   Places places(SpacingOf(compression));
   const std::unique_ptr<Decoder> decoder =
-      MakeDecoder(*index, source, Place{}, &places);
+      MakeDecoder(*index, source, Place{}, &places, use);
   Buffer part(DecodedIndex::kPart);
   for (size_t made = part.size(); made == part.size();) {
     CTXFS_TRY(interrupt.Check());

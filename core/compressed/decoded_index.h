@@ -44,10 +44,12 @@ using KeepPart = std::function<void(uint64_t part, Bytes bytes)>;
 /// Decodes `source`. Fails with kCorrupt or kChecksum and a byte of `source` if
 /// it is damaged, is cut off or has other bytes after its end; with kLimit if
 /// it decodes to more than 16 MiB and 1,024 times its size, or than 1 TiB.
-/// Calls `keep`, unless it is null, for each part.
+/// Calls `keep`, unless it is null, for each part. Only an index with places
+/// for that `use` can be saved.
 Result<std::shared_ptr<const DecodedIndex>> IndexCompressed(
     SourcePtr source, Compression compression, uint64_t memory,
-    const Interrupt& interrupt, const KeepPart& keep = nullptr);
+    const Interrupt& interrupt, const KeepPart& keep = nullptr,
+    PlaceUse use = PlaceUse::kThisProcess);
 
 /// The memory that decoding usually takes. If it needs more, IndexCompressed
 /// fails with kNoMemory, and kMostDecoderMemory is enough for any file that is

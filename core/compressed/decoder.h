@@ -20,10 +20,17 @@ namespace ctxfs {
 struct Place {
   uint64_t decoded = 0;
   uint64_t stored_bits = 0;
-  /// Within a gzip member: the state of the decoder, compressed with zstd.
-  /// Empty at the start of a member, and of other compressions.
+  /// Within a gzip member: what a decoder needs to continue, compressed with
+  /// zstd. Empty at the start of a member, and of other compressions.
   std::string state = {};
+  /// What `state` is: the decoded bytes before a block of deflate, at most 32
+  /// KiB of them; otherwise the memory of a decoder, for this process alone.
+  bool at_block = false;
 };
+
+/// Whether places may be kept for other processes. Finding those of gzip takes
+/// three times as long.
+enum class PlaceUse : uint8_t { kThisProcess, kKept };
 
 /// Collects places while a file is decoded for the first time. They are at
 /// least `spacing` decoded bytes apart; in large files more, so that all
@@ -82,7 +89,7 @@ constexpr uint64_t kMostDecoderMemory = 160 * limits::kMiB;
 // their `memory` fail with kNoMemory if they need more, and with kLimit if that
 // is more than kMostDecoderMemory.
 std::unique_ptr<Decoder> MakeGzipDecoder(SourcePtr source, const Place& place,
-                                         Places* places);
+                                         Places* places, PlaceUse use);
 std::unique_ptr<Decoder> MakeZstdDecoder(SourcePtr source, const Place& place,
                                          Places* places, uint64_t memory);
 std::unique_ptr<Decoder> MakeBzip2Decoder(SourcePtr source, const Place& place,

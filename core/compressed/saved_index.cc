@@ -6,7 +6,9 @@
 #include "core/compressed/saved_index.h"
 
 #include <unistd.h>
+#include <zstd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <utility>
@@ -14,7 +16,7 @@
 #include "core/base/heap_allowance.h"
 #include "core/base/limits.h"
 #include "core/codec/deflate.h"
-#include "core/codec/digest.h"
+#include "core/codec/keyed_digest.h"
 #include "core/compressed/xz_index.h"
 
 namespace ctxfs {
@@ -23,14 +25,8 @@ namespace {
 constexpr uint64_t kNumbers = 6 * sizeof(uint64_t);
 constexpr uint64_t kPlaceNumbers = 3 * sizeof(uint64_t);
 
-/// The name of an index, with the versions of its bytes and of the states of
-/// decoders in it; empty if the latter is not known.
-std::string NameOf(Compression compression) {
-  constexpr const char* kName = "packed-index-1";
-  if (compression != Compression::kGzip) return kName;
-  const std::string states = DeflateDecoder::StateVersion();
-  return states.empty() ? "" : std::string(kName) + "." + states;
-}
+// To be raised when an index gets other bytes.
+constexpr const char* kName = "packed-index-2";
 
 // Above the hashes of 1 TiB and the places of any file.
 constexpr uint64_t kMostSaved = 80 * limits::kMiB;
@@ -58,6 +54,24 @@ Status LoadHashes(ByteReader& in, uint64_t count, DecodedIndex& index) {
   return {};
 }
 
+/// Whether decoding can start at `place`, as far as that shows without the
+/// stored bytes.
+bool MayStartAt(const Place& place, const DecodedIndex& index) {
+  if (index.compression == Compression::kGzip) {
+    if (place.state.empty()) return place.stored_bits % CHAR_BIT == 0;
+    return ZSTD_getFrameContentSize(place.state.data(), place.state.size()) <=
+           std::min<uint64_t>(DeflateDecoder::kWindow, place.decoded);
+  }
+  if (!place.state.empty()) return false;
+  if (index.compression == Compression::kBzip2) return true;
+  if (place.stored_bits % CHAR_BIT != 0) return false;
+  if (index.compression != Compression::kXz || index.size == 0) return true;
+  bool found = false;
+  const lzma_index_iter block = index.xz->From(place.decoded, found);
+  return found && block.block.uncompressed_file_offset == place.decoded &&
+         block.block.compressed_file_offset == place.stored_bits / CHAR_BIT;
+}
+
 /// They are in order, and the first one is the start of the file.
 Status LoadPlaces(ByteReader& in, uint64_t count, uint64_t stored,
                   DecodedIndex& index) {
@@ -69,10 +83,14 @@ Status LoadPlaces(ByteReader& in, uint64_t count, uint64_t stored,
     const uint64_t at = in.offset();
     Place place{in.U64(), in.U64()};
     place.state = AsText(in.Take(in.U64()));
-    const bool follows = i == 0 ? place.decoded == 0
-                                : place.decoded > index.places.back().decoded &&
-                                      place.decoded <= index.size;
-    if (!in.ok() || !follows || place.stored_bits / CHAR_BIT > stored) {
+    place.at_block = !place.state.empty();
+    const bool follows =
+        i == 0 ? place.decoded == 0
+               : place.decoded > index.places.back().decoded &&
+                     place.stored_bits > index.places.back().stored_bits &&
+                     place.decoded <= index.size;
+    if (!in.ok() || !follows || place.stored_bits / CHAR_BIT > stored ||
+        !MayStartAt(place, index)) {
       return NoIndex(at);
     }
     index.places.push_back(std::move(place));
@@ -80,9 +98,11 @@ Status LoadPlaces(ByteReader& in, uint64_t count, uint64_t stored,
   return {};
 }
 
-std::string DigestOf(Bytes bytes) {
-  Xxh128 digest;
-  digest.Update(bytes);
+/// The digest of an index that is kept with `name`; empty if there is none.
+std::string DigestOf(Bytes saved, const KeptFiles& files,
+                     const KeptName& name) {
+  KeyedDigest digest(files.KeyFor(name));
+  digest.Update(saved);
   return digest.Hex();
 }
 
@@ -111,6 +131,12 @@ bool ReadAll(int file, MutableBytes out) {
 }  // namespace
 
 Result<std::string> SaveIndex(const DecodedIndex& index) {
+  if (std::any_of(index.places.begin(), index.places.end(),
+                  [](const Place& place) {
+                    return !place.state.empty() && !place.at_block;
+                  })) {
+    return Error{Code::kUnsupported, "an index of this process alone"};
+  }
   const uint64_t size = SavedSize(index);
   CTXFS_TRY(HeapAllowance::Admit(size));
   std::string saved;
@@ -147,20 +173,17 @@ Result<std::shared_ptr<const DecodedIndex>> LoadIndex(
     return NoIndex(0);
   }
   CTXFS_TRY(LoadHashes(in, hashes, *index));
-  CTXFS_TRY(LoadPlaces(in, places, source.size(), *index));
   if (compression == Compression::kXz) {
     index->xz = CTXFS_TRY(ReadXzIndex(source, interrupt));
   }
+  CTXFS_TRY(LoadPlaces(in, places, source.size(), *index));
   return std::shared_ptr<const DecodedIndex>(std::move(index));
 }
 
 void KeepIndex(KeptFiles& files, const SourcePtr& source,
                const DecodedIndex& index, OpeningReads& reads) {
   std::string read;
-  const std::string name = NameOf(index.compression);
-  if (!reads.SaveAndClear(read) || name.empty() || source->descriptor() < 0) {
-    return;
-  }
+  if (!reads.SaveAndClear(read) || source->descriptor() < 0) return;
   Result<std::string> saved = SaveIndex(index);
   if (!saved || !AppendAdmitted(*saved, read) || saved->size() > kMostSaved) {
     return;
@@ -168,7 +191,9 @@ void KeepIndex(KeptFiles& files, const SourcePtr& source,
   Result<Fd> made = files.Make(saved->size());
   if (!made || !WriteAll(made->get(), AsBytes(*saved))) return;
   const auto file = std::make_shared<const Fd>(std::move(*made));
-  files.Keep({source, name}, file->get(), DigestOf(AsBytes(*saved)), file);
+  const KeptName name{source, kName};
+  const std::string digest = DigestOf(AsBytes(*saved), files, name);
+  if (!digest.empty()) files.Keep(name, file->get(), digest, file);
 }
 
 std::shared_ptr<const DecodedIndex> TakeIndex(KeptFiles& files,
@@ -176,15 +201,16 @@ std::shared_ptr<const DecodedIndex> TakeIndex(KeptFiles& files,
                                               Compression compression,
                                               OpeningReads& reads,
                                               const Interrupt& interrupt) {
-  const KeptName name{source, NameOf(compression)};
-  if (name.what.empty() || source->descriptor() < 0) return nullptr;
+  const KeptName name{source, kName};
+  if (source->descriptor() < 0) return nullptr;
   const auto kept = files.Take(name);
   if (!kept || kept->size > kMostSaved || !HeapAllowance::Admit(kept->size)) {
     return nullptr;
   }
   Buffer saved(static_cast<size_t>(kept->size));
   if (!ReadAll(kept->file.get(), saved.span())) return nullptr;
-  if (DigestOf(saved.span()) == kept->digest) {
+  const std::string digest = DigestOf(saved.span(), files, name);
+  if (!digest.empty() && digest == kept->digest) {
     ByteReader in(saved.span());
     auto index = LoadIndex(in, *source, compression, interrupt);
     const Status read = index ? reads.Load(in, (*index)->size) : Status();

@@ -15,12 +15,13 @@
 namespace ctxfs {
 
 /// An index as bytes, which LoadIndex reads; others may follow. Fails with
-/// kNoMemory.
+/// kNoMemory, and with kUnsupported if its places are for this process alone.
 Result<std::string> SaveIndex(const DecodedIndex& index);
 
 /// The index of `source`, which was saved for the same bytes. Of an .xz file,
 /// reads its own index anew. Fails with kCorrupt for bytes that are no index of
-/// a file of this size and compression.
+/// a file of this size and compression. Other places than those of the file are
+/// found when a part that is decoded from them has not the hash in the index.
 Result<std::shared_ptr<const DecodedIndex>> LoadIndex(
     ByteReader& saved, const Source& source, Compression compression,
     const Interrupt& interrupt);
@@ -32,7 +33,8 @@ void KeepIndex(KeptFiles& files, const SourcePtr& source,
                const DecodedIndex& index, OpeningReads& reads);
 
 /// Returns the index that was kept for `source`, after comparing it with its
-/// digest, and sets `reads`; null if there is none.
+/// digest, which only the user of `files` can make, and sets `reads`; null if
+/// there is none.
 std::shared_ptr<const DecodedIndex> TakeIndex(KeptFiles& files,
                                               const SourcePtr& source,
                                               Compression compression,

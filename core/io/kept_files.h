@@ -22,7 +22,8 @@ struct KeptName {
 };
 
 /// Files that are kept for other processes of the user, by name, for threads
-/// that may open none. Best effort: any of them can be gone at any time.
+/// that may open none. Best effort: any of them can be gone at any time, and
+/// others who can write to the directory may have put it there.
 class KeptFiles : public FileMaker {
  public:
   struct Kept {
@@ -31,8 +32,14 @@ class KeptFiles : public FileMaker {
     std::string digest;  // that it was kept with; to be compared with its bytes
   };
 
+  /// The key of the digest of a file with this name: a file that has the right
+  /// digest was kept with this name, by a process of the same user. Empty if
+  /// nothing is kept.
+  virtual std::string KeyFor(const KeptName& name) const = 0;
+
   /// Keeps a file that Make returned and that is complete. `digest` is that of
-  /// its bytes in hex digits. `owner` keeps the file open until that is done.
+  /// its bytes with the key of `name`, in hex digits. `owner` keeps the file
+  /// open until that is done.
   virtual void Keep(const KeptName& name, int file, const std::string& digest,
                     std::shared_ptr<const void> owner) = 0;
 

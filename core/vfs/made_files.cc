@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include "core/base/limits.h"
-#include "core/codec/digest.h"
+#include "core/codec/keyed_digest.h"
 #include "core/content/made_file.h"
 #include "core/content/read_through.h"
 #include "core/content/spill_store.h"
@@ -23,8 +23,9 @@ constexpr uint64_t kLeastSize = limits::kMiB;
 constexpr size_t kMostQueued = 64;
 
 Result<std::string> DigestOf(const SpillFile::Part& part,
+                             const std::string& key,
                              const ReadContext& context) {
-  Xxh128 digest;
+  KeyedDigest digest(key);
   Buffer piece(limits::kMiB);
   for (uint64_t at = 0; at < part.size(); at += piece.size()) {
     CTXFS_TRY(context.Check());
@@ -204,10 +205,11 @@ Status MadeFiles::Write(const Job& job) {
   const ReadContext context(cache_, stopping_);
   Status stored;
   uint64_t at = 0;
-  Xxh128 digest;
+  const std::optional<KeptName> name = NameOf(job.inode, file, context);
+  KeyedDigest digest(name ? kept_->KeyFor(*name) : "");
   const Status read =
       ReadThrough(file.content, context, [&](Bytes piece) -> Status {
-        if (kept_ != nullptr) digest.Update(piece);
+        digest.Update(piece);
         stored = part->Write(at, piece);
         at += piece.size();
         return stored;
@@ -215,7 +217,6 @@ Status MadeFiles::Write(const Job& job) {
   if (!stored) return stored;
   // A reader that comes later is told why.
   if (!read || !file.made_from->CheckAllUnchanged()) return {};
-  const std::optional<KeptName> name = NameOf(job.inode, file, context);
   const std::string hex = digest.Hex();
   if (name && !hex.empty()) {
     kept_->Keep(*name, part->descriptor(), hex, part);
@@ -272,11 +273,12 @@ Result<SpillFile::Loan> MadeFiles::TakeUp(Inode inode, const OpenFile& file,
     // Once others are closed, it is taken up.
     if (!adopted || *adopted == nullptr) return SpillFile::Loan();
     const Part& part = *adopted;
-    Result<std::string> digest = DigestOf(*part, context);
+    Result<std::string> digest = DigestOf(*part, kept_->KeyFor(*name), context);
     if (!digest && digest.error().code == Code::kInterrupted) {
       return std::move(digest).error();
     }
-    if (digest && *digest == kept->digest && kept->size == size) {
+    if (digest && !digest->empty() && *digest == kept->digest &&
+        kept->size == size) {
       Add(inode, file, part, /*has_pages=*/false);
       const MutexLock lock(mutex_);
       ++stats_.taken;

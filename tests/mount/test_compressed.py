@@ -262,3 +262,38 @@ def test_the_index_of_a_file_that_was_replaced_is_not_used(kept, tmp_path):
     (other / "data" / "one").write_text("of the other one")
     subprocess.run(["tar", "-C", other, "-czf", archive, "data"], check=True)
     assert (again().point / "data" / "one").read_text() == "of the other one"
+
+
+def test_41_12_a_sound_index_of_another_archive_is_not_used(kept, mount, tree, tmp_path, cache):
+    _, again = kept
+    ours, = kept_in(cache)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "one").write_text("of the other one")
+    other = tmp_path / "other.tar.gz"
+    subprocess.run(["tar", "-C", tmp_path / "other", "-czf", other, "one"], check=True)
+    mounted = mount(other, "flat", "cache_keep", f"cache_dir={cache}")
+    assert wait_until(lambda: len(kept_in(cache)) == 2)
+    assert run("umount", mounted.point).returncode == 0
+    theirs, = set(kept_in(cache)) - {ours}
+    sound = ours.read_bytes()
+    ours.unlink()
+    planted = ours.parent / theirs.name
+    shutil.copy(theirs, planted)
+    mounted = again()
+    assert digests(mounted.point / "data") == digests(tree / "data")
+    assert wait_until(lambda: not planted.exists() and ours.exists())
+    assert ours.read_bytes() == sound
+
+
+def test_41_12_an_index_with_another_digest_is_not_used(mount, tree, tmp_path, cache):
+    archive = tmp_path / "a.tar.gz"
+    shutil.copy(packed(tree / "a.tar", "gz"), archive)
+    mounted = mount(archive, "flat", "cache_keep", f"cache_dir={cache}")
+    assert wait_until(lambda: kept_in(cache))
+    assert run("umount", mounted.point).returncode == 0
+    file, = kept_in(cache)
+    forged = file.parent / ("whole-" + "0" * 32)
+    file.rename(forged)
+    mounted = mount(archive, "flat", "cache_keep", f"cache_dir={cache}")
+    assert digests(mounted.point / "data") == digests(tree / "data")
+    assert wait_until(lambda: file.exists() and not forged.exists())

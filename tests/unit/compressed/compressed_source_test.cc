@@ -209,19 +209,29 @@ TEST_P(Compressed, OpeningCanBeInterrupted) {
       Code::kInterrupted));
 }
 
+/// Decodes the rest of `text` from each place of an index for `use`.
+void ExpectAllPlacesContinue(const SourcePtr& stored, Compression compression,
+                             std::string_view text, PlaceUse use) {
+  const auto index = IndexCompressed(stored, compression, kMostDecoderMemory,
+                                     NeverInterrupted(), nullptr, use);
+  ASSERT_TRUE(Ok(index));
+  for (const Place& place : (*index)->places) {
+    const auto decoder = (*index)->DecoderAt(stored, place);
+    Buffer rest(text.size() - place.decoded + 1);
+    const auto made = decoder->Fill(rest.span(), NeverInterrupted());
+    ASSERT_TRUE(Ok(made)) << place.decoded;
+    EXPECT_TRUE(AsText(rest.span().first(*made)) == text.substr(place.decoded))
+        << place.decoded;
+  }
+}
+
 // Text that takes hardly any stored bytes ends right behind a place.
 TEST_P(Compressed, DecodingGoesOnFromEveryPlace) {
   for (const size_t size : {8'400'000U, 8'650'752U, 8'388'609U}) {
-    const SourcePtr stored = Memory(Pack(std::string(size, '\0')));
-    const auto index = IndexCompressed(stored, GetParam().compression,
-                                       kMostDecoderMemory, NeverInterrupted());
-    ASSERT_TRUE(Ok(index));
-    for (const Place& place : (*index)->places) {
-      const auto decoder = (*index)->DecoderAt(stored, place);
-      Buffer rest(size - place.decoded + 1);
-      const auto made = decoder->Fill(rest.span(), NeverInterrupted());
-      ASSERT_TRUE(Ok(made)) << place.decoded;
-      EXPECT_EQ(*made, rest.size() - 1) << place.decoded;
+    const std::string text(size, '\0');
+    for (const PlaceUse use : {PlaceUse::kThisProcess, PlaceUse::kKept}) {
+      ExpectAllPlacesContinue(Memory(Pack(text)), GetParam().compression, text,
+                              use);
     }
   }
 }
@@ -229,8 +239,9 @@ TEST_P(Compressed, DecodingGoesOnFromEveryPlace) {
 TEST_P(Compressed, ASavedIndexIsTheSame) {
   const std::string text = Prose(kLong);
   const SourcePtr stored = Memory(Pack(text));
-  const auto index = IndexCompressed(stored, GetParam().compression,
-                                     kMostDecoderMemory, NeverInterrupted());
+  const auto index =
+      IndexCompressed(stored, GetParam().compression, kMostDecoderMemory,
+                      NeverInterrupted(), nullptr, PlaceUse::kKept);
   ASSERT_TRUE(Ok(index));
   const auto saved = SaveIndex(**index);
   ASSERT_TRUE(Ok(saved));

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/base/bytes.h"
+
+struct evp_mac_ctx_st;
+
+namespace ctxfs {
+
+/// HMAC-SHA-256 over bytes that come in pieces: only who has the key can make
+/// bytes that match it.
+class KeyedDigest {
+ public:
+  /// An empty key has no digest.
+  explicit KeyedDigest(std::string_view key);
+  void Update(Bytes bytes);
+  /// Returns the 32 bytes of the digest; empty if there is no key, or if the
+  /// library failed. This or Hex may be called once.
+  std::string Raw();
+  /// The first 16 bytes as 32 lower-case hex digits.
+  std::string Hex();
+
+ private:
+  struct Free {
+    void operator()(evp_mac_ctx_st* context) const;
+  };
+  std::unique_ptr<evp_mac_ctx_st, Free> context_;
+  bool ok_ = false;
+};
+
+}  // namespace ctxfs
