@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include <cerrno>
 #include <new>
@@ -14,20 +15,26 @@
 #include "core/io/identity.h"
 #include "core/io/io_error.h"
 #include "core/io/spill_file.h"
+#include "fs/kept_identity.h"
 
 namespace ctxfs {
 namespace {
 
 /// Returns the key of a file in the store. Fails with kStale if what it was
-/// made from has another identity now.
+/// made from has another identity now, and with kUnsupported if that is not
+/// enough to know it by.
 Result<std::string> KeyOf(const KeptName& name) {
+  const int file = name.from->descriptor();
   struct stat st {};
-  if (::fstat(name.from->descriptor(), &st) != 0) return IoError("no file");
-  const FileIdentity now = FileIdentity::Of(st);
-  if (now != name.from->identity()) return Error{Code::kStale, "has changed"};
-  return fmt::format("kept:{}:{}:{}:{}.{}:{}.{}:{}", now.device, now.inode,
-                     now.size, now.mtime.seconds, now.mtime.nanoseconds,
-                     now.ctime.seconds, now.ctime.nanoseconds, name.what);
+  struct statfs fs {};
+  if (::fstat(file, &st) != 0 || ::fstatfs(file, &fs) != 0) {
+    return IoError("no file");
+  }
+  if (FileIdentity::Of(st) != name.from->identity()) {
+    return Error{Code::kStale, "has changed"};
+  }
+  const std::string identity = CTXFS_TRY(KeptIdentity(file, st, fs));
+  return fmt::format("kept:{}:{}", identity, name.what);
 }
 
 }  // namespace
