@@ -10,6 +10,7 @@
 #include <new>
 
 #include "core/base/bytes.h"
+#include "core/base/caught.h"
 #include "core/base/text.h"
 #include "core/codec/keyed_digest.h"
 #include "core/io/identity.h"
@@ -139,11 +140,7 @@ Result<FileKeeper::Kept> FileKeeper::Do(const Question& question) const {
 void FileKeeper::Answer() {
   asked_.AnswerAll(
       [this](const Question& question) -> Result<Kept> {
-        try {
-          return Do(question);
-        } catch (...) {
-          return Error{Code::kNoMemory, "out of memory"};
-        }
+        return CatchAll<Result<Kept>>([&] { return Do(question); });
       },
       [](const Result<Kept>& /*closed*/) {});
 }
