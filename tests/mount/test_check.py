@@ -360,7 +360,7 @@ def test_41_4_an_identity_is_compared_as_people_write_it(tmp_path):
     spaced = " ".join(right[i : i + 8] for i in range(0, 64, 8))
     for spelt in (right, right.upper(), f" {spaced}\n"):
         done = run(CTXFS, "check", "--identity=" + spelt, path)
-        assert (done.returncode, done.stderr) == (0, ""), done.stdout
+        assert (done.returncode, done.stderr) == (0, b""), done.stdout
     wrong = "0" * 64
     code, [report] = check("--identity=" + wrong, path)
     assert code == 1 and report["outcome"] == "damaged"
@@ -368,7 +368,7 @@ def test_41_4_an_identity_is_compared_as_people_write_it(tmp_path):
         f"identity is {right}, expected {wrong}"]
     for odd in (right[1:], right + "0", "g" * 64, ""):
         done = run(CTXFS, "check", "--identity=" + odd, path)
-        assert done.returncode == 2 and "--identity" in done.stderr, done.stderr
+        assert done.returncode == 2 and b"--identity" in done.stderr, done.stderr
 
 
 def test_41_4_the_first_difference_by_name_comes_first(tmp_path):
@@ -398,7 +398,7 @@ def test_41_4_an_identity_that_cannot_be_compared(tmp_path):
     code, [report] = check(wanted, GOLDEN / "gguf/plain.gguf")
     assert code == 2 and report["outcome"] == "unchecked"
     done = run(CTXFS, "check", wanted, path, path)
-    assert done.returncode == 2 and "expected one SOURCE" in done.stderr
+    assert done.returncode == 2 and b"expected one SOURCE" in done.stderr
 
 
 def test_a_seal_that_is_none(tmp_path):
