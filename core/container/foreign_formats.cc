@@ -16,6 +16,9 @@ namespace {
 
 using namespace std::string_view_literals;
 
+constexpr std::string_view kCowrieGo = "the Go code of Cowrie reads it";
+constexpr std::string_view kCowrieC = "the C code of Cowrie reads it";
+
 // Signatures of at least two bytes; one of two has a function, too. That of
 // safetensors is the end of a header length below 2^40 and the start of the
 // JSON header.
@@ -58,6 +61,19 @@ constexpr ForeignFormat kForeign[] = {
     {0, "7z\xbc\xaf\x27\x1c"sv, "a 7z archive",
      "7z unpacks it, fuse-archive mounts it"},
     {0, "DWARFS"sv, "a DwarFS image", "dwarfs mounts it"},
+    {0, "SJST\x01\0"sv, "an indexed Cowrie stream, which ctxfs does not open",
+     kCowrieGo},
+    {0, "SJFR"sv, "a Cowrie frame of the C library, which ctxfs does not open",
+     kCowrieC},
+    {0, "COWR"sv, "a Cowrie v1 value, which ctxfs does not open", kCowrieGo},
+    {0, "CWRF"sv, "a sealed Cowrie file, which ctxfs does not open", kCowrieGo},
+    {0, "SJGS"sv, "a stream of Cowrie graph events, which ctxfs does not open",
+     kCowrieGo},
+    {0, "SJGH"sv, "a stream of Cowrie graph events, which ctxfs does not open",
+     kCowrieGo},
+    {0, "SJLD"sv, "a Cowrie-LD document, which ctxfs does not open", kCowrieGo},
+    {0, "SJLZ"sv, "a Cowrie-LD document, which ctxfs does not open", kCowrieGo},
+    {0, "SJLS"sv, "a Cowrie-LD document, which ctxfs does not open", kCowrieGo},
     {0, "hsqs"sv, "a SquashFS image", "mount -t squashfs mounts it"},
     {0, "\x89PNG\r\n\x1a\n"sv, "a PNG picture", "any picture viewer shows it"},
     {0, "\xff\xd8\xff"sv, "a JPEG picture", "any picture viewer shows it"},

@@ -274,11 +274,11 @@ bool IsNamedAs(const Format& format, std::string_view name) {
           (!format.name_suffix.empty() && name.ends_with(format.name_suffix)));
 }
 
-/// Whether to try to open a file that no probe recognises as this format.
-bool Resembles(const Format& format, Bytes head, const Source& source) {
-  return (format.resembles != nullptr && format.resembles(head)) ||
-         (format.resembles_source != nullptr &&
-          format.resembles_source(source));
+bool ResemblesByFirstBytes(const Format& format, Bytes head) {
+  return format.resembles != nullptr && format.resembles(head);
+}
+bool ResemblesOtherwise(const Format& format, const Source& source) {
+  return format.resembles_source != nullptr && format.resembles_source(source);
 }
 
 /// Whether files of this format are told by a suffix of their name that this
@@ -333,10 +333,12 @@ Result<std::shared_ptr<const Container>> OpenRecognised(
   std::optional<Error> refusal;  // of the first format that it resembles
   for (const Format* format : Formats()) {
     if (options.found && IsNamedOtherwise(*format, *source)) continue;
-    if (!Resembles(*format, head.span(), *source)) continue;
     const bool named = IsNamedAs(*format, source->name());
     const bool unlikely = foreign != nullptr && !certain && !named;
-    if (unlikely && format->resembles_source == nullptr) continue;
+    const bool resembles =
+        (!unlikely && ResemblesByFirstBytes(*format, head.span())) ||
+        ResemblesOtherwise(*format, *source);
+    if (!resembles) continue;
     Result<std::shared_ptr<const Container>> opened =
         format->open(source, options, context);
     if (opened || opened.error().code != Code::kNotContainer) return opened;

@@ -115,6 +115,10 @@ class EdgeIds {
     Append(from, from_);
     Append(to, to_);
   }
+  void Add(int64_t from, int64_t to) {
+    Append(from, from_);
+    Append(to, to_);
+  }
   /// Whether all ids so far were decimal integers.
   bool ok() const { return ok_; }
   uint64_t count() const { return from_.size() / sizeof(int64_t); }
@@ -125,9 +129,11 @@ class EdgeIds {
   void Append(std::string_view id, std::string& out) {
     const std::optional<int64_t> number = WholeNumber<int64_t>(id);
     ok_ = ok_ && number;
-    if (!ok_) return;
-    std::byte bytes[sizeof(*number)];
-    StoreLe(static_cast<uint64_t>(*number), bytes);
+    if (ok_) Append(*number, out);
+  }
+  static void Append(int64_t id, std::string& out) {
+    std::byte bytes[sizeof(id)];
+    StoreLe(static_cast<uint64_t>(id), bytes);
     out += AsText(bytes);
   }
 

@@ -53,17 +53,6 @@ Result<Buffer> Decompress(uint8_t kind, uint64_t length, Bytes stored,
 
 bool LooksLikeCowrie(Bytes bytes) { return AsText(bytes).starts_with("SJ"); }
 
-bool LooksLikeCowrieGraph1(Bytes bytes) {
-  constexpr uint8_t kGraphTag = 0x39;
-  constexpr uint8_t kParts2 = 0x03;
-  ByteReader in(bytes);
-  const uint8_t tag = in.U8();
-  const uint8_t parts = in.U8();
-  const uint8_t parts2 = in.U8();
-  return in.ok() && tag == kGraphTag && parts2 <= kParts2 &&
-         (parts | parts2) != 0;
-}
-
 Result<CowrieValue> ReadCowrie(Bytes bytes, const Interrupt& interrupt) {
   ByteReader in(bytes);
   in.Skip(2);
@@ -107,10 +96,14 @@ Result<CowrieValue> ReadCowrie(Bytes bytes, const Interrupt& interrupt) {
 }
 
 Result<Json> DecodeCowrie(Bytes bytes, const Interrupt& interrupt) {
-  CowrieValue value =
-      CTXFS_TRY(LooksLikeCowrieGraph1(bytes)
-                    ? ReadCowrieGraph1(bytes, /*numbers=*/true, interrupt)
-                    : ReadCowrie(bytes, interrupt));
+  CowrieValue value;
+  if (StartsLikeCowrie1(bytes)) {
+    const Gen1Choice choice = CTXFS_TRY(ChooseCowrie1(bytes, interrupt));
+    value = CTXFS_TRY(
+        ReadCowrie1(bytes, choice.dialect, /*numbers=*/true, interrupt));
+  } else {
+    value = CTXFS_TRY(ReadCowrie(bytes, interrupt));
+  }
   return std::move(value.json);
 }
 

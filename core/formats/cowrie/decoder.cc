@@ -3,11 +3,9 @@
 
 #include <fmt/core.h>
 
-#include <bit>
 #include <string>
 
 #include "core/formats/cowrie/limits.h"
-#include "core/formats/cowrie/text.h"
 
 namespace ctxfs::cowrie {
 
@@ -60,46 +58,14 @@ Json CowrieDecoder::Tagged(uint8_t tag) {
 
 Json CowrieDecoder::Basic(uint8_t tag) {
   if (std::optional<Json> scalar = Scalar(tag)) return *std::move(scalar);
+  if (std::optional<Json> scalar = UnifiedScalar(tag)) {
+    return *std::move(scalar);
+  }
   switch (tag) {
     case 0x06:
       return Array(Count(1));
     case 0x07:
       return Object(Count(2));
-    case 0x09:
-      return UnsignedJson(Uvarint());
-    case 0x0A: {
-      const auto scale = static_cast<int8_t>(U8());
-      const Bytes coefficient = Take(16);
-      ChargeText(256);
-      return Decimal(BigInteger(coefficient), scale);
-    }
-    case 0x0B:
-      ChargeText(32);
-      return DateTime(static_cast<int64_t>(U64()));
-    case 0x0C: {
-      const Bytes uuid = Take(16);
-      return ok() && ChargeText(36) ? Json(Uuid(uuid)) : Json();
-    }
-    case 0x0D: {
-      const Bytes integer = Data();
-      const uint64_t size = integer.size();
-      if (size > kMostBigIntBytes) {
-        Fail(fmt::format("an integer of {} bytes is over the limit of {}", size,
-                         kMostBigIntBytes),
-             Code::kLimit);
-        return nullptr;
-      }
-      // The time for its digits grows with the square of its size.
-      return ChargeText(size * size) ? BigInteger(integer) : "";
-    }
-    case 0x0E: {
-      const uint64_t type = Uvarint();
-      return {{"_type", "unknown_ext"},
-              {"ext_type", UnsignedJson(type)},
-              {"payload", Base64Of(Data())}};
-    }
-    case 0x0F:
-      return static_cast<double>(std::bit_cast<float>(U32()));
     default:
       return Invalid(tag);
   }

@@ -47,8 +47,7 @@ class CowrieDecoder : private CowrieReader {
   Json Image();
   Json Audio();
   Json Bitmask();
-  Json Numbers(uint64_t count);
-  Json Adjacency();
+  Json AdjacencyList();
   Json RichText();
   Json Delta();
   /// `typed`: whether the object has a "_type". In a list of nodes or edges it

@@ -4,22 +4,21 @@
 // of a GraphShard.
 //
 //   "SJ", version 2, ...          generation 2 (cowrie.cc)
-//   0x39, parts, parts            a graph of generation 1 (gen1.cc, graph1.cc)
+//   a tag                         generation 1 (gen1.cc, gen1_choice.cc)
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
-#include "core/base/heap_allowance.h"
 #include "core/container/container.h"
 #include "core/container/documents.h"
 #include "core/container/facts.h"
-#include "core/container/file_set.h"
 #include "core/container/open.h"
+#include "core/formats/cowrie/array_files.h"
 #include "core/formats/cowrie/cowrie.h"
 #include "core/formats/cowrie/limits.h"
-#include "core/formats/cowrie/numbers.h"
 
 namespace ctxfs::cowrie {
 namespace {
@@ -37,13 +36,6 @@ Result<Buffer> ReadValue(const Source& source, const ReadContext& context) {
                     context.interrupt());
 }
 
-Result<std::string> ValueText(const Source& source,
-                              const ReadContext& context) {
-  const Buffer bytes = CTXFS_TRY(ReadValue(source, context));
-  const Json value = CTXFS_TRY(DecodeCowrie(bytes.span(), context.interrupt()));
-  return FormatJson(value);
-}
-
 class CowrieFile final : public Container, public SaysFacts {
  public:
   CowrieFile(std::shared_ptr<const Source> source,
@@ -52,126 +44,108 @@ class CowrieFile final : public Container, public SaysFacts {
 
   Status Load(const ReadContext& context) {
     const Buffer bytes = CTXFS_TRY(ReadValue(*source(), context));
-    graph1_ = LooksLikeCowrieGraph1(bytes.span());
-    CowrieValue value =
-        CTXFS_TRY(graph1_ ? ReadCowrieGraph1(bytes.span(), /*numbers=*/false,
-                                             context.interrupt())
-                          : ReadCowrie(bytes.span(), context.interrupt()));
-    data_ = source();
-    if (value.unpacked) {
-      packed_ = true;
-      data_ = std::make_shared<const UnpackedSource>(
-          source(), *std::move(value.unpacked));
+    CowrieValue value = CTXFS_TRY(Read(bytes.span(), context));
+    std::shared_ptr<const Source> data = source();
+    const bool packed = value.unpacked.has_value();
+    if (packed) {
+      data = std::make_shared<const UnpackedSource>(source(),
+                                                    *std::move(value.unpacked));
     }
-    arrays_ = std::move(value.arrays);
-    left_out_ = value.left_out;
+    arrays_.emplace(std::move(value.arrays), std::move(data), packed, "none");
+    if (value.left_out > 0) {
+      Warn(
+          {fmt::format("{} arrays are over a limit, so they are only in "
+                       "value.json",
+                       value.left_out)});
+    }
     return {};
   }
 
   void AddInfo(Json& info, const ReadContext& /*context*/) const override {
     info.update({{"format", "cowrie"},
-                 {"generation", graph1_ ? 1 : 2},
-                 {"entries", arrays_.size()},
-                 {"decoded_size", data_->size()},
-                 {"warnings", Json::array()}});
-    if (left_out_ > 0) {
-      info["warnings"].push_back(fmt::format(
-          "{} arrays are over a limit, so they are only in value.json",
-          left_out_));
-    }
+                 {"generation", dialect_ ? 1 : 2},
+                 {"entries", arrays_->count()},
+                 {"decoded_size", arrays_->data_size()}});
+    if (!dialect_) return;
+    info["tags"] = dialect_->tags == Gen1Tags::kUnified ? "unified" : "earlier";
+    info["graphs"] = dialect_->graphs == Gen1Graphs::kGo ? "go" : "spec";
   }
 
   Tables Files() const override {
-    return {ArrayFiles(),
+    return {arrays_->Table("arrays", Share(*this)),
             TextDocument(
                 Role::kPrimary, "value.json", {owner_, 0}, source(),
-                [source = source()](const ReadContext& context) {
-                  return ValueText(*source, context);
+                [source = source(),
+                 dialect = dialect_](const ReadContext& context) {
+                  return ValueText(*source, dialect, context);
                 },
-                TextCost(std::max(source()->size(), data_->size())))};
+                TextCost(std::max(source()->size(), arrays_->data_size())))};
   }
 
   Status AddFacts(const ReadContext& context, Facts& facts) const override {
-    facts.Add("generation", graph1_ ? 1U : 2U);
+    facts.Add("generation", dialect_ ? 1U : 2U);
     return ctxfs::AddArrays(*Entries(), context, facts);
   }
 
   Exports Export() const override {
     Exports exports;
-    if (arrays_.empty()) return exports;
+    if (arrays_->count() == 0) return exports;
     exports.arrays = [self = Share(*this)](const ReadContext& /*context*/) {
-      return self->AllArrays();
+      return self->arrays_->All(self);
     };
     return exports;
   }
 
  private:
-  /// arrays/NAME: the entries.
-  std::shared_ptr<const FileTable> ArrayFiles() const {
-    return MakeTable(
-        {.placement = {.role = Role::kEntries,
-                       .directory = "arrays",
-                       .shared = true},
-         .count = static_cast<uint32_t>(arrays_.size()),
-         .path = [this](uint32_t array, std::string& /*scratch*/)
-             -> std::string_view { return arrays_[array].name; },
-         .open =
-             [this](uint32_t array, const ReadContext& /*context*/) {
-               return OpenArray(arrays_[array]);
-             },
-         .facts =
-             [this](uint32_t array) {
-               return FileFacts{CowrieArraySize(arrays_[array])};
-             },
-         .describe =
-             [this](uint32_t array, const ReadContext& /*context*/) {
-               return DescribeArray(arrays_[array]);
-             },
-         .owner = Share(*this)});
-  }
-  Result<Content> OpenArray(const CowrieArray& array) const {
-    return CowrieElements(array, data_, {owner_, 1 + array.offset});
-  }
-  EntryInfo DescribeArray(const CowrieArray& array) const {
-    EntryInfo info;
-    info.name = array.name;
-    info.kind = "array";
-    info.size = CowrieArraySize(array);
-    info.stored_size = array.length;
-    info.offset = array.offset;
-    if (array.coding != CowrieCoding::kPlain || packed_) info.codec = "cowrie";
-    info.verified = "none";
-    info.dtype = DTypeName(array.dtype);
-    info.shape = array.shape;
-    return info;
-  }
-  std::vector<ArrayInfo> AllArrays() const {
-    std::vector<ArrayInfo> all;
-    for (const CowrieArray& array : arrays_) {
-      if (!AdmitGrowth(all)) break;
-      all.push_back(
-          {array.name, array.dtype, array.shape,
-           [self = Share(*this), &array](const ReadContext& /*context*/) {
-             return self->OpenArray(array);
-           }});
+  /// The value without the elements of its arrays; finds out the dialect.
+  Result<CowrieValue> Read(Bytes bytes, const ReadContext& context) {
+    if (!StartsLikeCowrie1(bytes)) {
+      return ReadCowrie(bytes, context.interrupt());
     }
-    return all;
+    Gen1Choice choice = CTXFS_TRY(ChooseCowrie1(bytes, context.interrupt()));
+    dialect_ = choice.dialect;
+    if (!choice.doubt.empty()) Warn({std::move(choice.doubt)});
+    return std::move(choice.value);
   }
 
-  std::shared_ptr<const Source> data_;  // the bytes that hold the arrays
-  bool packed_ = false;                 // data_ is the decompressed value
-  bool graph1_ = false;
-  std::vector<CowrieArray> arrays_;
-  uint64_t left_out_ = 0;  // arrays over a limit
+  static Result<std::string> ValueText(
+      const Source& source, const std::optional<Gen1Dialect>& dialect,
+      const ReadContext& context) {
+    const Buffer bytes = CTXFS_TRY(ReadValue(source, context));
+    const CowrieValue value =
+        CTXFS_TRY(dialect ? ReadCowrie1(bytes.span(), *dialect,
+                                        /*numbers=*/true, context.interrupt())
+                          : ReadCowrie(bytes.span(), context.interrupt()));
+    return FormatJson(value.json);
+  }
+
+  std::optional<ArrayFiles> arrays_;
+  std::optional<Gen1Dialect> dialect_;  // of generation 1
   const uint64_t owner_ = NewOwner();
 };
 
+constexpr auto kGeneration2 = std::byte{2};
+
 bool Probe(Bytes head) {
   constexpr size_t kHeader = 4;
-  constexpr auto kVersion = std::byte{2};
   constexpr auto kUnusedFlags = std::byte{0xF0};
   return head.size() > kHeader && LooksLikeCowrie(head) &&
-         head[2] == kVersion && (head[3] & kUnusedFlags) == std::byte{0};
+         head[2] == kGeneration2 && (head[3] & kUnusedFlags) == std::byte{0};
+}
+
+/// Whether a file is a value by its name: generation 1 has no magic, and that
+/// of generation 2 is short before another version.
+bool IsNamedCowrie(const Source& source) {
+  constexpr auto kFirstLetter = std::byte{' '};
+  if (source.is_directory() || !source.name().ends_with(".cowrie")) {
+    return false;
+  }
+  const Result<Buffer> head = ReadHead(source);
+  if (!head) return false;
+  const Bytes bytes = head->span();
+  return StartsLikeCowrie1(bytes) ||
+         (LooksLikeCowrie(bytes) && bytes.size() > 2 &&
+          bytes[2] < kFirstLetter);
 }
 
 }  // namespace
@@ -183,10 +157,11 @@ namespace ctxfs {
 extern const Format kCowrie{.name = "cowrie",
                             .contents = "structured values with tensors",
                             .extensions = "cowrie",
-                            .golden = "shard-profiles",
+                            .golden = "shard-profiles cowrie",
                             .docs = "cowrie",
                             .probe = &cowrie::Probe,
                             .open = &OpenAs<cowrie::CowrieFile>,
-                            .resembles = &cowrie::LooksLikeCowrieGraph1};
+                            .resembles = &cowrie::LooksLikeCowrieGraph1,
+                            .resembles_source = &cowrie::IsNamedCowrie};
 
 }  // namespace ctxfs

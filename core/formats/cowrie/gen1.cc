@@ -3,36 +3,23 @@
 
 #include <fmt/core.h>
 
-#include <bit>
+#include <algorithm>
 #include <string_view>
 #include <utility>
-
-#include "core/formats/cowrie/cowrie.h"
-#include "core/formats/cowrie/text.h"
 
 namespace ctxfs::cowrie {
 namespace {
 
 constexpr uint8_t kObjectTag = 0x07;
-constexpr uint8_t kGraphTag = 0x39;
+
+/// Whether a text has characters that lists of names and words do not have.
+bool HasControls(std::string_view text) {
+  return std::ranges::any_of(text, [](char c) {
+    return static_cast<unsigned char>(c) < ' ' || c == '\x7F';
+  });
+}
 
 }  // namespace
-
-Result<CowrieValue> ReadCowrieGraph1(Bytes bytes, bool numbers,
-                                     const Interrupt& interrupt) {
-  CowrieArrays arrays;
-  Json json = CTXFS_TRY(CowrieGen1(bytes, numbers, arrays, interrupt).Decode());
-  CowrieValue value;
-  value.json = std::move(json);
-  value.left_out = arrays.left_out();
-  value.arrays = std::move(arrays).Take();
-  return value;
-}
-
-Result<Json> CowrieGen1::Decode() {
-  if (U8() != kGraphTag) Fail("it is not a graph of generation 1");
-  return Finish(Graph());
-}
 
 Json CowrieGen1::Tagged(uint8_t tag) {
   if (std::optional<Json> scalar = Scalar(tag)) return *std::move(scalar);
@@ -41,32 +28,59 @@ Json CowrieGen1::Tagged(uint8_t tag) {
       return Array(Count(1));
     case kObjectTag:
       return Object();
+    case 0x30:
+    case 0x35:
+    case 0x36:
+    case 0x37:
+    case 0x38:
+    case 0x39:
+      met_graphs_ = true;
+      return dialect_.graphs == Gen1Graphs::kGo ? GoGraph(tag) : SpecGraph(tag);
+    default:
+      met_tags_ = true;
+      return dialect_.tags == Gen1Tags::kUnified ? UnifiedTag(tag)
+                                                 : EarlierTag(tag);
+  }
+}
+
+Json CowrieGen1::UnifiedTag(uint8_t tag) {
+  if (std::optional<Json> scalar = UnifiedScalar(tag)) {
+    return *std::move(scalar);
+  }
+  switch (tag) {
+    case 0x16:
+      return Plain(DType::kI64);
+    case 0x17:
+      return Plain(DType::kF64);
+    case 0x18:
+      return Plain(DType::kF32);
+    case 0x19:
+      return TextList();
+    default:
+      return Unknown(tag);
+  }
+}
+
+Json CowrieGen1::EarlierTag(uint8_t tag) {
+  switch (tag) {
     case 0x09:
       return Plain(DType::kI64);
     case 0x0A:
       return Plain(DType::kF64);
     case 0x0B:
-      return Strings();
+      return TextList();
     case 0x0C:
       return Plain(DType::kF32);
     case 0x0D:
-      return static_cast<double>(std::bit_cast<float>(U32()));
-    case 0x30:
-      return AdjacencyList();
-    case 0x35:
-      return Node();
-    case 0x36:
-      return Edge();
-    case 0x37:
-      return {{"nodes", Nodes()}};
-    case 0x38:
-      return EdgeBatch();
-    case kGraphTag:
-      return Graph();
+      return F32();
     default:
-      Fail(fmt::format("tag {} is unknown", tag));
-      return nullptr;
+      return Unknown(tag);
   }
+}
+
+Json CowrieGen1::Unknown(uint8_t tag) {
+  Fail(fmt::format("tag {} is unknown", tag));
+  return nullptr;
 }
 
 Json CowrieGen1::Array(uint64_t count) {
@@ -91,21 +105,28 @@ Json CowrieGen1::TaggedObject() {
   return Object();
 }
 
+Json CowrieGen1::TextList() {
+  return List(Count(1), 1, [this] {
+    std::string text = Text();
+    CountOdd(HasControls(text));
+    return text;
+  });
+}
+
 Json CowrieGen1::Elements(DType dtype, uint64_t count) {
   if (numbers_) return List(count, 1, [&] { return Element(dtype); });
-  Skip(count * DTypeSize(dtype));
+  if (dtype == DType::kI64) {
+    Skip(count * DTypeSize(dtype));
+    return Json::array();
+  }
+  // Those that are odd are counted.
+  for (; count > 0 && Worked(1); --count) Element(dtype);
   return Json::array();
 }
 
 Json CowrieGen1::Element(DType dtype) {
-  switch (dtype) {
-    case DType::kI64:
-      return SignedJson(static_cast<int64_t>(U64()));
-    case DType::kF64:
-      return std::bit_cast<double>(U64());
-    default:
-      return static_cast<double>(std::bit_cast<float>(U32()));
-  }
+  if (dtype == DType::kI64) return SignedJson(static_cast<int64_t>(U64()));
+  return dtype == DType::kF64 ? F64() : F32();
 }
 
 Json CowrieGen1::Plain(DType dtype) {

@@ -3,39 +3,55 @@
 
 #include "core/base/json.h"
 #include "core/formats/cowrie/arrays.h"
+#include "core/formats/cowrie/cowrie.h"
 #include "core/formats/cowrie/reader.h"
 
 namespace ctxfs::cowrie {
 
-/// Decodes a graph of cowrie's generation 1 into JSON (docs/cowrie.md, section
-/// 5), and finds the arrays in it.
+/// Decodes a value of cowrie's generation 1 into JSON (docs/cowrie.md, section
+/// 5), and finds the arrays in it. A text that is not UTF-8 is a fault: it
+/// shows that the bytes are of another dialect.
 class CowrieGen1 : private CowrieReader {
  public:
   /// `numbers`: whether the JSON has the elements of arrays too. They are
   /// checked in either case.
-  CowrieGen1(Bytes bytes, bool numbers, CowrieArrays& arrays,
-             const Interrupt& interrupt)
-      : CowrieReader(bytes, 0, interrupt), numbers_(numbers), arrays_(arrays) {}
+  CowrieGen1(Bytes bytes, const Gen1Dialect& dialect, bool numbers,
+             CowrieArrays& arrays, const Interrupt& interrupt)
+      : CowrieReader(bytes, 0, interrupt, TextRule::kUtf8),
+        dialect_(dialect),
+        numbers_(numbers),
+        arrays_(arrays) {}
 
   /// Decodes all of the bytes. To be called once.
-  Result<Json> Decode();
+  Result<Json> Decode() { return Finish(Value()); }
+
+  using CowrieReader::odd_values;
+  /// Whether a tag was read that the tables of tags, or the families of graphs,
+  /// do not have in common.
+  bool met_tags() const { return met_tags_; }
+  bool met_graphs() const { return met_graphs_; }
 
  private:
-  /// Values of any kind, as in metadata and properties.
+  /// Values of any kind.
   Json Value() {
     return CowrieReader::Value([this](uint8_t tag) { return Tagged(tag); });
   }
   Json Tagged(uint8_t tag);
+  Json UnifiedTag(uint8_t tag);
+  Json EarlierTag(uint8_t tag);
+  Json Unknown(uint8_t tag);
   Json Object();
   Json TaggedObject();
   Json Array(uint64_t count);
+  Json TextList();
   /// A count of numbers and these, which are an array.
   Json Plain(DType dtype);
   /// An empty list without `numbers`.
   Json Elements(DType dtype, uint64_t count);
   Json Element(DType dtype);
 
-  /// The parts of a graph (graph1.cc).
+  /// Graphs as Go writes them (graph1.cc).
+  Json GoGraph(uint8_t tag);
   Json Graph();
   Json Node();
   Json Edge();
@@ -43,15 +59,29 @@ class CowrieGen1 : private CowrieReader {
   Json Edges();
   Json AdjacencyList();
   Json EdgeBatch();
-  Json EdgeIndex();
+  /// Counts of sources and targets have been read: an array if there are any.
+  Json EdgeIndex(uint64_t edges);
   Json Adjacency();
   Json Features(const char* name);
   Json Labels(const char* name);
   /// `count` signed numbers.
   Json Signed(uint64_t count);
 
-  bool numbers_;
+  /// Graphs of Python, C, Rust and TypeScript (spec_graph1.cc).
+  Json SpecGraph(uint8_t tag);
+  Json SpecNode();
+  Json SpecEdge(EdgeIds* ids);
+  Json SpecNodes(uint64_t count);
+  Json SpecEdges(uint64_t count);
+  Json SpecAdjacency();
+  /// Reads the tag of a node or an edge in a list.
+  void ExpectTag(uint8_t expected);
+
+  const Gen1Dialect dialect_;
+  const bool numbers_;
   CowrieArrays& arrays_;
+  bool met_tags_ = false;
+  bool met_graphs_ = false;
 };
 
 }  // namespace ctxfs::cowrie

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The graph of cowrie's generation 1 and its parts (docs/cowrie.md, section 5).
+// Graphs of cowrie's generation 1 as Go writes them, and their parts
+// (docs/cowrie.md, section 5). The graph itself:
 //
 //   u8, u8   which parts follow: a bit for each, in their order
 //   parts    name, metadata, nodes, edges, edge index, adjacency, features of
@@ -15,6 +16,23 @@
 #include "core/formats/cowrie/text.h"
 
 namespace ctxfs::cowrie {
+
+Json CowrieGen1::GoGraph(uint8_t tag) {
+  switch (tag) {
+    case 0x30:
+      return AdjacencyList();
+    case 0x35:
+      return Node();
+    case 0x36:
+      return Edge();
+    case 0x37:
+      return {{"nodes", Nodes()}};
+    case 0x38:
+      return EdgeBatch();
+    default:
+      return Graph();
+  }
+}
 
 Json CowrieGen1::Graph() {
   const auto parts = static_cast<unsigned>(U8());
@@ -31,7 +49,7 @@ Json CowrieGen1::Graph() {
   }
   if (has(parts, 2)) graph["nodes"] = Nodes();
   if (has(parts, 3)) graph["edges"] = Edges();
-  if (has(parts, 4)) graph["edge_index"] = EdgeIndex();
+  if (has(parts, 4)) graph["edge_index"] = EdgeIndex(Count(2));
   if (has(parts, 5)) graph["adjacency"] = Adjacency();
   if (has(parts, 6)) graph["node_features"] = Features("node_features");
   if (has(parts, 7)) graph["edge_features"] = Features("edge_features");
@@ -81,23 +99,33 @@ Json CowrieGen1::Signed(uint64_t count) {
   return list;
 }
 
-Json CowrieGen1::EdgeIndex() {
-  const uint64_t edges = Count(2);
+Json CowrieGen1::EdgeIndex(uint64_t edges) {
   const uint64_t at = offset();
   Json sources = Signed(edges);
   Json targets = Signed(edges);
   if (!ok()) return nullptr;
-  arrays_.Add({.name = "edge_index",
-               .shape = {2, edges},
-               .coding = CowrieCoding::kZigzag,
-               .offset = at,
-               .length = offset() - at});
+  if (edges > 0) {
+    arrays_.Add({.name = "edge_index",
+                 .shape = {2, edges},
+                 .coding = CowrieCoding::kZigzag,
+                 .offset = at,
+                 .length = offset() - at});
+  }
   return Json::array({std::move(sources), std::move(targets)});
 }
 
 Json CowrieGen1::AdjacencyList() {
   const int64_t id = Zigzag();
-  return {{"id", SignedJson(id)}, {"neighbors", Signed(Count(1))}};
+  const uint64_t count = Count(1);
+  const uint64_t at = offset();
+  Json neighbors = Signed(count);
+  if (!ok()) return nullptr;
+  arrays_.Add({.name = "neighbors",
+               .shape = {count},
+               .coding = CowrieCoding::kZigzag,
+               .offset = at,
+               .length = offset() - at});
+  return {{"id", SignedJson(id)}, {"neighbors", std::move(neighbors)}};
 }
 
 Json CowrieGen1::Adjacency() {
@@ -169,9 +197,11 @@ Json CowrieGen1::EdgeBatch() {
   const uint64_t edges = Count(2);
   const bool types = U8() == 1;
   const bool props = U8() == 1;
+  Json ends = EdgeIndex(edges);
+  if (!ok()) return nullptr;
   Json batch = Json::object();
-  batch["sources"] = Signed(edges);
-  batch["targets"] = Signed(edges);
+  batch["sources"] = std::move(ends[0]);
+  batch["targets"] = std::move(ends[1]);
   const CowrieArrays::Below below(arrays_);
   if (types) batch["types"] = List(edges, 1, [this] { return Text(); });
   if (props) batch["props"] = List(edges, 1, [this] { return TaggedObject(); });

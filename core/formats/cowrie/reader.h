@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -19,6 +20,21 @@
 
 namespace ctxfs::cowrie {
 
+/// Whether texts that are not UTF-8 are faults, or are read as they are.
+enum class TextRule : uint8_t { kAnyBytes, kUtf8 };
+
+class CowrieArrays;
+
+/// Neighbours in compressed rows, as they are stored: tag 0x30 of generation 2,
+/// and of generation 1 but for Go.
+struct StoredAdjacency {
+  uint8_t width = 1;  // of an id: 1 for 4 bytes, 2 for 8
+  uint64_t nodes = 0;
+  uint64_t edges = 0;
+  Json row_offsets;  // a list
+  Bytes ids;
+};
+
 /// Reads the parts of cowrie values of either generation, within their limits
 /// (docs/cowrie.md, section 6). Stops for good at the first fault: after it,
 /// all functions return zero or nothing and read nothing. An interrupt counts
@@ -27,8 +43,9 @@ class CowrieReader {
  public:
   /// `offset` is added to the offsets of errors and arrays within `bytes`.
   explicit CowrieReader(Bytes bytes, uint64_t offset = 0,
-                        const Interrupt& interrupt = NeverInterrupted())
-      : in_(bytes, offset), interrupt_(interrupt) {}
+                        const Interrupt& interrupt = NeverInterrupted(),
+                        TextRule rule = TextRule::kAnyBytes)
+      : in_(bytes, offset), interrupt_(interrupt), rule_(rule) {}
   CowrieReader(const CowrieReader&) = delete;
   CowrieReader& operator=(const CowrieReader&) = delete;
 
@@ -49,6 +66,10 @@ class CowrieReader {
   uint16_t U16() { return in_.U16(); }
   uint32_t U32() { return in_.U32(); }
   uint64_t U64() { return in_.U64(); }
+  double F32() {
+    return Examined(static_cast<double>(std::bit_cast<float>(U32())));
+  }
+  double F64() { return Examined(std::bit_cast<double>(U64())); }
   uint64_t Uvarint() { return Worked(1) ? in_.Uvarint() : 0; }
   /// A signed number, whose lowest bit is its sign.
   int64_t Zigzag() {
@@ -137,7 +158,14 @@ class CowrieReader {
 
   /// A uvarint length, and that many bytes.
   Bytes Data() { return in_.Take(Count(1)); }
-  std::string_view View() { return AsText(Data()); }
+  std::string_view View() {
+    const std::string_view text = AsText(Data());
+    if (rule_ == TextRule::kUtf8 && Worked(text.size() / kTextPerStep) &&
+        !IsUtf8(text)) {
+      Fail("a text is not UTF-8");
+    }
+    return text;
+  }
   std::string Text() {
     const std::string_view text = View();
     return ChargeText(text.size()) ? std::string(text) : std::string();
@@ -174,7 +202,7 @@ class CowrieReader {
       case 0x03:
         return std::optional<Json>(kOf, SignedJson(Zigzag()));
       case 0x04:
-        return std::bit_cast<double>(U64());
+        return F64();
       case 0x05:
         return Text();
       case 0x08:
@@ -183,18 +211,42 @@ class CowrieReader {
         return std::nullopt;
     }
   }
+  /// Reads the value of one of the tags 0x09 to 0x0F as generation 2 has them,
+  /// and generation 1 since the unified table of tags; nullopt for other tags.
+  std::optional<Json> UnifiedScalar(uint8_t tag);
+  /// Reads an adjacency, and adds its arrays; nullopt after a fault. `numbers`:
+  /// whether to make the list of row offsets.
+  std::optional<StoredAdjacency> Adjacency(CowrieArrays& arrays, bool numbers);
+
+  /// Values so far that writers seldom write (docs/cowrie.md, section 5).
+  uint64_t odd_values() const { return odd_values_; }
+  void CountOdd(bool odd) { odd_values_ += odd ? 1 : 0; }
 
  private:
   static constexpr uint64_t kStepsPerCheck = 16'384;
   static constexpr uint64_t kTextPerStep = 64;
 
+  double Examined(double number) {
+    constexpr double kLeast = 1e-20;
+    constexpr double kMost = 1e20;
+    const double size = std::abs(number);
+    CountOdd(size != 0 && !(size >= kLeast && size <= kMost));
+    return number;
+  }
+  Json Decimal();
+  Json DateTime();
+  Json BigInteger();
+  Json Extension();
+
   ByteReader in_;
   const Interrupt& interrupt_;
+  const TextRule rule_;
   std::optional<Error> error_;
   uint64_t values_ = 0;
   uint64_t text_ = 0;
   unsigned depth_ = 0;  // values that are being read
   uint64_t steps_ = 0;  // since the last check
+  uint64_t odd_values_ = 0;
 };
 
 }  // namespace ctxfs::cowrie

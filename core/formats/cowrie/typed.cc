@@ -8,6 +8,7 @@
 #include <iterator>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/formats/cowrie/decoder.h"
@@ -61,7 +62,7 @@ Json CowrieDecoder::Typed(uint8_t tag) {
     case 0x24:
       return Bitmask();
     case 0x30:
-      return Adjacency();
+      return AdjacencyList();
     case 0x31:
       return RichText();
     case 0x32:
@@ -174,41 +175,15 @@ Json CowrieDecoder::Audio() {
           {"data", Base64Of(Data())}};
 }
 
-Json CowrieDecoder::Numbers(uint64_t count) {
-  return List(count, 1, [this] { return UnsignedJson(Uvarint()); });
-}
-
-Json CowrieDecoder::Adjacency() {
-  const uint8_t width = U8();
-  if (width != 1 && width != 2) Fail("an adjacency has ids of unknown width");
-  const uint64_t nodes = Uvarint();
-  const uint64_t edges = Uvarint();
-  const uint64_t id_size = width == 1 ? 4 : 8;
-  if (ok() &&
-      (nodes >= remaining() || edges > (remaining() - nodes) / id_size)) {
-    Fail("an adjacency needs more bytes than there are");
-  }
-  if (!ok()) return nullptr;
-  const uint64_t at = offset();
-  Json offsets = Numbers(nodes + 1);
-  arrays_.Add({.name = "indptr",
-               .shape = {nodes + 1},
-               .coding = CowrieCoding::kUvarint,
-               .offset = at,
-               .length = offset() - at});
-  const Bytes ids = Take(edges * id_size);
-  if (!ok()) return nullptr;
-  arrays_.Add({.name = "indices",
-               .dtype = width == 1 ? DType::kI32 : DType::kI64,
-               .shape = {edges},
-               .offset = offset() - ids.size(),
-               .length = ids.size()});
+Json CowrieDecoder::AdjacencyList() {
+  std::optional<StoredAdjacency> stored = Adjacency(arrays_, /*numbers=*/true);
+  if (!stored) return nullptr;
   return {{"_type", "adjlist"},
-          {"id_width", width == 1 ? "int32" : "int64"},
-          {"node_count", nodes},
-          {"edge_count", edges},
-          {"row_offsets", std::move(offsets)},
-          {"col_indices", Base64Of(ids)}};
+          {"id_width", stored->width == 1 ? "int32" : "int64"},
+          {"node_count", stored->nodes},
+          {"edge_count", stored->edges},
+          {"row_offsets", std::move(stored->row_offsets)},
+          {"col_indices", Base64Of(stored->ids)}};
 }
 
 Json CowrieDecoder::RichText() {

@@ -171,6 +171,12 @@ Result<std::shared_ptr<const Source>> Unpack(
   if (!decoded) {
     return Error{decoded.error().code, decoded.error().what, kFrameAt};
   }
+  if (AsText(plain.span()).starts_with("SJGS")) {
+    return Error{Code::kNotContainer,
+                 "not a container of a known format: it is a stream of Cowrie "
+                 "graph events, which ctxfs does not open",
+                 kFrameAt};
+  }
   if (!AsText(plain.span()).starts_with("SJGN")) {
     return Error{Code::kCorrupt, "it does not decode to an SJGN graph",
                  kFrameAt};

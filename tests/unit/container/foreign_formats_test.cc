@@ -38,6 +38,20 @@ TEST(ForeignFormats, AreRecognisedByTheirFirstBytes) {
   EXPECT_EQ(name(""), "");
 }
 
+TEST(ForeignFormats, Item41_2_KindsOfCowrieAreNamed) {
+  const std::string indexed("SJST\x01\0\0\0", 8);
+  for (const std::string& head :
+       {indexed, std::string("SJFR\x01"), std::string("COWR\x01"),
+        std::string("CWRF\x01"), std::string("SJGS\x01"),
+        std::string("SJGH----"), std::string("SJLD\x01"),
+        std::string("SJLZ----"), std::string("SJLS----")}) {
+    EXPECT_FALSE(IsContainer(AsBytes(head))) << head;
+    EXPECT_NE(WhyNoContainer(AsBytes(head)).find("which ctxfs does not open"),
+              std::string::npos)
+        << head;
+  }
+}
+
 TEST(ForeignFormats, AreNotContainers) {
   for (const ForeignFormat& one : ForeignFormats()) {
     EXPECT_TRUE(one.name.starts_with("a ") || one.name.starts_with("an "))

@@ -37,7 +37,9 @@ const std::string kWhole =
     "\x01\x7F"s;  // labels
 
 Result<CowrieValue> Read(const std::string& bytes, bool numbers = true) {
-  return ReadCowrieGraph1(AsBytes(bytes), numbers);
+  // The values in its graphs have the earlier tags.
+  return ReadCowrie1(AsBytes(bytes), {Gen1Tags::kEarlier, Gen1Graphs::kGo},
+                     numbers);
 }
 
 Code GraphCodeOf(const std::string& bytes) {
@@ -57,6 +59,50 @@ Json DecodedInGraph(const std::string& value) {
   const Result<CowrieValue> graph = Read(WithValue(value));
   EXPECT_TRUE(graph) << graph.error().Text();
   return graph ? graph->json["metadata"]["v"] : Json("failed");
+}
+
+Gen1Choice Chosen(const std::string& bytes) {
+  Result<Gen1Choice> choice = ChooseCowrie1(AsBytes(bytes));
+  EXPECT_TRUE(choice) << choice.error().Text();
+  return choice ? *std::move(choice) : Gen1Choice();
+}
+
+TEST(CowrieGen1, Item41_2_TheFewerOddValuesDecide) {
+  // A bigint without a needless byte or a float: the newer table.
+  const Gen1Choice tied = Chosen("\x0D\x03\x12\x34\x56"s);
+  EXPECT_EQ(tied.dialect.tags, Gen1Tags::kUnified);
+  EXPECT_EQ(tied.value.json, "1193046");
+  EXPECT_EQ(tied.doubt, "both tables of tags read it");
+  // With a needless byte the float is likelier.
+  const Gen1Choice earlier = Chosen("\x0D\x03\0\0\x3F"s);
+  EXPECT_EQ(earlier.dialect.tags, Gen1Tags::kEarlier);
+  EXPECT_FALSE(earlier.doubt.empty());
+  // Neither is odd in an integer that is the same in both.
+  EXPECT_EQ(Chosen("\x03\x54"s).doubt, "");
+  // A control character in a list of texts, a time in 1970.
+  EXPECT_EQ(Chosen("\x0B\x01\x06"
+                   "abc\0\0\0"s)
+                .dialect.tags,
+            Gen1Tags::kUnified);
+}
+
+TEST(CowrieGen1, Item41_2_ATextMustBeUtf8) {
+  EXPECT_FALSE(ChooseCowrie1(AsBytes("\x05\x01\xFF"s)));
+  EXPECT_FALSE(ChooseCowrie1(AsBytes("\x07\x01\x01\xFF\x00"s)));
+  EXPECT_TRUE(ChooseCowrie1(AsBytes("\x05\x02\xC3\xA4"s)));
+}
+
+TEST(CowrieGen1, Item41_2_EmptyGraphsOfBothFamilies) {
+  EXPECT_EQ(Chosen("\x39\0\0"s).dialect.graphs, Gen1Graphs::kGo);
+  EXPECT_EQ(Chosen("\x39\0\0\0"s).dialect.graphs, Gen1Graphs::kSpec);
+  // No nodes: both read it, and give the same.
+  EXPECT_EQ(Chosen("\x37\0"s).doubt, "");
+}
+
+TEST(CowrieGen1, Item41_2_TheReadingThatGotFurthestSaysWhy) {
+  const auto choice = ChooseCowrie1(AsBytes("\x17\x01\0\0\0\0\0\0\0\0x"s));
+  ASSERT_FALSE(choice);
+  EXPECT_EQ(choice.error().offset, 10U);
 }
 
 TEST(CowrieGen1, EveryPart) {

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/container/entry.h"
+#include "core/container/exports.h"
+#include "core/container/file_table.h"
+#include "core/formats/cowrie/arrays.h"
+#include "core/io/source.h"
+
+namespace ctxfs::cowrie {
+
+/// The arrays of one cowrie value as files (docs/cowrie.md, section 4).
+class ArrayFiles {
+ public:
+  /// `arrays` lie in `data`. `packed`: whether that is not the file itself.
+  ArrayFiles(std::vector<CowrieArray> arrays,
+             std::shared_ptr<const Source> data, bool packed,
+             std::string verified)
+      : arrays_(std::move(arrays)),
+        data_(std::move(data)),
+        packed_(packed),
+        verified_(std::move(verified)) {}
+
+  size_t count() const { return arrays_.size(); }
+  /// Bytes that hold the arrays.
+  uint64_t data_size() const { return data_->size(); }
+
+  /// DIRECTORY/NAME, the entries of their container. `owner` keeps this alive.
+  std::shared_ptr<const FileTable> Table(
+      std::string directory, std::shared_ptr<const void> owner) const;
+  /// The same for views.
+  std::vector<ArrayInfo> All(const std::shared_ptr<const void>& owner) const;
+
+ private:
+  Result<Content> Open(const CowrieArray& array) const;
+  EntryInfo Describe(const CowrieArray& array) const;
+
+  std::vector<CowrieArray> arrays_;
+  std::shared_ptr<const Source> data_;
+  bool packed_;
+  std::string verified_;  // EntryInfo::verified
+  const uint64_t owner_ = NewOwner();
+};
+
+}  // namespace ctxfs::cowrie
