@@ -15,6 +15,7 @@ import sys
 from common import GOLDEN, Contradiction, written
 import archives
 import conventions
+import cowrie
 import cvc
 import mcf
 import megacontext
@@ -26,6 +27,7 @@ import wshard
 
 CONVERTERS = {
     "conventions": conventions,
+    "cowrie": cowrie,
     "shard-profiles": profiles,
     "wshard": wshard,
     "megacontext": megacontext,
