@@ -33,6 +33,7 @@ namespace ctxfs {
   FORMAT(kMegaContext)        \
   FORMAT(kSjgn)               \
   FORMAT(kCowrie)             \
+  FORMAT(kCowrieStream)       \
   FORMAT(kGguf)               \
   FORMAT(kTorch)              \
   FORMAT(kTorchDistributed)   \

@@ -21,4 +21,9 @@ constexpr uint64_t kMostBigIntBytes = 512;
 constexpr uint64_t kMostRank = 32;
 constexpr size_t kMostArrays = 65'536;
 
+/// Limits on a stream (docs/cowrie.md, section 7): records, and records whose
+/// arrays have a directory.
+constexpr size_t kMaxRecords = 4'000'000;
+constexpr size_t kMaxArrayFolders = 65'536;
+
 }  // namespace ctxfs::cowrie
