@@ -30,9 +30,10 @@ def convert(path, answer: dict):
     files |= {name: EIO for name in broken}
     wanted = {"files": files,
               "check": {"outcome": ["damaged"] if broken else ["clean"]}}
-    if answer.get("arrays"):
+    # A stream has a directory for each record, which may be empty.
+    if answer.get("arrays") or container.suffix != ".cowrie":
         wanted["listing"] = ["arrays"]
-    elif not broken:
+    else:
         wanted["absent"] = ["arrays"]
     if "warnings" in answer:
         wanted["some_warnings"] = answer["warnings"]
