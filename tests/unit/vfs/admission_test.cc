@@ -9,6 +9,7 @@
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "core/base/heap_allowance.h"
@@ -71,8 +72,11 @@ TEST_F(AdmissionTest, Item41_17_ItsOldTreeMayBeClosedWhileItWaits) {
   const Result<Tree> old = containers.Get(inner, cache);
   ASSERT_TRUE(Ok(old));
   const Tree old_outer = containers.Opened(outer);
-  before_inner = [&] {  // closes the inner one
-    EXPECT_TRUE(Ok(containers.Renew(outer, old_outer, nullptr, false, cache)));
+  before_inner = [&] {  // another thread closes the inner one
+    std::thread([&] {
+      EXPECT_TRUE(
+          Ok(containers.Renew(outer, old_outer, nullptr, false, cache)));
+    }).join();
     EXPECT_LT(containers.Sum().memory, kInner);
   };
   EXPECT_TRUE(Ok(containers.Renew(inner, *old, nullptr, false, cache)));
