@@ -7,7 +7,6 @@
 #include <sys/vfs.h>
 
 #include <cerrno>
-#include <new>
 
 #include "core/base/bytes.h"
 #include "core/base/caught.h"

@@ -26,6 +26,15 @@ std::string Letters(size_t size) {
   return text;
 }
 
+constexpr size_t kPackedLetters = 9'000'000;
+
+/// A .gz file of as many letters, which is packed once.
+SourcePtr PackedLetters() {
+  static const SourcePtr packed = std::make_shared<const MemorySource>(
+      RawDeflate(Letters(kPackedLetters), 1, 16 + MAX_WBITS));
+  return packed;
+}
+
 std::shared_ptr<const DecodedIndex> IndexOf(const SourcePtr& stored,
                                             Compression compression,
                                             PlaceUse use = PlaceUse::kKept) {
@@ -47,12 +56,12 @@ class GzipLevels : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(All, GzipLevels, testing::Values(0, 1, 6, 9));
 
 TEST_P(GzipLevels, Item41_12_PlacesAreBlocksAndTheBytesBefore) {
-  const std::string text = Letters(18'000'000);
+  const std::string text = Letters(10'000'000);
   const SourcePtr stored = std::make_shared<const MemorySource>(
       RawDeflate(text, GetParam(), 16 + MAX_WBITS));
   const auto index = IndexOf(stored, Compression::kGzip);
   ASSERT_NE(index, nullptr);
-  EXPECT_GE(index->places.size(), 4U);
+  EXPECT_GE(index->places.size(), 3U);
   const auto saved = SaveIndex(*index);
   ASSERT_TRUE(Ok(saved));
   EXPECT_LT(saved->size(), index->places.size() * (size_t{33} << 10) + 1000);
@@ -68,8 +77,7 @@ TEST_P(GzipLevels, Item41_12_PlacesAreBlocksAndTheBytesBefore) {
 }
 
 TEST(SavedIndex, Item41_12_TheMemoryOfADecoderIsNotSaved) {
-  const SourcePtr stored = std::make_shared<const MemorySource>(
-      RawDeflate(Letters(9'000'000), 6, 16 + MAX_WBITS));
+  const SourcePtr stored = PackedLetters();
   const auto index =
       IndexOf(stored, Compression::kGzip, PlaceUse::kThisProcess);
   ASSERT_NE(index, nullptr);
@@ -78,7 +86,7 @@ TEST(SavedIndex, Item41_12_TheMemoryOfADecoderIsNotSaved) {
 
 /// Changes an index at random. What it still has is decoded, or refused.
 TEST(SavedIndex, Item41_12_ForgedPlacesDecodeToNothingElse) {
-  const std::string text = Letters(9'000'000);
+  const std::string text = Letters(kPackedLetters);
   const SourcePtr stored =
       std::make_shared<const MemorySource>(RawDeflate(text, 6, 16 + MAX_WBITS));
   const auto index = IndexOf(stored, Compression::kGzip);
@@ -108,8 +116,7 @@ TEST(SavedIndex, Item41_12_ForgedPlacesDecodeToNothingElse) {
 }
 
 TEST(SavedIndex, Item41_12_ImpossiblePlacesAreRefused) {
-  const SourcePtr stored = std::make_shared<const MemorySource>(
-      RawDeflate(Letters(9'000'000), 6, 16 + MAX_WBITS));
+  const SourcePtr stored = PackedLetters();
   const auto index = IndexOf(stored, Compression::kGzip);
   ASSERT_NE(index, nullptr);
   ASSERT_GE(index->places.size(), 2U);
