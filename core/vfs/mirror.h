@@ -104,7 +104,8 @@ class Mirror {
   /// the kernel looks it up and opens it once more for its caller
   /// (CallerScope), who then gets what that look-up found, even if the name is
   /// another file's again.
-  Result<Found> FindToOpen(Inode inode);
+  using FoundPtr = std::shared_ptr<const Found>;
+  Result<FoundPtr> FindToOpen(Inode inode);
 
   /// Whether the plain file at `inode`, which `source` has open, is a container
   /// as well (NAME~dir), so that its bytes must not change.
@@ -194,7 +195,7 @@ class Mirror {
   struct Retry {
     Name name;
     Clock::time_point since;
-    std::optional<Found> found = std::nullopt;
+    FoundPtr found = nullptr;  // by its look-up
   };
 
   /// Where a directory is, and which directories it lies in, itself included.
@@ -246,8 +247,10 @@ class Mirror {
   void NoteRetry(Inode inode);
   /// Notes what a look-up found that a Retry waits for.
   void NoteFound(const Name& name, Found found) CTXFS_REQUIRES(mutex_);
-  /// What the look-up of the caller's Retry found, if that is at `inode`; once.
-  std::optional<Found> TakeFound(Inode inode);
+  /// What the look-up of the caller's Retry found, if that is at `inode` and
+  /// was not long ago; else null.
+  FoundPtr FoundAgain(Inode inode) const;
+  void EndRetry();
   /// Returns the inode by which the kernel holds `name`. It comes after `inode`
   /// if Lookup found that retired.
   Inode HeldAs(Inode directory, std::string_view name, Inode inode) const

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <sys/stat.h>
 
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -96,31 +97,35 @@ void Mirror::NoteFound(const Name& name, Found found) {
   if (retries_.empty()) return;
   const auto retry = retries_.find(CallerScope::Current());
   if (retry == retries_.end() || retry->second.name != name) return;
-  retry->second.found.emplace(std::move(found));
+  retry->second.found = std::make_shared<const Found>(std::move(found));
 }
 
-std::optional<Mirror::Found> Mirror::TakeFound(Inode inode) {
-  constexpr std::chrono::seconds kMoment(1);
+Mirror::FoundPtr Mirror::FoundAgain(Inode inode) const {
+  constexpr std::chrono::milliseconds kMoment(250);
   const MutexLock lock(mutex_);
-  if (retries_.empty()) return std::nullopt;
-  const auto retry = retries_.extract(CallerScope::Current());
-  if (retry.empty()) return std::nullopt;
-  Retry& ended = retry.mapped();
-  if (!ended.found || ended.found->node.inode != inode ||
-      Clock::now() - ended.since > kMoment) {
-    return std::nullopt;
-  }
-  return std::move(ended.found);
+  const auto at = retries_.find(CallerScope::Current());
+  if (at == retries_.end() || at->second.found == nullptr) return nullptr;
+  const Retry& retry = at->second;
+  const bool good =
+      retry.found->node.inode == inode && Clock::now() - retry.since <= kMoment;
+  return good ? retry.found : nullptr;
 }
 
-Result<Mirror::Found> Mirror::FindToOpen(Inode inode) {
+void Mirror::EndRetry() {
+  const MutexLock lock(mutex_);
+  if (!retries_.empty()) retries_.erase(CallerScope::Current());
+}
+
+Result<Mirror::FoundPtr> Mirror::FindToOpen(Inode inode) {
   Result<Found> named = Find(inode);
-  // Of no use any more if the name still is that of the file.
-  std::optional<Found> looked_up = TakeFound(inode);
-  if (named || named.error().code != Code::kStale) return named;
-  if (looked_up) return std::move(*looked_up);
+  if (named) {
+    EndRetry();
+    return std::make_shared<const Found>(std::move(*named));
+  }
+  if (named.error().code != Code::kStale) return std::move(named).error();
+  if (FoundPtr found = FoundAgain(inode)) return found;
   NoteRetry(inode);
-  return named;
+  return std::move(named).error();
 }
 
 std::optional<struct statvfs> Mirror::FileSystemOf(Inode inode) const {

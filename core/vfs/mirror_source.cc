@@ -109,14 +109,20 @@ Result<Attributes> MirrorSource::Examine(Node node,
                       Lifetime::kMoment,
                       mirror_->RootPermissions()};
   }
-  const Mirror::Node now = CTXFS_TRY(mirror_->Examine(node));
-  mirror_->NoteSize(node, now.identity.size);
-  return AttributesOf(now);
+  Result<Mirror::Node> now = mirror_->Examine(node);
+  if (!now && now.error().code == Code::kStale) {
+    // The kernel may ask on the way to an open.
+    const Mirror::FoundPtr found = CTXFS_TRY(mirror_->FindToOpen(node));
+    now = found->node;
+  }
+  if (!now) return std::move(now).error();
+  mirror_->NoteSize(node, now->identity.size);
+  return AttributesOf(*now);
 }
 
 Result<SourcePtr> MirrorSource::OpenSourceOf(Inode inode) const {
   if (SourcePtr kept = mirror_->kept().Get(inode)) return kept;
-  Result<Mirror::Found> found = mirror_->FindToOpen(inode);
+  Result<Mirror::FoundPtr> found = mirror_->FindToOpen(inode);
   if (!found) {
     SourcePtr opened = mirror_->OpenedByKernel(inode);
     if (opened != nullptr) return opened;
@@ -133,7 +139,7 @@ Result<SourcePtr> MirrorSource::OpenSourceOf(Inode inode) const {
                              Descriptors::held())};
   }
   Result<SourcePtr> source =
-      mirror_->OpenFound(*found, rules_.open.source_options());
+      mirror_->OpenFound(**found, rules_.open.source_options());
   if (source) mirror_->kept().Keep(inode, *source);
   if (source && (*source)->descriptor() >= 0) {
     mirror_->NoteSource(inode, *source);
