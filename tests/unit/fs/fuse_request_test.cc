@@ -7,15 +7,13 @@
 #include <linux/fuse.h>
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstring>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <new>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "fs/ops.h"
 #include "fs/options.h"
@@ -38,7 +36,9 @@ class FakeKernel {
     fuse_opt_free_args(&args);
     // libfuse passes the data of the session, which is the server's.
     current_ = this;
-    const fuse_custom_io io{.writev = &TakeAnswer, .read = &ReadNothing};
+    fuse_custom_io io{};
+    io.writev = &TakeAnswer;
+    io.read = &ReadNothing;
     EXPECT_EQ(fuse_session_custom_io(session_, &io,
                                      ::open("/dev/null", O_RDWR | O_CLOEXEC)),
               0);
