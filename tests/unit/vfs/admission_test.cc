@@ -24,7 +24,6 @@ namespace {
 
 using Attachment = MountedContainers::Attachment;
 using ContainerResult = MountedContainers::ContainerResult;
-using Kind = MountedContainers::Kind;
 using Number = MountedContainers::Number;
 using Tree = MountedContainers::Tree;
 
@@ -67,8 +66,11 @@ TEST_F(AdmissionTest, Item41_17_ItsOldTreeMayBeClosedWhileItWaits) {
       },
       nullptr);
   const Number outer = containers.Attach({.at = 1});
-  const Number inner = containers.Attach(
-      {.at = 2, .kind = Kind::kNested, .within = outer, .node = 1});
+  const Number inner =
+      containers.Attach({.at = 2,
+                         .kind = MountedContainers::Kind::kNested,
+                         .within = outer,
+                         .node = 1});
   const Result<Tree> old = containers.Get(inner, cache);
   ASSERT_TRUE(Ok(old));
   const Tree old_outer = containers.Opened(outer);

@@ -45,9 +45,9 @@ std::string TopBytes(std::string_view text) {
                       ZstdEntry("z", Prose(5000))}});
 }
 
-class Renewal : public testing::Test {
+class RenewalTest : public testing::Test {
  protected:
-  explicit Renewal(const std::string& bytes = TopBytes("hello"))
+  explicit RenewalTest(const std::string& bytes = TopBytes("hello"))
       : path_(dir_.Write("top", bytes)) {
     auto container = OpenContainerFile(path_, Watching());
     EXPECT_TRUE(Ok(container));
@@ -112,7 +112,7 @@ class Renewal : public testing::Test {
   std::unique_ptr<Namespace> files_;
 };
 
-TEST_F(Renewal, OpenFilesGoOn) {
+TEST_F(RenewalTest, OpenFilesGoOn) {
   const auto a = Open("a");
   const auto z = Open("z");
   const auto in = Open("views/inner.shard~dir/in");
@@ -128,7 +128,7 @@ TEST_F(Renewal, OpenFilesGoOn) {
   EXPECT_EQ(*Read(*Open("z")), Prose(5000));
 }
 
-TEST_F(Renewal, EverythingIsVerifiedAgain) {
+TEST_F(RenewalTest, EverythingIsVerifiedAgain) {
   const auto passed = [&] { return cache_.stats().passed; };
   const auto verdict = [&] {
     return (*files_->Describe(Walk("a"), cache_))->verified;
@@ -145,7 +145,7 @@ TEST_F(Renewal, EverythingIsVerifiedAgain) {
   EXPECT_EQ(passed(), before + 1);
 }
 
-TEST_F(Renewal, PagesAreDroppedOnceAtTheNextOpen) {
+TEST_F(RenewalTest, PagesAreDroppedOnceAtTheNextOpen) {
   const auto same_pages = [&](std::string_view path) {
     const Inode inode = Walk(path);
     const Result<OpenFile> file = files_->Open(inode, cache_);
@@ -162,7 +162,7 @@ TEST_F(Renewal, PagesAreDroppedOnceAtTheNextOpen) {
   EXPECT_FALSE(same_pages("z"));
 }
 
-TEST_F(Renewal, ChangedBytesDoNotPass) {
+TEST_F(RenewalTest, ChangedBytesDoNotPass) {
   const auto a = Open("a");
   const auto z = Open("z");
   EXPECT_EQ(*Read(*a), "hello");
@@ -173,7 +173,7 @@ TEST_F(Renewal, ChangedBytesDoNotPass) {
   EXPECT_EQ(*Read(*z), Prose(5000));
 }
 
-TEST_F(Renewal, AnotherContainerIsStaleForGood) {
+TEST_F(RenewalTest, AnotherContainerIsStaleForGood) {
   const auto a = Open("a");
   const auto z = Open("z");
   Rewrite(TopBytes("jello"));
@@ -185,7 +185,7 @@ TEST_F(Renewal, AnotherContainerIsStaleForGood) {
 }
 
 // They were made when they were opened, and no read of them asks the file.
-TEST_F(Renewal, DocumentsAreAsStaleAsTheirContainer) {
+TEST_F(RenewalTest, DocumentsAreAsStaleAsTheirContainer) {
   std::vector<std::pair<std::unique_ptr<FileHandle>, std::string>> all;
   for (const char* path : {".ctxfs/info.json", ".ctxfs/index.json",
                            "views/inner.shard~dir/.ctxfs/index.json"}) {
@@ -205,10 +205,11 @@ TEST_F(Renewal, DocumentsAreAsStaleAsTheirContainer) {
 }
 
 /// info.json says what is wrong with each tensor, and so reads the file.
-class RenewalOfTensors : public Renewal {
+class RenewalOfTensors : public RenewalTest {
  protected:
   RenewalOfTensors()
-      : Renewal(BuildShard({.entries = {Raw("a", "no tensor")}, .role = 6})) {}
+      : RenewalTest(
+            BuildShard({.entries = {Raw("a", "no tensor")}, .role = 6})) {}
 };
 
 TEST_F(RenewalOfTensors, DocumentsDoNotSayThatTheFileIsStale) {
@@ -227,7 +228,7 @@ TEST_F(RenewalOfTensors, DocumentsDoNotSayThatTheFileIsStale) {
 }
 
 /// A directory with a container that cannot be opened.
-class RenewalOfDamage : public Renewal {
+class RenewalOfDamage : public RenewalTest {
  protected:
   RenewalOfDamage() {
     Rewrite(Damaged("hello"));
@@ -254,7 +255,7 @@ Inode Listed(const Namespace& files, Inode directory, const std::string& wanted,
   return 0;
 }
 
-TEST_F(Renewal, WhatIsOpenedWithinIsOpenedAnewAsWell) {
+TEST_F(RenewalTest, WhatIsOpenedWithinIsOpenedAnewAsWell) {
   const Inode inner = Walk("views/inner.shard~dir");
   Touch();
   EXPECT_TRUE(Ok(files_->OpenDirectory(inner, cache_)));
@@ -323,7 +324,7 @@ TEST_F(RenewalOfDamage, IsStaleOnceOtherBytesAreDamaged) {
   EXPECT_TRUE(Fails(Read(*info), Code::kStale));
 }
 
-TEST_F(Renewal, HappensOnceForAllWhoWait) {
+TEST_F(RenewalTest, HappensOnceForAllWhoWait) {
   const auto a = Open("a");
   const auto z = Open("z");
   std::atomic<int> wrong = 0;
