@@ -412,7 +412,7 @@ def general(key: str) -> str:
 ROWS = {"npz": "zip", "safetensors-index": "safetensors_index", "WShard": "wshard",
         "Manifest": "wshard_chunks", "ModelShard": "model_shard", "GraphShard": "model_shard",
         "SampleShard": "sampleshard", "GemmShard": "gemm_shard", "TraceShard": "trace_shard",
-        "ColumnShard": "columnshard"}
+        "ColumnShard": "columnshard", "VectorIndex": "vector_index"}
 
 
 def row_of(container: dict) -> str:
