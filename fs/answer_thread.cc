@@ -2,6 +2,7 @@
 #include "fs/answer_thread.h"
 
 #include <poll.h>
+#include <pthread.h>
 
 #include <iterator>
 
@@ -18,6 +19,8 @@ void AnswerUntil(Questions& questions, int stop) {
 }  // namespace
 
 AnswerThread::AnswerThread(Questions& questions, int stop)
-    : thread_([&questions, stop] { AnswerUntil(questions, stop); }) {}
+    : thread_([&questions, stop] { AnswerUntil(questions, stop); }) {
+  (void)::pthread_setname_np(thread_.native_handle(), kName);
+}
 
 }  // namespace ctxfs

@@ -10,6 +10,9 @@ namespace ctxfs {
 /// Answers the questions of one kind in a thread of its own.
 class AnswerThread {
  public:
+  /// The name of all threads that help those that are confined.
+  static constexpr char kName[] = "ctxfs-helper";
+
   /// Until the descriptor `stop` is readable. Throws std::system_error if no
   /// thread can be had.
   AnswerThread(Questions& questions, int stop);

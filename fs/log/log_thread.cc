@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fs/log/log_thread.h"
 
+#include <pthread.h>
+
 #include <chrono>
 #include <string>
 #include <system_error>
 #include <utility>
+
+#include "fs/answer_thread.h"
 
 namespace ctxfs {
 namespace {
@@ -24,6 +28,7 @@ LogThread::LogThread(std::shared_ptr<LogRelay> relay)
   ended_ = run.get_future();
   try {
     thread_ = std::thread(std::move(run));
+    (void)::pthread_setname_np(thread_.native_handle(), AnswerThread::kName);
   } catch (const std::system_error&) {
     (void)SetLogSink(sink_);
     throw;

@@ -174,6 +174,11 @@ def thread_statuses(pid) -> list[str]:
     return found
 
 
+def is_helper(status: str) -> bool:
+    """Whether the thread helps those that serve: it is not confined, and opens no container."""
+    return status.startswith("Name:\tctxfs-helper\n")
+
+
 def stop(pid: int) -> None:
     """Stops a daemon. Until each of its threads has stopped, one of them may take a
     request, and who waits for its answer cannot even be killed."""

@@ -11,7 +11,7 @@ import tempfile
 
 import pytest
 
-from conftest import BIN, GOLDEN, mount_command, run, thread_statuses, wait_until
+from conftest import BIN, GOLDEN, is_helper, mount_command, run, thread_statuses, wait_until
 from shard import build, entry
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
@@ -39,6 +39,8 @@ def statuses(pid) -> tuple[dict, list[dict]]:
     """The thread that waits, and those that serve."""
     read = []
     for status in thread_statuses(pid):
+        if is_helper(status):
+            continue
         lines = (line.split(":\t", 1) for line in status.splitlines())
         read.append({line[0]: line[1].strip() for line in lines if len(line) == 2})
     return read[0], read[1:]

@@ -15,7 +15,7 @@ import zipfile
 
 import pytest
 
-from conftest import alive, mount_command, run, wait_until
+from conftest import alive, is_helper, mount_command, run, thread_statuses, wait_until
 from remote import (  # noqa: F401  fixtures
     CTXFS,
     GRANULE,
@@ -317,8 +317,9 @@ def test_30_3_a_probe_of_serving_threads_makes_no_socket(web, mounted):
     root = mounted(web.url("big.safetensors"))
     (root / "tensors" / "t0").read_bytes()
     (server,) = serving_processes(root.parent)
-    outer, *threads = sorted(map(int, os.listdir(f"/proc/{server}/task")))
-    assert outer == server and threads
+    threads = [int(status.split("\nPid:\t")[1].split()[0])
+               for status in thread_statuses(server)[1:] if not is_helper(status)]
+    assert threads
     for thread in threads:
         for family in (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX, socket.AF_NETLINK):
             assert injected(thread, "socket", family, socket.SOCK_STREAM, 0) == -errno.EPERM
