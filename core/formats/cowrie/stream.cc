@@ -281,7 +281,7 @@ std::vector<ChildContainer> CowrieStream::Children() const {
         -> Result<std::shared_ptr<const Container>> {
       auto opened = self->Arrays(record, context);
       if (opened || !opened.error().Permanent()) return opened;
-      return UnreadableContainer(nullptr, std::move(opened).error());
+      return UnreadableContainer(self->source(), std::move(opened).error());
     };
     arrays.push_back(std::move(folder));
   }

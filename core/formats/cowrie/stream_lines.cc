@@ -12,6 +12,7 @@
 #include "core/base/limits.h"
 #include "core/container/documents.h"
 #include "core/content/check_at.h"
+#include "core/formats/cowrie/limits.h"
 #include "core/formats/cowrie/stream.h"
 
 namespace ctxfs::cowrie {
@@ -40,7 +41,11 @@ class LineBlock final : public Block {
 
   uint64_t cost() const override {
     uint64_t bytes = 0;
-    for (uint32_t i = first_; i < end_; ++i) bytes += stream_->PayloadSize(i);
+    for (uint32_t i = first_; i < end_; ++i) {
+      // A larger one is not decoded: its line is an error.
+      const uint64_t size = stream_->PayloadSize(i);
+      if (size <= kMostBytes) bytes += size;
+    }
     return 2 * bytes;  // an estimate: the size is known only afterwards
   }
   const Source* made_from() const override { return stream_->source().get(); }

@@ -87,25 +87,26 @@ std::vector<Error> WShardContainer::CompareWithSeal(
     const auto hash = listed.find(name);
     if (hash == listed.end() || !hash->is_string()) {
       differences.try_emplace(
-          name, Code::kCorrupt,
-          "entry " + Quote(name) + " is not in meta/identity", at);
+          name, Error{Code::kCorrupt,
+                      "entry " + Quote(name) + " is not in meta/identity", at});
       continue;
     }
     const Result<Content> content = OpenEntry(entry, context);
     if (!content) continue;  // reported by the check of the entry itself
     const Result<std::string> digest = Sha256Of(*content, context);
     if (!digest || *digest == LowerHex(hash->get<std::string>())) continue;
-    differences.try_emplace(name, Code::kChecksum,
-                            "the sha256 of entry " + Quote(name) +
-                                " is not the one in meta/identity",
-                            Describe(entry).offset);
+    differences.try_emplace(name, Error{Code::kChecksum,
+                                        "the sha256 of entry " + Quote(name) +
+                                            " is not the one in meta/identity",
+                                        Describe(entry).offset});
   }
   for (const auto& [name, hash] : listed.items()) {
     if (there.contains(name)) continue;
-    differences.try_emplace(
-        name, Code::kCorrupt,
-        "meta/identity lists entry " + Quote(name) + ", which is not there",
-        at);
+    differences.try_emplace(name,
+                            Error{Code::kCorrupt,
+                                  "meta/identity lists entry " + Quote(name) +
+                                      ", which is not there",
+                                  at});
   }
   std::vector<Error> faults;
   for (auto& [name, error] : differences) faults.push_back(std::move(error));
