@@ -240,6 +240,11 @@ bool Mirror::Forget(Inode inode, uint64_t count) {
     for (Name& name : found->second.Names()) {
       open_names_.erase({std::move(name), inode});
     }
+    // What was found for an open that is not repeated holds a descriptor.
+    std::erase_if(retries_, [inode](const auto& one) {
+      const FoundPtr& kept = one.second.found;
+      return kept != nullptr && kept->node.inode == inode;
+    });
     held_.erase(found);
     listed_.erase(inode);
   }

@@ -72,6 +72,7 @@ class Kernel {
     Version as_of;  // when it was opened
     bool disturbed = false;
     bool forged = false;
+    bool nameless = false;  // opened when another file had its name already
   };
   struct OpenListing {
     Inode inode = 0;
@@ -114,10 +115,16 @@ class Kernel {
   void CheckLookupInContainer(const Held& directory, const std::string& name,
                               const Result<Found>& found);
   void Hold(Inode directory, const std::string& name, const FoundNode& found);
-  void CheckAttributes(const Held& held, const Result<Attributes>& got);
+  void CheckAttributes(Inode inode, const Result<Attributes>& got);
+  /// Whether a file that was opened at `inode`, and is still open, has these
+  /// attributes: stat finds it after its name is gone or another file's.
+  bool IsOfOpenFile(Inode inode, const Attributes& got) const;
   void CheckOpen(const Held& held, const Result<ctxfs::OpenFile>& file);
   void CheckRead(const Handle& handle, uint64_t offset, size_t length,
                  const Result<std::string>& got);
+  /// Of a plain file of the world, which reads as it is now.
+  void CheckLiveRead(const Handle& handle, uint64_t offset, size_t length,
+                     const Result<std::string>& got);
   void CheckListing(Inode directory, const std::vector<Listing::Name>& names,
                     bool fresh);
   /// The world's count of changes when the oldest listing of a directory was

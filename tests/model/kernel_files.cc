@@ -13,11 +13,22 @@ std::string Kernel::GetAttributes() {
   const std::optional<Inode> inode = RandomHeld(random_.OneIn(3));
   if (!inode || *inode == root_) return "nothing";
   const Held& held = At(*inode);
-  CheckAttributes(held, files_.Examine(*inode, ReadContext(cache_)));
+  CheckAttributes(*inode, files_.Examine(*inode, ReadContext(cache_)));
   return "stat " + Name(held);
 }
 
-void Kernel::CheckAttributes(const Held& held, const Result<Attributes>& got) {
+bool Kernel::IsOfOpenFile(Inode inode, const Attributes& got) const {
+  return std::any_of(handles_.begin(), handles_.end(), [&](const Handle& one) {
+    const Version& now = one.node->now;
+    return one.inode == inode && one.mirrored && !got.directory &&
+           got.size == static_cast<uint64_t>(now.size) &&
+           got.mtime == FileTime{now.mtime_ns / kNsPerSecond,
+                                 now.mtime_ns % kNsPerSecond};
+  });
+}
+
+void Kernel::CheckAttributes(Inode inode, const Result<Attributes>& got) {
+  const Held& held = At(inode);
   const std::string what = "stat of " + Name(held);
   const State state = StateOf(held);
   const std::shared_ptr<Node> now = world_.Find(held.path);
@@ -42,6 +53,8 @@ void Kernel::CheckAttributes(const Held& held, const Result<Attributes>& got) {
         });
     if (!right)
       Complain(what + " gives " + std::to_string(got->size) + " bytes");
+  } else if (state != State::kSame && IsOfOpenFile(inode, *got)) {
+    Count("stat of an open file after a change");
   } else if (state == State::kGone) {
     Complain(what + " succeeds, though it is gone");
   } else if (state == State::kChanged && !written && !held.disturbed) {
@@ -50,6 +63,16 @@ void Kernel::CheckAttributes(const Held& held, const Result<Attributes>& got) {
     Complain(what + " is wrong");
   }
 }
+
+namespace {
+
+/// Whether it is the file that a look-up found, whatever has its name now.
+bool IsFile(const ctxfs::OpenFile& file, const Version& found) {
+  const FileIdentity identity = file.made_from->identity();
+  return identity.device == found.device && identity.inode == found.inode;
+}
+
+}  // namespace
 
 std::string Kernel::OpenFile() {
   const std::optional<Inode> inode = RandomHeld(/*directory=*/false);
@@ -61,6 +84,7 @@ std::string Kernel::OpenInode(Inode inode) {
   Result<ctxfs::OpenFile> file = files_.Open(inode, ReadContext(cache_));
   CheckOpen(held, file);
   if (!file) return "open " + Name(held) + ", which fails";
+  const bool found_before = held.mirrored && IsFile(*file, held.as_of);
   Handle handle;
   handle.inode = inode;
   handle.file = std::make_unique<FileHandle>(files_, inode, std::move(*file));
@@ -69,10 +93,12 @@ std::string Kernel::OpenInode(Inode inode) {
   handle.mirrored = held.mirrored;
   const std::shared_ptr<Node> now = world_.Find(held.path);
   const State state = StateOf(held);
-  const bool there = state != State::kGone && !now->directory;
+  const bool there = state != State::kGone && !now->directory &&
+                     (!found_before || now->now.SameFile(held.as_of));
   handle.node = there ? now : held.node;
   handle.as_of = there ? now->now : held.as_of;
   handle.disturbed = held.disturbed || !there;
+  handle.nameless = found_before && !there;
   handle.forged = held.disturbed || state == State::kForged;
   ++held.users;
   handles_.push_back(std::move(handle));
@@ -97,6 +123,7 @@ void Kernel::CheckOpen(const Held& held, const Result<ctxfs::OpenFile>& file) {
     return;
   }
   Count("open");
+  if (file->live && IsFile(*file, held.as_of)) return;
   if (state == State::kChanged && !written && !held.disturbed) {
     Complain(what + " succeeds, though it was replaced");
   }
@@ -142,8 +169,25 @@ std::string WindowOf(const std::string& bytes, uint64_t offset, size_t length) {
 
 }  // namespace
 
+void Kernel::CheckLiveRead(const Handle& handle, uint64_t offset, size_t length,
+                           const Result<std::string>& got) {
+  const std::string what = "read of the plain file '" + handle.path + "'";
+  Count(got ? "read of a plain file" : "read of a plain file: error");
+  if (!got) return Complain(what + " fails: " + got.error().Text());
+  if (world_.samples().at(handle.as_of.sample).container && !handle.forged) {
+    Complain(what + " is of a container");
+  }
+  const std::string& bytes = world_.samples().at(handle.node->now.sample).bytes;
+  if (*got != WindowOf(bytes, offset, length)) {
+    Complain(what + " has other bytes than the file has now");
+  }
+}
+
 void Kernel::CheckRead(const Handle& handle, uint64_t offset, size_t length,
                        const Result<std::string>& got) {
+  if (handle.mirrored && handle.file->file()->live) {
+    return CheckLiveRead(handle, offset, length, got);
+  }
   const std::string what =
       "read of '" + handle.path + "' (" + handle.inner + ")";
   const auto bytes_of = [&](size_t sample) -> std::optional<std::string> {
@@ -164,6 +208,13 @@ void Kernel::CheckRead(const Handle& handle, uint64_t offset, size_t length,
     return file != nullptr && (got->empty() || file->partly);
   };
   const std::shared_ptr<Node> there = world_.Find(handle.path);
+  if (handle.nameless && got) {
+    Count("read of a file that a look-up found");
+    if (!is_window_of(handle.node->now.sample)) {
+      Complain(what + " has bytes that the file which was found has not");
+    }
+    return;
+  }
   const bool replaced =
       there != nullptr &&
       (there->directory || !there->now.SameFile(handle.as_of));

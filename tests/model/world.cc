@@ -165,7 +165,6 @@ std::string World::Mutate() {
                                                &World::Truncate,
                                                &World::Remove,
                                                &World::Rename,
-                                               &World::Link,
                                                &World::Chmod,
                                                &World::Chmod,
                                                &World::Touch};
@@ -273,17 +272,6 @@ std::string World::Rename(const std::string& path) {
   Erase(path);
   Insert(to, node);
   return "rename " + path + " to " + to;
-}
-
-std::string World::Link(const std::string& path) {
-  const std::string to = RandomPath();
-  const std::shared_ptr<Node> node = Find(path);
-  if (Find(to) != nullptr) return "nothing";
-  Require(::link(OnDisk(path).c_str(), OnDisk(to).c_str()) == 0,
-          "link " + path);
-  Refresh(to, *node);
-  Insert(to, node);
-  return "link " + path + " to " + to;
 }
 
 std::string World::Chmod(const std::string& path) {

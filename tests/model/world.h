@@ -104,7 +104,6 @@ class World {
   std::string Truncate(const std::string& path);
   std::string Remove(const std::string& path);
   std::string Rename(const std::string& path);
-  std::string Link(const std::string& path);
   std::string Chmod(const std::string& path);
   std::string Touch(const std::string& path);
   std::string MakeDirectory(const std::string& path);
