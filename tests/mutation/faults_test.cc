@@ -101,6 +101,7 @@ void ReadTree(const ContainerTree& container_tree, BlockCache& cache,
   }
   if (depth == 0) return;
   for (const ChildContainer& within : container_tree.sub_containers()) {
+    if (!within.open_source) continue;  // has no bytes of its own
     auto source = within.open_source(cache);
     if (!source) continue;
     auto container = OpenContainer(std::move(*source), StrictOptions());

@@ -52,7 +52,9 @@ class Reader {
             ? std::min(kMostWithin, container_tree.sub_containers().size())
             : 0;
     for (size_t i = 0; i < within; ++i) {
-      auto source = container_tree.sub_containers()[i].open_source(cache_);
+      const ChildContainer& inside = container_tree.sub_containers()[i];
+      if (!inside.open_source) continue;  // has no bytes of its own
+      auto source = inside.open_source(cache_);
       if (source) Open(std::move(*source), depth + 1);
     }
   }
@@ -192,6 +194,7 @@ void AddFiles(const std::shared_ptr<const Source>& source,
   }
   if (depth == kMostDepth) return;
   for (const ChildContainer& within : container_tree.sub_containers()) {
+    if (!within.open_source) continue;  // has no bytes of its own
     auto inside = within.open_source(cache);
     if (inside) AddFiles(*inside, options, depth + 1, reference);
   }
