@@ -159,8 +159,8 @@ Result<Json> CowrieStream::Value(uint32_t record,
   return std::move(value->json);
 }
 
-Result<Json> CowrieStream::Metadata(uint32_t record,
-                                    const ReadContext& context) const {
+Result<Json> CowrieStream::RecordMetadata(uint32_t record,
+                                          const ReadContext& context) const {
   const Result<Loaded> loaded = Read(record, context);
   if (!loaded) return At(record, loaded.error());
   Result<CowrieValue> value = ReadCowrie(loaded->metadata, context.interrupt());
@@ -254,7 +254,8 @@ std::shared_ptr<const FileTable> CowrieStream::MetadataFiles() const {
              const auto make =
                  [self,
                   record](const ReadContext& request) -> Result<std::string> {
-               return FormatJson(CTXFS_TRY(self->Metadata(record, request)));
+               return FormatJson(
+                   CTXFS_TRY(self->RecordMetadata(record, request)));
              };
              return CachedText({self->owner_, 2ULL * record + 1},
                                self->source(), make, context);

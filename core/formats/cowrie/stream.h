@@ -37,7 +37,8 @@ class CowrieStream final : public Container, public SaysFacts {
   /// The record's value or metadata. Fails with kChecksum, kCorrupt or kLimit,
   /// at the record's first byte, the same at each call.
   Result<Json> Value(uint32_t record, const ReadContext& context) const;
-  Result<Json> Metadata(uint32_t record, const ReadContext& context) const;
+  Result<Json> RecordMetadata(uint32_t record,
+                              const ReadContext& context) const;
   /// Its arrays as a container: arrays/NNNNNN.
   Result<std::shared_ptr<const Container>> Arrays(
       uint32_t record, const ReadContext& context) const;
