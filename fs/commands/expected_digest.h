@@ -78,7 +78,7 @@ class ExpectedDigests {
   static Result<ExpectedDigest> FindIn(const Text& text,
                                        const std::string& path);
 
-  const CommitTrees commits_;
+  CommitTrees commits_;
   std::string public_key_;
   std::optional<ExpectedDigest> given_;
   TextPtr text_;  // null for "auto" and for digits
