@@ -83,6 +83,15 @@ class FakeKernel {
     return error_;
   }
 
+  /// Closes what the last answer opened.
+  void Release(uint32_t operation, uint64_t inode) {
+    fuse_open_out opened{};
+    std::memcpy(&opened, answer_.data(), sizeof(opened));
+    fuse_release_in release{};
+    release.fh = opened.fh;
+    EXPECT_EQ(Ask(operation, inode, BytesOf(release)), 0);
+  }
+
   const std::string& answer() const { return answer_; }
 
  private:
@@ -182,7 +191,11 @@ TEST_F(FuseRequestTest, Item41_17_EachRequestIsAnsweredOnceWithoutMemory) {
   for (const auto& [operation, inode, arguments] : requests) {
     bool failed = true;
     for (int64_t i = 0; failed; ++i) {
-      kernel.AskWithout(i, operation, inode, arguments, &failed);
+      const int error =
+          kernel.AskWithout(i, operation, inode, arguments, &failed);
+      if (error != 0) continue;
+      if (operation == FUSE_OPEN) kernel.Release(FUSE_RELEASE, inode);
+      if (operation == FUSE_OPENDIR) kernel.Release(FUSE_RELEASEDIR, inode);
     }
   }
 }
