@@ -59,7 +59,8 @@ Result<std::unique_ptr<BlockStore>> OpenStore(const MountOptions& options) {
   return BlockStore::Open(directory, CacheBytes(environment));
 }
 
-/// The same on every mount of the same bytes. The kernel keeps 32 bits.
+/// Returns a number that every mount of the same bytes has in common. The
+/// kernel keeps 32 bits.
 uint32_t GenerationOfFiles(const Source& source) {
   FileIdentity identity = source.identity();
   identity.ctime = {};

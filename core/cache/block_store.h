@@ -147,8 +147,8 @@ class BlockStore {
   /// Writes a file called `last`. Returns whether it is kept.
   bool Keep(const std::string& digest, const std::string& last, uint64_t first,
             const std::vector<Bytes>& blocks);
-  /// The same, whether or not the disk refused it before. Returns an errno; 0:
-  /// it is kept.
+  /// Like Keep, but tries even while writing is paused. Returns 0 if the file
+  /// is kept, else an errno.
   int WriteFile(const std::string& digest, const std::string& last,
                 uint64_t first, const std::vector<Bytes>& blocks);
   /// Makes a file to be written, and sets its `name`. Fails by its errno.

@@ -15,8 +15,8 @@ namespace ctxfs {
 /// and no request reaches that file system. Errors have a sys_errno.
 Result<Fd> FindPath(const std::string& path, int flags = 0);
 
-/// The same for an absolute path, without following any link: fails with ELOOP
-/// if one is on the way, and returns the link itself if one is at the end.
+/// Like FindPath, for an absolute path, but follows no link: fails with ELOOP
+/// if a directory of the path is a link. A link at the end is returned itself.
 Result<Fd> FindWithoutLinks(const std::string& path);
 
 /// Like FindPath, for a path below `directory`. Fails with kCorrupt for one

@@ -34,8 +34,9 @@ class FailedRanges {
   /// Valid until the next call.
   const Range* Find(uint64_t object, uint64_t granule,
                     Clock::time_point now = Clock::now()) const;
-  /// The same for a request that began at `began`, after it failed. Forgets it
-  /// and others that have the granule.
+  /// Returns a failed range with the granule if the request that began at
+  /// `began` came after the failure; nullopt if there is none. Forgets all
+  /// failed ranges with the granule that it could have returned.
   std::optional<Range> Take(uint64_t object, uint64_t granule,
                             Clock::time_point began,
                             Clock::time_point now = Clock::now());

@@ -214,10 +214,10 @@ class FetchClient {
                 Purpose purpose) const CTXFS_REQUIRES(mutex_);
   Status Await(const PendingPtr& pending, const Interrupt& interrupt)
       CTXFS_REQUIRES(mutex_);
-  /// The same for granules. Notes those that were waited for in vain. Returns
-  /// true if they may be asked for again: the request is not after `older`, the
-  /// number of the last one before the reader came, so it had less time than
-  /// the reader has, and failed for a reason that may pass.
+  /// Like Await, for granules; notes which ones failed. `older` is the number
+  /// of the last request before the reader came. Returns true if the reader
+  /// should send a request of its own: the one it waited for is older, so that
+  /// it had less time, and its error is transient.
   Result<bool> AwaitGranules(const PendingPtr& pending, uint64_t older,
                              const Interrupt& interrupt) CTXFS_REQUIRES(mutex_);
   /// Fails if the granule was waited for in vain a moment ago, before the

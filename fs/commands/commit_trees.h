@@ -43,8 +43,8 @@ class CommitTrees {
   /// links; null if nothing is known of it.
   FolderPtr In(const std::string& folder) const;
 
-  /// The same for the file at `path`, which is in `folder` or below it: its own
-  /// metadata name its commit.
+  /// Returns the commit that the metadata of the file at `path` name; null if
+  /// nothing is known of it. The file is in `folder` or below it.
   FolderPtr For(const std::string& path, const std::string& folder) const;
 
   /// Returns the commit of the snapshot that the file at `path` is in; null if

@@ -8,7 +8,7 @@ namespace ctxfs {
 /// Writes "ctxfs: MESSAGE" to standard error.
 LogSink StderrSink();
 
-/// The same for a daemon, which must not wait for who reads its log: drops
+/// Like StderrSink, but never blocks for long, so that a daemon goes on: drops
 /// messages that cannot be written within half a second, and from then on those
 /// that cannot be written at once, until one can.
 LogSink DroppingStderrSink();

@@ -34,7 +34,7 @@ class ArrayFiles {
   /// DIRECTORY/NAME, the entries of their container. `owner` keeps this alive.
   std::shared_ptr<const FileTable> Table(
       std::string directory, std::shared_ptr<const void> owner) const;
-  /// The same for views.
+  /// Returns the arrays for views. `owner` keeps this alive.
   std::vector<ArrayInfo> All(const std::shared_ptr<const void>& owner) const;
 
  private:

@@ -46,8 +46,8 @@ bool StartsLikeLengths(Bytes head);
 /// into the file or is none, with kVersion, and with kLimit.
 Result<std::vector<StreamRecord>> WalkFrames(const Source& source,
                                              const ReadContext& context);
-/// The same for lengths. `end`: where the records end, which an end mark may
-/// say.
+/// Like WalkFrames, for a stream of length-prefixed values. Sets `end` to the
+/// offset where the records end: at an end mark or at the end of the file.
 Result<std::vector<StreamRecord>> WalkLengths(const Source& source,
                                               uint64_t& end,
                                               const ReadContext& context);
