@@ -240,11 +240,13 @@ bool Mirror::Forget(Inode inode, uint64_t count) {
     for (Name& name : found->second.Names()) {
       open_names_.erase({std::move(name), inode});
     }
-    // What was found for an open that is not repeated holds a descriptor.
-    std::erase_if(retries_, [inode](const auto& one) {
-      const FoundPtr& kept = one.second.found;
-      return kept != nullptr && kept->node.inode == inode;
-    });
+    // Closes what was found for an open that may never be repeated. The kernel
+    // may forget an inode and look its name up again before it does.
+    for (auto& [caller, retry] : retries_) {
+      if (retry.found != nullptr && retry.found->node.inode == inode) {
+        retry.found = nullptr;
+      }
+    }
     held_.erase(found);
     listed_.erase(inode);
   }
