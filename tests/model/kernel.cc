@@ -284,6 +284,7 @@ void Kernel::Hold(Inode directory, const std::string& name,
   }
   held.path = mirrored ? Join(parent.path, name) : parent.path;
   held.inner = mirrored ? "" : Join(parent.inner, name);
+  held.found_again = mirrored && failed_ == std::pair(directory, name);
   const std::shared_ptr<Node> now = world_.Find(held.path);
   if (mirrored && now != nullptr) {
     const bool was_container = !added && IsContainer(held);

@@ -58,6 +58,7 @@ class Kernel {
     std::shared_ptr<Node> node;
     Version as_of;           // when it was looked up last
     bool disturbed = false;  // it was another file for a while
+    bool found_again = false;  // by the look-up after an open that failed
     uint64_t lookups = 0;
     uint64_t number = 0;  // in the order they were looked up first
     unsigned users = 0;   // children, open files and listings
@@ -119,6 +120,11 @@ class Kernel {
   /// Whether a file that was opened at `inode`, and is still open, has these
   /// attributes: stat finds it after its name is gone or another file's.
   bool IsOfOpenFile(Inode inode, const Attributes& got) const;
+  /// Whether an open may get what a look-up found, whatever has its name now.
+  static bool MayBeAsFound(const Held& held, const ctxfs::OpenFile& file);
+  static bool MayBeAsFound(const Held& held, const Attributes& got);
+  /// Notes that an open, or a stat on the way to it, failed.
+  void NoteFailed(const Held& held);
   void CheckOpen(const Held& held, const Result<ctxfs::OpenFile>& file);
   void CheckRead(const Handle& handle, uint64_t offset, size_t length,
                  const Result<std::string>& got);
@@ -150,6 +156,8 @@ class Kernel {
   std::map<uint64_t, Inode> in_order_;
   uint64_t next_number_ = 0;
   std::map<std::pair<Inode, std::string>, Inode> children_;
+  /// The directory and name whose open failed last.
+  std::optional<std::pair<Inode, std::string>> failed_;
   std::vector<Handle> handles_;
   std::vector<OpenListing> listings_;
   std::optional<std::string> complaint_;

@@ -27,6 +27,17 @@ bool Kernel::IsOfOpenFile(Inode inode, const Attributes& got) const {
   });
 }
 
+bool Kernel::MayBeAsFound(const Held& held, const Attributes& got) {
+  return held.found_again &&
+         got.size == static_cast<uint64_t>(held.as_of.size) &&
+         got.mtime == FileTime{held.as_of.mtime_ns / kNsPerSecond,
+                               held.as_of.mtime_ns % kNsPerSecond};
+}
+
+void Kernel::NoteFailed(const Held& held) {
+  if (held.mirrored) failed_ = std::pair(held.parent, held.name);
+}
+
 void Kernel::CheckAttributes(Inode inode, const Result<Attributes>& got) {
   const Held& held = At(inode);
   const std::string what = "stat of " + Name(held);
@@ -39,6 +50,7 @@ void Kernel::CheckAttributes(Inode inode, const Result<Attributes>& got) {
                        !world_.SampleOf(*now).container;
   if (!got) {
     Count("stat: error");
+    NoteFailed(held);
     if (IsSound(held) || (written && AncestorsAreSame(held))) {
       Complain(what + " fails: " + got.error().Text());
     }
@@ -55,6 +67,8 @@ void Kernel::CheckAttributes(Inode inode, const Result<Attributes>& got) {
       Complain(what + " gives " + std::to_string(got->size) + " bytes");
   } else if (state != State::kSame && IsOfOpenFile(inode, *got)) {
     Count("stat of an open file after a change");
+  } else if (state != State::kSame && MayBeAsFound(held, *got)) {
+    Count("stat of a file that a look-up found");
   } else if (state == State::kGone) {
     Complain(what + " succeeds, though it is gone");
   } else if (state == State::kChanged && !written && !held.disturbed) {
@@ -73,6 +87,10 @@ bool IsFile(const ctxfs::OpenFile& file, const Version& found) {
 }
 
 }  // namespace
+
+bool Kernel::MayBeAsFound(const Held& held, const ctxfs::OpenFile& file) {
+  return held.found_again && IsFile(file, held.as_of);
+}
 
 std::string Kernel::OpenFile() {
   const std::optional<Inode> inode = RandomHeld(/*directory=*/false);
@@ -116,6 +134,7 @@ void Kernel::CheckOpen(const Held& held, const Result<ctxfs::OpenFile>& file) {
       held.mirrored ? nullptr : ShownAt(held.as_of.sample, held.inner);
   if (!file) {
     Count("open: error");
+    NoteFailed(held);
     const bool damaged = shown != nullptr && !shown->bytes;
     if (IsSound(held) && !damaged) {
       Complain(what + " fails: " + file.error().Text());
@@ -124,6 +143,9 @@ void Kernel::CheckOpen(const Held& held, const Result<ctxfs::OpenFile>& file) {
   }
   Count("open");
   if (file->live && IsFile(*file, held.as_of)) return;
+  if (state != State::kSame && held.mirrored && MayBeAsFound(held, *file)) {
+    return Count("open of a file that a look-up found");
+  }
   if (state == State::kChanged && !written && !held.disturbed) {
     Complain(what + " succeeds, though it was replaced");
   }
