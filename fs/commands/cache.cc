@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ctxfs cache: what is kept on disk of objects of servers.
+// ctxfs cache: the blocks of remote objects and the materialised files on disk.
 #include <fmt/core.h>
 
 #include <cstdio>
@@ -11,10 +11,10 @@
 #include "core/base/text.h"
 #include "core/io/url.h"
 #include "fs/commands/arguments.h"
+#include "fs/commands/disk_cache.h"
 #include "fs/commands/progress.h"
 #include "fs/commands/read_operands.h"
 #include "fs/common/shown_text.h"
-#include "fs/remote/disk_cache.h"
 
 namespace ctxfs {
 namespace {

@@ -1,22 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// In place of fetcher_process.cc and disk_cache.cc in a build without
-// CTXFS_REMOTE.
+// In place of fetcher_process.cc in a build without CTXFS_REMOTE.
 #include <algorithm>
 
 #include "core/io/url.h"
-#include "fs/remote/disk_cache.h"
 #include "fs/remote/fetcher_process.h"
 
 namespace ctxfs {
-namespace {
-
-Error NoCache() {
-  return {Code::kUnsupported,
-          "this build of ctxfs cannot open URLs and has no cache"};
-}
-
-}  // namespace
 
 Status StartFetcher(const std::vector<std::string>& sources,
                     const std::map<std::string, std::string>& /*variables*/) {
@@ -28,11 +18,5 @@ Status StartFetcher(const std::vector<std::string>& sources,
 int FetcherChannel() { return -1; }
 
 std::string FetcherStats() { return {}; }
-
-Result<DiskCache> CountDiskCache() { return NoCache(); }
-
-Result<DiskCache> ClearDiskCache() { return NoCache(); }
-
-Status MakeDiskCache() { return NoCache(); }
 
 }  // namespace ctxfs

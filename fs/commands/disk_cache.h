@@ -10,7 +10,8 @@
 
 namespace ctxfs {
 
-/// The cache on disk for what is fetched from servers.
+/// The cache on disk: blocks of remote objects, and files that mounts
+/// materialise (`-o cache_keep`).
 struct DiskCache {
   std::string directory;
   uint64_t most = 0;  // bytes that it may take
@@ -18,8 +19,7 @@ struct DiskCache {
   std::optional<StoreContents> contents;
 };
 
-/// Counts what the cache of this user has. Fails with kUnsupported in a build
-/// without CTXFS_REMOTE, and with kIo if the cache cannot be used.
+/// Counts what the cache of this user has. Fails with kIo if it cannot be used.
 Result<DiskCache> CountDiskCache();
 
 /// Removes what the cache of this user has. Fails like CountDiskCache.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fs/remote/disk_cache.h"
+#include "fs/commands/disk_cache.h"
 
 #include "core/cache/block_store.h"
 
