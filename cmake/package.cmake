@@ -65,6 +65,8 @@ if(CTXFS_REMOTE)
   list(APPEND depends libcurl4)
 endif()
 list(JOIN depends ", " CPACK_DEBIAN_CTXFS_PACKAGE_DEPENDS)
+set(CPACK_DEBIAN_CTXFS_PACKAGE_CONTROL_EXTRA
+  ${PROJECT_SOURCE_DIR}/packaging/debian/postrm)
 set(CPACK_DEBIAN_CTXFS_DESCRIPTION
 "mount machine-learning containers as read-only files
 ctxfs shows every entry of a model, data set or episode container as a
