@@ -11,6 +11,7 @@
 #include <string>
 
 #include "core/base/limits.h"
+#include "core/base/mutex_unlock.h"
 #include "core/io/io_error.h"
 
 namespace ctxfs {
@@ -76,20 +77,19 @@ int32_t BackingFiles::IdFor(const SourcePtr& file) {
   try {
     if (file == nullptr || file->size() < kLeastSize) return 0;
     return changes_.Ask({file, 0}).value_or(0);
-  } catch (const std::bad_alloc&) {  // the daemon serves the reads
+  } catch (...) {  // the daemon serves the reads
     return 0;
   }
 }
 
 BackingFiles::Use BackingFiles::Open(Inode inode, const SourcePtr& file) {
   constexpr std::chrono::milliseconds kMoment(20);
-  MutexLock lock(mutex_);
+  const MutexLock lock(mutex_);
   // A reference to an element stays valid while others are added.
   Backing& backing = files_[inode];
   if (backing.handles++ == 0) {
-    lock.Unlock();
+    const MutexUnlock unlocked(mutex_);
     Decide(inode, file, IdFor(file));
-    lock.Lock();
   }
   while (!backing.decided) decided_.WaitFor(mutex_, kMoment);
   if (backing.id > 0) opened_.fetch_add(1, std::memory_order_relaxed);
@@ -132,7 +132,7 @@ void BackingFiles::Close(Inode inode) {
   if (change.id <= 0) return;
   try {
     changes_.Post(std::move(change));
-  } catch (const std::bad_alloc&) {
+  } catch (...) {
     // The kernel keeps the file open until the mount ends.
   }
 }

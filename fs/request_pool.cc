@@ -7,6 +7,9 @@
 #include <system_error>
 #include <utility>
 
+#include "core/base/mutex_unlock.h"
+#include "core/base/on_exit.h"
+
 namespace ctxfs {
 namespace {
 
@@ -129,7 +132,7 @@ void RequestPool::EndJob(const JobPtr& job) {
 }
 
 void RequestPool::RunJobs() {
-  MutexLock lock(mutex_);
+  const MutexLock lock(mutex_);
   while (!stop_) {
     JobPtr job = TakeNext();
     if (job == nullptr) {
@@ -138,13 +141,13 @@ void RequestPool::RunJobs() {
       --idle_;
       continue;
     }
-    lock.Unlock();
-    job->Run();
-    lock.Lock();
-    EndJob(job);
-    lock.Unlock();
+    {
+      const OnExit end([&]() CTXFS_REQUIRES(mutex_) { EndJob(job); });
+      const MutexUnlock unlocked(mutex_);
+      job->Run();
+    }
+    const MutexUnlock unlocked(mutex_);
     job.reset();  // may close a container
-    lock.Lock();
   }
 }
 
@@ -165,10 +168,12 @@ void RequestPool::RefuseOne() {
   JobPtr job = std::move(given_up_.front());
   given_up_.pop_front();
   queued_.remove(job);
-  mutex_.unlock();
-  const bool refused = job->Refuse();
-  job.reset();
-  mutex_.lock();
+  bool refused = false;
+  {
+    const MutexUnlock unlocked(mutex_);
+    refused = job->Refuse();
+    job.reset();
+  }
   if (refused) ++refused_;
 }
 
@@ -176,9 +181,11 @@ void RequestPool::AskSignalled() {
   constexpr std::chrono::milliseconds kMoment(50);
   const std::list<JobPtr> asked = signalled_;
   for (const JobPtr& job : asked) {
-    mutex_.unlock();
-    const bool may = !job->is_over() && job->request().MayRefuse();
-    mutex_.lock();
+    bool may = false;
+    {
+      const MutexUnlock unlocked(mutex_);
+      may = !job->is_over() && job->request().MayRefuse();
+    }
     if (may) GiveUpLocked(job);
     if (may || job->is_over()) signalled_.remove(job);
   }
