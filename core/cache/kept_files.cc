@@ -30,8 +30,7 @@ std::optional<BlockStore::Whole> BlockStore::OpenWhole(const std::string& key) {
   block_files::ForEachFile(directory, [&](const block_files::File& file) {
     const auto digest = block_files::DigestInName(file.name);
     if (!digest || found) return;
-    Fd opened(::openat(directory, file.name.c_str(),
-                       O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    Fd opened = block_files::OpenRegular(directory, file.name.c_str());
     if (!opened.ok()) return;
     // It was used now.
     (void)::futimens(opened.get(), nullptr);

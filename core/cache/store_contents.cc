@@ -17,10 +17,9 @@ namespace {
 
 using block_files::File;
 
-/// Whether a file begins as a store writes it. Does not wait for a FIFO.
+/// Whether a file begins as a store writes it.
 bool IsOfStore(int directory, const File& file) {
-  const Fd open(::openat(directory, file.name.c_str(),
-                         O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  const Fd open = block_files::OpenRegular(directory, file.name.c_str());
   std::string head(block_files::kMagic.size(), '\0');
   const MutableBytes bytes = std::as_writable_bytes(std::span(head));
   return open.ok() && block_files::ReadAll(open.get(), 0, bytes) &&

@@ -16,46 +16,12 @@
 
 #include "core/cache/store_contents.h"
 #include "core/io/fd.h"
+#include "tests/unit/cache/block_store_fixture.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/temp_dir.h"
 
 namespace ctxfs {
 namespace {
-
-constexpr uint64_t kBlock = BlockStore::kBlockBytes;
-
-class BlockStoreTest : public testing::Test {
- protected:
-  std::unique_ptr<BlockStore> Open(uint64_t most = 1 << 30) const {
-    return *BlockStore::Open(dir_.Path("cache"), most);
-  }
-  static std::string Block(char c, size_t size = kBlock) {
-    return std::string(size, c);
-  }
-  /// The block; empty if the store does not have it.
-  static std::string Read(BlockStore& store, const std::string& key,
-                          uint64_t number, size_t size = kBlock) {
-    std::string text(size, '\0');
-    const MutableBytes out = std::as_writable_bytes(std::span(text));
-    return store.Read(key, number, {&out, 1}) == 1 ? text : "";
-  }
-  std::vector<std::filesystem::path> Files() const {
-    std::vector<std::filesystem::path> files;
-    for (const auto& one :
-         std::filesystem::recursive_directory_iterator(dir_.Path("cache"))) {
-      const bool block = one.path().filename() != "lock";
-      if (one.is_regular_file() && block) files.push_back(one.path());
-    }
-    return files;
-  }
-  uint64_t Bytes() const {
-    uint64_t bytes = 0;
-    for (const auto& file : Files()) bytes += std::filesystem::file_size(file);
-    return bytes;
-  }
-
-  TempDir dir_;
-};
 
 TEST_F(BlockStoreTest, KeepsWholeFilesForTheNextProcess) {
   const std::string digest(32, 'd');
@@ -419,131 +385,6 @@ TEST_F(BlockStoreTest, Item30_6_BlocksBesideADamagedOneCanBeKept) {
   EXPECT_EQ(Read(*keeping, "key", 1), b);
   EXPECT_EQ(Read(*Open(), "key", 0), "");
   EXPECT_EQ(Read(*keeping, "key", 1), "") << "the file is dropped";
-}
-
-/// Puts something else in the place of a file.
-using Replace = void (*)(const std::filesystem::path& path);
-
-void MakeFifo(const std::filesystem::path& path) {
-  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
-}
-void MakeSocket(const std::filesystem::path& path) {
-  ASSERT_EQ(::mknod(path.c_str(), S_IFSOCK | 0600, 0), 0);
-}
-void MakeDirectory(const std::filesystem::path& path) {
-  std::filesystem::create_directory(path);
-}
-void MakeFullDirectory(const std::filesystem::path& path) {
-  std::filesystem::create_directories(path / "other");
-}
-void MakeLink(const std::filesystem::path& path) {
-  std::filesystem::create_symlink("/dev/zero", path);
-}
-void MakeLinkToNothing(const std::filesystem::path& path) {
-  std::filesystem::create_symlink("nothing", path);
-}
-
-class ForeignFileTest : public BlockStoreTest,
-                        public testing::WithParamInterface<Replace> {
- protected:
-  void ReplaceFile(const std::filesystem::path& path) const {
-    std::filesystem::remove(path);
-    GetParam()(path);
-  }
-};
-
-TEST_P(ForeignFileTest, Item41_16_InPlaceOfABlockIsAMiss) {
-  const std::string block = Block('a');
-  ASSERT_TRUE(Open()->Write("k", 0, {AsBytes(block)}));
-  const std::filesystem::path path = Files().at(0);
-  ReplaceFile(path);
-  const auto store = Open();
-  EXPECT_EQ(Read(*store, "k", 0), "");
-  EXPECT_FALSE(store->OpenFile("k", 0));
-  const bool passed_over = std::filesystem::is_directory(path);
-  // What can be removed is replaced.
-  EXPECT_EQ(store->Write("k", 0, {AsBytes(block)}), !passed_over);
-  EXPECT_EQ(Read(*store, "k", 0), passed_over ? "" : block);
-  // The disk did not refuse it.
-  EXPECT_EQ(store->refusal(), 0);
-  EXPECT_TRUE(store->Write("k", 1, {AsBytes(block)}));
-}
-
-TEST_P(ForeignFileTest, Item41_16_InPlaceOfARecordIsAMiss) {
-  const auto store = Open();
-  store->WriteRecord("k", "text");
-  const std::filesystem::path path = Files().at(0);
-  ReplaceFile(path);
-  EXPECT_EQ(store->ReadRecord("k"), std::nullopt);
-  store->WriteRecord("k", "text");
-  const bool passed_over = std::filesystem::is_directory(path);
-  EXPECT_EQ(store->ReadRecord("k").value_or(""), passed_over ? "" : "text");
-}
-
-TEST_P(ForeignFileTest, Item41_16_InPlaceOfAnObjectIsAMiss) {
-  const std::string block = Block('a');
-  ASSERT_TRUE(Open()->Write("k", 0, {AsBytes(block)}));
-  const std::filesystem::path object = Files().at(0).parent_path();
-  std::filesystem::remove_all(object);
-  GetParam()(object);
-  const auto store = Open();
-  EXPECT_EQ(Read(*store, "k", 0), "");
-  EXPECT_EQ(store->ReadRecord("k"), std::nullopt);
-  EXPECT_TRUE(store->Write("k", 0, {AsBytes(block)}));
-  EXPECT_EQ(Read(*store, "k", 0), block);
-}
-
-TEST_P(ForeignFileTest, Item41_16_InPlaceOfTheLockKeepsTheBound) {
-  const std::string block = Block('a');
-  const auto store = Open(4 * kBlock);
-  GetParam()(dir_.Path("cache/lock"));
-  for (uint64_t i = 0; i < 16; ++i) {
-    EXPECT_TRUE(store->Write("k", i, {AsBytes(block)}));
-    store->MakeRoom();
-  }
-  EXPECT_LE(Bytes(), 5 * kBlock);
-}
-
-INSTANTIATE_TEST_SUITE_P(Kinds, ForeignFileTest,
-                         testing::Values(&MakeFifo, &MakeSocket, &MakeDirectory,
-                                         &MakeFullDirectory, &MakeLink,
-                                         &MakeLinkToNothing));
-
-TEST_F(BlockStoreTest, Item41_16_OfflineAForeignFileStays) {
-  const std::string block = Block('a');
-  ASSERT_TRUE(Open()->Write("k", 0, {AsBytes(block)}));
-  const std::filesystem::path path = Files().at(0);
-  std::filesystem::remove(path);
-  MakeFifo(path);
-  const auto store = *BlockStore::Open(dir_.Path("cache"), 1 << 30,
-                                       BlockStore::Damaged::kKept);
-  EXPECT_EQ(Read(*store, "k", 0), "");
-  EXPECT_TRUE(std::filesystem::is_fifo(path));
-}
-
-TEST(WritePauseTest, Item41_16_ARefusalIsFollowedByAPause) {
-  const auto now = WritePause::Clock::now();
-  for (const int error : {ENOSPC, EDQUOT, EROFS, EACCES}) {
-    WritePause pause;
-    EXPECT_TRUE(pause.MayWrite(now));
-    pause.Note(error, now);
-    EXPECT_EQ(pause.error(), error);
-    EXPECT_FALSE(pause.MayWrite(now));
-    EXPECT_FALSE(pause.MayWrite(now + WritePause::kLasts -
-                                std::chrono::milliseconds(1)));
-    // One attempt, which succeeds or not.
-    EXPECT_TRUE(pause.MayWrite(now + WritePause::kLasts));
-    pause.Note(error, now + WritePause::kLasts);
-    EXPECT_FALSE(pause.MayWrite(now + WritePause::kLasts));
-    pause.Shorten();
-    EXPECT_TRUE(pause.MayWrite(now));
-    EXPECT_EQ(pause.error(), error) << "until a write succeeds";
-    pause.Note(0, now);
-    EXPECT_EQ(pause.error(), 0);
-  }
-  WritePause pause;
-  for (const int error : {ENOENT, EMFILE, EISDIR}) pause.Note(error, now);
-  EXPECT_TRUE(pause.MayWrite(now));
 }
 
 }  // namespace
