@@ -56,8 +56,8 @@ class Kernel {
     std::string inner;  // below the container's directory; "" for itself
     bool mirrored = false;  // a file or directory of the world
     std::shared_ptr<Node> node;
-    Version as_of;           // when it was looked up last
-    bool disturbed = false;  // it was another file for a while
+    Version as_of;             // when it was looked up last
+    bool disturbed = false;    // it was another file for a while
     bool found_again = false;  // by the look-up after an open that failed
     uint64_t lookups = 0;
     uint64_t number = 0;  // in the order they were looked up first
