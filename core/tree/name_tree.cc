@@ -177,13 +177,14 @@ Result<NameTree> TreeBuilder::Build() && {
   uint32_t place = 0;
   for (NodeId node = 0; node < nodes.size(); ++node) {
     if (nodes[node].type != NodeType::kDirectory) continue;
-    place += 1 + std::exchange(nodes[node].value, place);
+    place += NameTree::kCounts + std::exchange(nodes[node].value, place);
   }
   CTXFS_TRY(HeapAllowance::Admit(place * sizeof(uint32_t)));
   children.resize(place);
   for (NodeId node = 1; node < nodes.size(); ++node) {
     const uint32_t at = nodes[nodes[node].parent].value;
-    children[at + ++children[at]] = node;
+    children[at + NameTree::kCounts + children[at]++] = node;
+    if (nodes[node].type == NodeType::kDirectory) ++children[at + 1];
   }
   nodes.shrink_to_fit();
   tree_.names_.shrink_to_fit();

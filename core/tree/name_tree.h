@@ -22,8 +22,8 @@ using FileId = uint32_t;
 enum class NodeType : uint8_t { kFile, kDirectory, kLink };
 
 /// Names and nothing else: which paths there are, and the number of the file
-/// at each. A node costs 16 bytes, its name, 4 bytes in its parent's list and
-/// 8 in the look-up table. Immutable; built by TreeBuilder.
+/// at each. A node costs 16 bytes, its name, 4 bytes in its parent's list, 8 in
+/// the look-up table, and a directory 8 more. Immutable; built by TreeBuilder.
 class NameTree {
  public:
   static constexpr NodeId kRoot = 0;
@@ -50,7 +50,11 @@ class NameTree {
     return children_[nodes_[directory].value];
   }
   NodeId Child(NodeId directory, uint32_t index) const {
-    return children_[nodes_[directory].value + 1 + index];
+    return children_[nodes_[directory].value + kCounts + index];
+  }
+  /// How many of the children are directories.
+  uint32_t DirectoryCount(NodeId directory) const {
+    return children_[nodes_[directory].value + 1];
   }
 
   /// From the root: "a/b", empty for the root itself.
@@ -70,13 +74,16 @@ class NameTree {
     NodeType type;
   };
   static constexpr uint32_t kFree = UINT32_MAX;
+  static constexpr uint32_t kCounts = 2;  // before a directory's children
 
   /// The slot of table_ that holds the node, or the free one it would take.
   size_t Slot(NodeId parent, std::string_view name) const;
 
   SegmentedVector<Node, 16> nodes_;
   SegmentedVector<char, 18> names_;  // each in one segment
-  std::vector<uint32_t> children_;   // a directory's count, then its children
+  /// Of each directory: how many children it has and how many of these are
+  /// directories, then the children.
+  std::vector<uint32_t> children_;
   std::vector<uint32_t> table_;  // node ids by (parent, name); a power of two
   uint64_t seed_ = 0;            // against names made to collide
   uint64_t names_tried_ = 0;

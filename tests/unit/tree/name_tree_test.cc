@@ -47,6 +47,21 @@ std::vector<std::string> Placed(const std::vector<std::string>& paths) {
 
 using Paths = std::vector<std::string>;
 
+TEST(NameTree, Item41_8_CountsDirectoriesAmongChildren) {
+  TreeBuilder builder;
+  const NodeId a = builder.MakeDirectory(NameTree::kRoot, "a");
+  builder.AddFile(NameTree::kRoot, "f", 0);
+  builder.AddFile(a, "b", 1);
+  builder.MakeDirectory(a, "b");  // the file becomes b~file
+  builder.MakeDirectory(a, "c");
+  const Result<NameTree> tree = std::move(builder).Build();
+  ASSERT_TRUE(Ok(tree));
+  EXPECT_EQ(tree->DirectoryCount(NameTree::kRoot), 1U);
+  EXPECT_EQ(tree->ChildCount(a), 3U);
+  EXPECT_EQ(tree->DirectoryCount(a), 2U);
+  EXPECT_EQ(tree->DirectoryCount(*tree->Lookup(a, "c")), 0U);
+}
+
 TEST(NameTree, OfNothingIsARoot) {
   const NameTree tree = *TreeBuilder().Build();
   EXPECT_EQ(tree.node_count(), 1U);
