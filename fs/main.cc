@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <cstdio>
+#include <ctime>
 #include <new>
 #include <string>
 #include <string_view>
@@ -130,6 +131,7 @@ bool IsSourceOrOption(const std::string& word) {
 int Main(int argc, char** argv) {
   GiveMemoryBack();
   SetLogSink(StderrSink());
+  ::tzset();  // before the sandbox hides the description of the time zone
   const std::string_view called = argv[0];
   const std::string_view name = called.substr(called.rfind('/') + 1);
   if (name == "mount.ctxfs") return RunCommand(argc, argv, kMountCommand);

@@ -101,6 +101,8 @@ and its name is printed. It is removed after unmounting.
   uid=N, gid=N       owner and group of the files (default: yours; with
                      allow_other those of the container)
   umask=MODE         permission bits to clear, in octal
+  modes              give members of tar and zip the permission bits that the
+                     archive has for them, but for those to write
   allow_other        let other users read what the permissions of the
                      container's own file let them read
   allow_root         let root in

@@ -181,6 +181,7 @@ constexpr Option kOptions[] = {
     {"uid=", &TakeNumber<&MountOptions::uid>, kNumber},
     {"gid=", &TakeNumber<&MountOptions::gid>, kNumber},
     {"umask=", &TakeUmask, "an octal number such as 022"},
+    {"modes"},
     {"log=", &TakeLog, "error, warning, info or debug"},
     {"allow_other"},
     {"allow_root"},
@@ -395,6 +396,7 @@ bool ParseMountOptions(int argc, const char* const* argv, MountOptions* options,
   *error = SetRevalidation(*options);
   if (!error->empty()) return false;
   options->flat = words.Has("flat");
+  options->modes = words.Has("modes");
   if (options->flat && options->sources.size() > 1) {
     *error = "option 'flat' needs a single SOURCE";
     return false;

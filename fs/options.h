@@ -60,6 +60,7 @@ struct MountOptions {
   bool uid_given = false;
   bool gid_given = false;
   mode_t umask = 0;
+  bool modes = false;  // members of archives keep their permission bits
   std::vector<std::string> fuse_options;  // handed to the kernel as they are
   bool sandbox = true;
   bool xattrs = true;

@@ -264,6 +264,11 @@ Permissions Server::Show(const Attributes& attributes) const {
     if (!options_.gid_given) shown.gid = made_from.gid;
     shown.bits &= made_from.bits;
   }
+  if (options_.modes && attributes.mode) {
+    // Who may read the container may execute what is in it.
+    const mode_t execute = (shown.bits & kFile) >> 2;
+    shown.bits = (shown.bits | execute) & *attributes.mode;
+  }
   shown.bits = attributes.locked ? 0 : shown.bits & ~options_.umask;
   if (attributes.link) shown.bits = kLink;
   return shown;

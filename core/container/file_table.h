@@ -13,6 +13,7 @@
 #include "core/container/entry.h"
 #include "core/content/content.h"
 #include "core/content/read_context.h"
+#include "core/io/identity.h"
 
 namespace ctxfs {
 
@@ -112,6 +113,12 @@ struct FileFacts {
   std::optional<uint32_t> original = std::nullopt;
 };
 
+/// What an archive says of the file or directory that it made an entry of.
+struct StoredAttributes {
+  std::optional<FileTime> mtime = std::nullopt;
+  std::optional<uint16_t> mode = std::nullopt;  // permission bits: 0777
+};
+
 /// A numbered set of files: the entries of an index, documents that describe
 /// them, files derived from entries, or files computed from their number. A
 /// file costs no object of its own. Immutable and safe for any number of
@@ -140,6 +147,12 @@ class FileTable {
                                const ReadContext& context) const = 0;
 
   virtual FileFacts Facts(uint32_t /*file*/) const { return {}; }
+
+  /// Of an entry of an archive, a directory's or a link's, too. All names of a
+  /// file (FileFacts::original) have the same. Reads nothing.
+  virtual StoredAttributes StoredAttributesOf(uint32_t /*file*/) const {
+    return {};
+  }
 
   /// The size of the file; 0 if Open fails for good. Opens the file by default,
   /// if Facts does not know the size.

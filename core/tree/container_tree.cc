@@ -33,6 +33,7 @@ ContainerTree::ContainerTree(std::shared_ptr<const Container> container,
   nested_.clear();
   numbered_at_.clear();
   hard_links_.clear();
+  may_lack_ = false;
   views_.reset();
   metadata_.reset();
   // After a refusal the caller discards this tree, which must be a valid one.
@@ -139,10 +140,44 @@ const FileTree* ContainerTree::Numbered(NodeId directory) const {
   return found == numbered_at_.end() ? nullptr : &found->second;
 }
 
-std::optional<Role> ContainerTree::Aside(NodeId directory) const {
-  if (directory == views_) return Role::kViews;
-  if (directory == metadata_) return Role::kMetadata;
+std::optional<NodeId> ContainerTree::Aside(Role role) const {
+  if (role == Role::kViews) return views_;
+  if (role == Role::kMetadata) return metadata_;
   return std::nullopt;
+}
+
+bool ContainerTree::IsInViews(NodeId directory) const {
+  NodeId at = directory;
+  while (at != kRoot && at != views_) at = tree_.Parent(at);
+  return at != kRoot;
+}
+
+std::optional<uint32_t> ContainerTree::DirectoryCount(
+    NodeId directory, const ReadContext& context) const {
+  // What is in another tree is counted when that is opened.
+  if (NestedAt(directory) != nullptr || IsInViews(directory)) {
+    return std::nullopt;
+  }
+  const uint32_t all = tree_.DirectoryCount(directory);
+  constexpr uint32_t kMaxAsked = 256;
+  if (!may_lack_ || all == 0) return all;
+  if (all > kMaxAsked) return std::nullopt;
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < tree_.ChildCount(directory); ++i) {
+    const NodeId child = tree_.Child(directory, i);
+    if (!tree_.IsDirectory(child)) continue;
+    const Result<bool> exists = Exists(child, Cost::kSmallRead, context);
+    if (!exists || *exists) ++count;
+  }
+  return count;
+}
+
+StoredAttributes ContainerTree::StoredAttributesOfDirectory(
+    NodeId directory) const {
+  const auto found = explicit_.find(directory);
+  return found == explicit_.end()
+             ? StoredAttributes()
+             : entries()->StoredAttributesOf(found->second);
 }
 
 std::optional<NodeId> ContainerTree::SharedViewsAbove(NodeId directory) const {

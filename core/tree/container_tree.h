@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "core/base/interrupt.h"
@@ -50,7 +49,9 @@ class ContainerTree final : public TreeFiles, private PathsInTree {
   Cost SizeCost(NodeId file) const override;
   const ChildContainer* NestedAt(NodeId directory) const override;
   const FileTree* Numbered(NodeId directory) const override;
-  std::optional<Role> Aside(NodeId directory) const override;
+  std::optional<NodeId> Aside(Role role) const override;
+  std::optional<uint32_t> DirectoryCount(
+      NodeId directory, const ReadContext& context) const override;
   NodeId FirstName(NodeId node) const override;
   uint32_t NameCount(NodeId node) const override;
   std::string LinkTarget(NodeId link) const override;
@@ -109,8 +110,10 @@ class ContainerTree final : public TreeFiles, private PathsInTree {
 
   std::vector<std::string> Of(uint32_t first, uint32_t end) const override;
 
+  StoredAttributes StoredAttributesOfDirectory(NodeId directory) const override;
   Result<bool> DirectoryExists(NodeId directory, Cost most,
                                const ReadContext& context) const override;
+  bool IsInViews(NodeId directory) const;
   /// Whether the entry that a directory of nested_ shows is a container.
   Result<bool> IsNested(NodeId directory, Cost most,
                         const ReadContext& context) const;
@@ -128,8 +131,9 @@ class ContainerTree final : public TreeFiles, private PathsInTree {
   std::unordered_map<NodeId, uint32_t> child_at_;  // directory -> child
   std::unordered_map<NodeId, uint32_t> nested_;    // directory -> entry
   std::unordered_map<NodeId, NumberedDirectory> numbered_at_;
-  std::unordered_set<NodeId> explicit_;  // directories that are entries
-  std::vector<HardLink> hard_links_;     // by node
+  std::unordered_map<NodeId, uint32_t> explicit_;  // directory -> last entry
+  std::vector<HardLink> hard_links_;               // by node
+  bool may_lack_ = false;  // some directories outside of views may not exist
   std::optional<NodeId> views_;
   std::optional<NodeId> metadata_;
   const std::shared_ptr<FaultLedger> faults_ = std::make_shared<FaultLedger>();

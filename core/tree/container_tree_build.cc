@@ -280,7 +280,8 @@ Status ContainerTree::AddEntries(TreeBuilder& builder,
     const Components components = path.Split(name);
     const FileFacts facts = has_kinds ? entries()->Facts(entry) : FileFacts();
     if (facts.kind == FileKind::kDirectory) {
-      explicit_.insert(MakeDirectories(builder, top, components));
+      explicit_.insert_or_assign(MakeDirectories(builder, top, components),
+                                 entry);
     } else {
       builder.AddFile(
           MakeDirectories(builder, top, AllButLast(components)),
@@ -332,6 +333,8 @@ Status ContainerTree::AddOthers(TreeBuilder& builder,
     const Placement& placement = tables_[i]->placement();
     if (placement.numbering || placement.role == Role::kEntries) continue;
     CTXFS_TRY(places.AddFiles(*tables_[i], starts_[i], interrupt));
+    may_lack_ = may_lack_ || (placement.exists_cost != Cost::kNone &&
+                              placement.role != Role::kViews);
   }
   views_ = places.Made(Role::kViews);
   metadata_ = places.Made(Role::kMetadata);

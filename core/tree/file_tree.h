@@ -77,12 +77,17 @@ class FileTree {
     return nullptr;
   }
 
-  /// Returns the role of a directory without primary files: kViews for `views`,
-  /// kMetadata for `.ctxfs`, also if they are renamed because an entry has that
-  /// name. Listings may leave such a directory out.
-  virtual std::optional<Role> Aside(NodeId /*directory*/) const {
+  /// Returns the directory without primary files that has a role: `views` for
+  /// kViews, `.ctxfs` for kMetadata, also if they are renamed because an entry
+  /// has that name. Listings may leave it out. It is in the root.
+  virtual std::optional<NodeId> Aside(Role /*role*/) const {
     return std::nullopt;
   }
+
+  /// How many directories are in a directory, those of Aside included. Nothing
+  /// if finding that out takes more than a few small reads.
+  virtual std::optional<uint32_t> DirectoryCount(
+      NodeId directory, const ReadContext& context) const = 0;
 
   /// Whether a node exists: see FileTable::Exists.
   Result<bool> Exists(NodeId node, Cost most,
@@ -93,6 +98,12 @@ class FileTree {
   }
 
   // FileTable's functions, by node.
+
+  StoredAttributes StoredAttributesOf(NodeId node) const {
+    if (IsDirectory(node)) return StoredAttributesOfDirectory(node);
+    const File file = At(node);
+    return file.table->StoredAttributesOf(file.number);
+  }
 
   virtual Result<uint64_t> Size(NodeId node, const ReadContext& context) const {
     if (Type(node) == NodeType::kLink) return LinkTarget(node).size();
@@ -120,6 +131,10 @@ class FileTree {
   }
 
  protected:
+  virtual StoredAttributes StoredAttributesOfDirectory(
+      NodeId /*directory*/) const {
+    return {};
+  }
   virtual Result<bool> DirectoryExists(NodeId /*directory*/, Cost /*most*/,
                                        const ReadContext& /*context*/) const {
     return true;
@@ -144,6 +159,10 @@ class TreeFiles : public FileTree {
   Child ChildAt(NodeId directory, uint32_t index) const final {
     const NodeId node = tree_.Child(directory, index);
     return {node, std::string(tree_.Name(node)), tree_.Type(node)};
+  }
+  std::optional<uint32_t> DirectoryCount(
+      NodeId directory, const ReadContext& /*context*/) const override {
+    return tree_.DirectoryCount(directory);
   }
 
  protected:

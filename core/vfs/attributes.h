@@ -39,7 +39,9 @@ struct Attributes {
   /// own.
   std::optional<Permissions> permissions = std::nullopt;
   bool link = false;   // a symbolic one; `size` is that of its target
-  uint32_t names = 1;  // of the file: hard links
+  uint32_t names = 1;  // hard links; of a directory, 1 if they are not counted
+  /// Permission bits of the original of an archive's member.
+  std::optional<uint16_t> mode = std::nullopt;
 };
 
 }  // namespace ctxfs

@@ -87,11 +87,21 @@ std::unique_ptr<Listing> FileTreeSource::List(Node directory) const {
   return std::make_unique<TreeListing>(*this, static_cast<NodeId>(directory));
 }
 
-bool FileTreeSource::IsListed(NodeId node) const {
-  if (rules_.list_mode == ListMode::kAll) return true;
-  const std::optional<Role> aside = files->Aside(node);
-  return !aside ||
-         (rules_.list_mode == ListMode::kViews && *aside == Role::kViews);
+uint32_t FileTreeSource::LinkCount(NodeId directory,
+                                   const ReadContext& context) const {
+  const std::optional<uint32_t> count =
+      files->DirectoryCount(directory, context);
+  if (!count) return 1;
+  uint32_t links = 2 + *count;
+  if (directory != FileTree::kRoot) return links;
+  for (const Role role : {Role::kViews, Role::kMetadata}) {
+    const std::optional<NodeId> aside = files->Aside(role);
+    if (!aside) continue;
+    const Result<bool> exists =
+        files->Exists(*aside, Cost::kSmallRead, context);
+    if (!IsListed(*aside) || (exists && !*exists)) --links;
+  }
+  return links;
 }
 
 Result<Attributes> FileTreeSource::Examine(Node node,
@@ -103,10 +113,15 @@ Result<Attributes> FileTreeSource::Examine(Node node,
 Result<Attributes> FileTreeSource::ExamineWithin(
     NodeId node, const ReadContext& context) const {
   Attributes attributes;
-  attributes.mtime = Mtime();
+  const StoredAttributes stored = files->StoredAttributesOf(node);
+  attributes.mtime = stored.mtime ? *stored.mtime : Mtime();
+  attributes.mode = stored.mode;
   attributes.permissions = PermissionsOf(node);
   attributes.directory = files->IsDirectory(node);
-  if (attributes.directory) return attributes;
+  if (attributes.directory) {
+    attributes.names = LinkCount(node, context);
+    return attributes;
+  }
   CTXFS_TRY(ExamineFile(node, context, attributes));
   return attributes;
 }

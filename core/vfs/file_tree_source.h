@@ -35,6 +35,11 @@ class FileTreeSource : public TreeSource {
     return node == FileTree::kRoot ? at : base + files->FirstName(node);
   }
 
+  /// The hard links of a directory: its name, its ".", and the ".." of each
+  /// directory that its listing has; 1 if those are not counted.
+  virtual uint32_t LinkCount(NodeId directory,
+                             const ReadContext& context) const;
+
   const FileTree* files = nullptr;
   Inode at = 0;  // of the root: the directory that the tree is attached to
   /// Node n, unless it is the root, has the inode base + n; all names of a file
@@ -42,7 +47,10 @@ class FileTreeSource : public TreeSource {
   Inode base = 0;
 
  protected:
-  explicit FileTreeSource(const MountRules& rules) : rules_(rules) {}
+  explicit FileTreeSource(const MountRules& rules)
+      : rules_(rules),
+        list_views_(rules.list_mode != ListMode::kPrimary),
+        list_metadata_(rules.list_mode == ListMode::kAll) {}
 
   virtual FileTime Mtime() const = 0;
   /// nullopt for the mount's own files.
@@ -63,9 +71,14 @@ class FileTreeSource : public TreeSource {
   Status ExamineFile(NodeId node, const ReadContext& context,
                      Attributes& attributes) const;
   /// Whether a listing shows a node.
-  bool IsListed(NodeId node) const;
+  bool IsListed(NodeId node) const {
+    return (list_views_ || node != files->Aside(Role::kViews)) &&
+           (list_metadata_ || node != files->Aside(Role::kMetadata));
+  }
 
   const MountRules& rules_;
+  const bool list_views_;
+  const bool list_metadata_;
 };
 
 }  // namespace ctxfs

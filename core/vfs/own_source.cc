@@ -42,4 +42,12 @@ std::optional<Permissions> OwnSource::PermissionsOf(NodeId node) const {
   return top_()->RootPermissions();
 }
 
+uint32_t OwnSource::LinkCount(NodeId directory,
+                              const ReadContext& context) const {
+  if (top_ == nullptr || directory != container_node()) {
+    return FileTreeSource::LinkCount(directory, context);
+  }
+  return top_()->LinkCount(FileTree::kRoot, context);
+}
+
 }  // namespace ctxfs

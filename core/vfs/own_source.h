@@ -38,9 +38,8 @@ class OwnSource final : public FileTreeSource {
     Tree(const Names& names, std::shared_ptr<const FileTable> table);
 
     File At(NodeId /*file*/) const override { return {stats.get(), 0}; }
-    std::optional<Role> Aside(NodeId directory) const override {
-      if (directory == own) return Role::kMetadata;
-      return std::nullopt;
+    std::optional<NodeId> Aside(Role role) const override {
+      return role == Role::kMetadata ? own : std::nullopt;
     }
 
     const std::shared_ptr<const FileTable> stats;
@@ -50,6 +49,8 @@ class OwnSource final : public FileTreeSource {
 
   FileTime Mtime() const override;
   std::optional<Permissions> PermissionsOf(NodeId node) const override;
+  uint32_t LinkCount(NodeId directory,
+                     const ReadContext& context) const override;
 
   const Tree tree_;
   const Top top_;

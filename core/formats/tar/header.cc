@@ -9,8 +9,12 @@ namespace {
 
 constexpr size_t kChecksumAt = 148;
 constexpr size_t kChecksumSize = 8;
+constexpr size_t kModeAt = 100;
+constexpr size_t kModeSize = 8;
 constexpr size_t kSizeAt = 124;
 constexpr size_t kSizeSize = 12;
+constexpr size_t kMtimeAt = 136;
+constexpr size_t kMtimeSize = 12;
 constexpr size_t kMagicAt = 257;
 constexpr std::string_view kPosixMagic("ustar\0", 6);
 constexpr std::string_view kGnuMagic("ustar ", 6);
@@ -86,6 +90,28 @@ std::string Header::path() const {
 
 Result<uint64_t> Header::size() const {
   return ParseNumber(block_.subspan(kSizeAt, kSizeSize));
+}
+
+std::optional<int64_t> Header::mtime() const {
+  const Bytes field = block_.subspan(kMtimeAt, kMtimeSize);
+  if (field[0] == std::byte{0xFF}) {  // negative, in base 256
+    uint64_t value = ~uint64_t{0};
+    for (const std::byte b : field.subspan(1)) {
+      value = value << 8 | std::to_integer<uint64_t>(b);
+    }
+    return static_cast<int64_t>(value);
+  }
+  const Result<uint64_t> value = ParseNumber(field);
+  if (!value) return std::nullopt;
+  return static_cast<int64_t>(*value);
+}
+
+std::optional<uint16_t> Header::mode() const {
+  constexpr uint64_t kPermissions = 0777;
+  const std::optional<uint64_t> mode =
+      Octal(AsText(block_.subspan(kModeAt, kModeSize)));
+  if (!mode) return std::nullopt;
+  return static_cast<uint16_t>(*mode & kPermissions);
 }
 
 Result<uint64_t> ParseNumber(Bytes field) {

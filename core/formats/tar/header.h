@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -40,6 +41,12 @@ class Header {
   /// Bytes of data (section 3). Fails with kCorrupt for text that is not an
   /// octal number, and for a number that is negative or not below 2^63.
   Result<uint64_t> size() const;
+
+  /// The modification time, in whole seconds since 1970; nothing for text that
+  /// is not a number.
+  std::optional<int64_t> mtime() const;
+  /// The permission bits; nothing for text that is not an octal number.
+  std::optional<uint16_t> mode() const;
 
   Bytes block() const { return block_; }
 

@@ -36,6 +36,35 @@ Status Members::Add(Kind kind, Extent extent, std::string_view name) {
   return {};
 }
 
+Status Members::SetAttributes(const StoredAttributes& attributes) {
+  PackedAttributes& packed = members_.back().attributes;
+  if (attributes.mode) packed.SetMode(*attributes.mode);
+  if (!attributes.mtime) return {};
+  packed.SetMtime(attributes.mtime->seconds);
+  const int64_t nanoseconds = attributes.mtime->nanoseconds;
+  if (nanoseconds == 0) return {};
+  CTXFS_TRY(AdmitGrowth(nanoseconds_, members_.size() - nanoseconds_.size()));
+  nanoseconds_.resize(members_.size());
+  nanoseconds_.back() = static_cast<uint32_t>(nanoseconds);
+  return {};
+}
+
+StoredAttributes Members::attributes(uint32_t member) const {
+  const uint32_t original = Original(member);
+  const PackedAttributes& packed = members_[original].attributes;
+  StoredAttributes attributes{.mode = packed.mode()};
+  if (const std::optional<int64_t> seconds = packed.mtime()) {
+    const bool whole = original >= nanoseconds_.size();
+    attributes.mtime = {*seconds, whole ? 0 : nanoseconds_[original]};
+  }
+  return attributes;
+}
+
+void Members::Swap(uint32_t a, uint32_t b) {
+  std::swap(members_[a], members_[b]);
+  if (!nanoseconds_.empty()) std::swap(nanoseconds_[a], nanoseconds_[b]);
+}
+
 Status Members::AddSymlink(Extent extent, std::string_view name,
                            std::string_view target) {
   if (name.size() + target.size() > kMostNameBytes - names_.size()) {
@@ -61,8 +90,9 @@ Status Members::MoveKeepers(const std::vector<Yield>& yields) {
   CTXFS_TRY(AdmitGrowth(places, members_.size()));
   places.resize(members_.size());
   std::iota(places.begin(), places.end(), 0U);
+  if (!nanoseconds_.empty()) nanoseconds_.resize(members_.size());
   for (const auto& [keeper, member] : yields) {
-    std::swap(members_[places[keeper]], members_[places[member]]);
+    Swap(places[keeper], places[member]);
     std::swap(places[keeper], places[member]);
   }
   for (Member& member : members_) {

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/container/file_table.h"
+#include "core/container/packed_attributes.h"
 
 namespace ctxfs::tar {
 
@@ -39,7 +41,8 @@ struct Extent {
 
 struct SparseMap;
 
-/// The members of an archive in its order: 24 bytes each, and their names.
+/// The members of an archive in its order: 32 bytes each, and their names; 4
+/// more if a time has a fraction of a second.
 class Members {
  public:
   uint32_t count() const { return static_cast<uint32_t>(members_.size()); }
@@ -77,6 +80,8 @@ class Members {
     return std::string_view(names_).substr(members_[member].name_at,
                                            members_[member].name_length);
   }
+  /// Those of a hard link are its original's.
+  StoredAttributes attributes(uint32_t member) const;
   /// Whether a later file has the same path.
   bool superseded(uint32_t member) const {
     return members_[member].superseded != 0;
@@ -86,6 +91,8 @@ class Members {
   Status Add(Kind kind, Extent extent, std::string_view name);
   Status AddSymlink(Extent extent, std::string_view name,
                     std::string_view target);
+  /// Sets those of the newest member.
+  Status SetAttributes(const StoredAttributes& attributes);
   void SetSparse(uint32_t member, std::shared_ptr<const SparseMap> map) {
     sparse_.emplace(member, std::move(map));
   }
@@ -115,9 +122,14 @@ class Members {
     uint32_t name_length : 24;  // below 2^21
     uint32_t kind : 7;
     uint32_t superseded : 1;
+    PackedAttributes attributes;
   };
+  static_assert(sizeof(Member) == 32);
 
-  std::deque<Member> members_;  // grows without a second copy in memory
+  void Swap(uint32_t a, uint32_t b);
+
+  std::deque<Member> members_;         // grows without a second copy in memory
+  std::vector<uint32_t> nanoseconds_;  // of times, by member; 0 behind its end
   std::string names_;
   std::unordered_map<uint32_t, std::shared_ptr<const SparseMap>> sparse_;
 };

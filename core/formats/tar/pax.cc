@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/formats/tar/pax.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "core/base/whole_number.h"
@@ -54,6 +55,8 @@ void Use(std::string_view key, std::string_view value, PaxValues& values) {
     values.linkpath = value;
   } else if (key == "size") {
     values.size = value;
+  } else if (key == "mtime") {
+    values.mtime = value;
   } else if (key.starts_with(kSparse)) {
     UseSparse(key.substr(kSparse.size()), value, values);
   }
@@ -66,7 +69,7 @@ uint64_t BytesOf(const std::optional<std::string>& value) {
 }  // namespace
 
 uint64_t PaxValues::bytes() const {
-  return BytesOf(path) + BytesOf(linkpath) + BytesOf(size) +
+  return BytesOf(path) + BytesOf(linkpath) + BytesOf(size) + BytesOf(mtime) +
          BytesOf(sparse_name) + BytesOf(sparse_version) + BytesOf(sparse_size) +
          BytesOf(sparse_map);
 }
@@ -99,6 +102,26 @@ const std::string* PaxChoice(const std::optional<std::string>& own,
                              const std::optional<std::string>& global) {
   const std::optional<std::string>& chosen = own ? own : global;
   return chosen && !chosen->empty() ? &*chosen : nullptr;
+}
+
+std::optional<FileTime> PaxTime(std::string_view text) {
+  const bool negative = text.starts_with('-');
+  if (negative) text.remove_prefix(1);
+  const size_t point = std::min(text.find('.'), text.size());
+  const std::optional<int64_t> seconds =
+      WholeNumber<int64_t>(text.substr(0, point));
+  if (!seconds || *seconds < 0) return std::nullopt;
+  constexpr int64_t kSecond = 1'000'000'000;
+  int64_t nanoseconds = 0;
+  int64_t unit = kSecond;
+  for (const char c : text.substr(std::min(point + 1, text.size()))) {
+    if (c < '0' || c > '9') return std::nullopt;
+    unit /= 10;
+    nanoseconds += unit * (c - '0');
+  }
+  if (!negative) return FileTime{*seconds, nanoseconds};
+  if (nanoseconds == 0) return FileTime{-*seconds, 0};
+  return FileTime{-*seconds - 1, kSecond - nanoseconds};
 }
 
 Result<uint64_t> PaxSize(std::string_view text) {

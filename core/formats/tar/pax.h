@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/base/result.h"
+#include "core/io/identity.h"
 
 namespace ctxfs::tar {
 
@@ -16,6 +17,7 @@ struct PaxValues {
   std::optional<std::string> path;
   std::optional<std::string> linkpath;
   std::optional<std::string> size;
+  std::optional<std::string> mtime;
   // Of sparse files: records GNU.sparse.*. The map has offsets and sizes, each
   // followed by a comma.
   std::optional<std::string> sparse_name;
@@ -37,6 +39,10 @@ Status ParsePax(std::string_view records, PaxValues& values);
 /// value is empty.
 const std::string* PaxChoice(const std::optional<std::string>& own,
                              const std::optional<std::string>& global);
+
+/// Parses a time in a pax record: seconds since 1970, decimal, perhaps negative
+/// or with a fraction, of which nine digits count. Nothing for other text.
+std::optional<FileTime> PaxTime(std::string_view text);
 
 /// Parses a size in a pax record: decimal, below 2^63.
 Result<uint64_t> PaxSize(std::string_view text);

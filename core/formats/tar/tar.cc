@@ -266,6 +266,9 @@ class Archive::MemberTable final : public FileTable {
     }
     return facts;
   }
+  StoredAttributes StoredAttributesOf(uint32_t member) const override {
+    return members_.attributes(member);
+  }
   Result<Content> Open(uint32_t member,
                        const ReadContext& /*context*/) const override {
     FileFacts facts = Facts(member);

@@ -205,6 +205,16 @@ Walk::Subject Walk::Name(const Header& header) const {
   return subject;
 }
 
+StoredAttributes Walk::AttributesOf(const Header& header) const {
+  StoredAttributes attributes{.mode = header.mode()};
+  if (const auto* text = PaxChoice(pending_.pax.mtime, global_.mtime)) {
+    attributes.mtime = PaxTime(*text);
+  }
+  const auto seconds = header.mtime();
+  if (!attributes.mtime && seconds) attributes.mtime = {*seconds, 0};
+  return attributes;
+}
+
 Status Walk::FindSize(const Header& header, Subject& subject) const {
   if (const std::string* text = PaxChoice(pending_.pax.size, global_.size)) {
     const Result<uint64_t> size = PaxSize(*text);
@@ -245,6 +255,8 @@ Status Walk::CountNames(const Subject& subject) {
 Status Walk::MeetMember(const Header& header, const ReadContext& context) {
   const char type = header.type();
   Subject subject = Name(header);
+  const StoredAttributes attributes = AttributesOf(header);
+  const uint32_t before = members_.count();
   CTXFS_TRY(CountNames(subject));
   if (!HasNoData(type) && !IsDirectory(subject)) {
     CTXFS_TRY(FindSize(header, subject));
@@ -252,6 +264,9 @@ Status Walk::MeetMember(const Header& header, const ReadContext& context) {
   data_at_ = at_ + kBlock;
   Status added = AddMember(header.block(), subject, context);
   if (!added) return At(std::move(added).error());
+  if (members_.count() > before) {
+    CTXFS_TRY(members_.SetAttributes(attributes));
+  }
   pending_ = {};
   at_ = subject.next;
   return {};

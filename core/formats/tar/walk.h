@@ -88,6 +88,7 @@ class Walk {
   /// may overwrite `header`.
   Status AddMember(Bytes header, Subject& subject, const ReadContext& context);
   Subject Name(const Header& header) const;
+  StoredAttributes AttributesOf(const Header& header) const;
   /// Sets the size of the data. A pax header with a wrong size makes the member
   /// unreadable; it is then as long as its header says.
   Status FindSize(const Header& header, Subject& subject) const;

@@ -18,6 +18,7 @@
 #include "core/formats/zip/limits.h"
 #include "core/formats/zip/names.h"
 #include "core/formats/zip/records.h"
+#include "core/formats/zip/times.h"
 
 namespace ctxfs::zip {
 namespace {
@@ -127,6 +128,8 @@ Status Collector::Add(Member member, std::string_view name, Bytes extra,
     member.shown = static_cast<uint32_t>(names.size());
     names += shown;
   }
+  TakeExtraTime(extra, member);
+  if (attributes.mode != 0) member.attributes.SetMode(attributes.mode);
   member.fault = FaultOf(member);
   member.kind = KindOf(member, shown, attributes);
   directory_.members.push_back(member);

@@ -24,6 +24,7 @@ namespace ctxfs::zip {
 namespace {
 
 constexpr unsigned kUnix = 3;
+constexpr unsigned kMacOs = 19;
 constexpr uint32_t kDosDirectory = 0x10;
 constexpr uint32_t kMembersPerCheck = 4096;
 
@@ -91,9 +92,10 @@ Fixed ReadFixed(Bytes entry) {
   in.Skip(4);
   const uint32_t attributes = in.U32();
   const unsigned system = made_by >> 8;
+  const bool has_mode = system == kUnix || system == kMacOs;
   fixed.attributes = {.of_dos = IsOfDos(system),
                       .directory = (attributes & kDosDirectory) != 0,
-                      .mode = system == kUnix ? attributes >> 16 : 0};
+                      .mode = has_mode ? attributes >> 16 : 0};
   fixed.offset = in.U32();
   return fixed;
 }

@@ -10,6 +10,7 @@
 #include "core/base/result.h"
 #include "core/container/container.h"
 #include "core/container/format.h"
+#include "core/container/packed_attributes.h"
 #include "core/content/read_context.h"
 #include "core/formats/zip/end_record.h"
 #include "core/formats/zip/methods.h"
@@ -72,6 +73,7 @@ struct Member {
   uint16_t method = 0;
   Kind kind = Kind::kFile;
   Fault fault = Fault::kNone;
+  PackedAttributes attributes = {};
 
   /// Whether the data may be sound, but is of a kind that is not decoded.
   bool IsOpaque() const {

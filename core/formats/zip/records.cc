@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "core/formats/zip/names.h"
+#include "core/formats/zip/times.h"
 
 namespace ctxfs::zip {
 namespace {
@@ -17,7 +18,8 @@ Member ReadCommonFields(ByteReader& in) {
   Member member;
   member.flags = in.U16();
   member.method = in.U16();
-  in.Skip(4);
+  const uint16_t time = in.U16();
+  TakeDosTime(time, in.U16(), member);
   member.crc = in.U32();
   member.stored_size = in.U32();
   member.size = in.U32();

@@ -24,6 +24,7 @@
 #include "core/formats/zip/keras.h"
 #include "core/formats/zip/limits.h"
 #include "core/formats/zip/records.h"
+#include "core/formats/zip/times.h"
 
 namespace ctxfs::zip {
 namespace {
@@ -200,6 +201,10 @@ class Members final : public FileTable {
       facts.target = *target;
     }
     return facts;
+  }
+  StoredAttributes StoredAttributesOf(uint32_t file) const override {
+    const PackedAttributes& packed = archive_->member(file).attributes;
+    return {TimeOf(packed), packed.mode()};
   }
   Result<Content> Open(uint32_t file,
                        const ReadContext& /*context*/) const override {

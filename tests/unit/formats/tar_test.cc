@@ -229,6 +229,19 @@ TEST(Tar, PaxSizesAreDecimalAndBelow2To63) {
   EXPECT_TRUE(Fails(tar::PaxSize("0x10"), Code::kCorrupt));
 }
 
+TEST(Tar, Item41_8_PaxTimesMayBeNegativeAndHaveFractions) {
+  EXPECT_EQ(tar::PaxTime("5"), (FileTime{5, 0}));
+  EXPECT_EQ(tar::PaxTime("5.25"), (FileTime{5, 250'000'000}));
+  EXPECT_EQ(tar::PaxTime("5.1234567899"), (FileTime{5, 123'456'789}));
+  EXPECT_EQ(tar::PaxTime("-1.5"), (FileTime{-2, 500'000'000}));
+  EXPECT_EQ(tar::PaxTime("-0"), (FileTime{0, 0}));
+  EXPECT_EQ(tar::PaxTime("-7."), (FileTime{-7, 0}));
+  for (const char* bad :
+       {"", "-", ".5", "--5", "5.x", "1e9", "9223372036854775808"}) {
+    EXPECT_EQ(tar::PaxTime(bad), std::nullopt) << bad;
+  }
+}
+
 TEST(Tar, Item28_18_NamesTakeNoMoreBytesThanTheArchive) {
   TarBuilder builder;
   builder.AddPax("path", std::string(1'000'000, 'g'), 'g');

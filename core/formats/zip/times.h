@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "core/base/bytes.h"
+#include "core/container/packed_attributes.h"
+#include "core/formats/zip/directory.h"
+#include "core/io/identity.h"
+
+/// Modification times of members (docs/zip.md, section 12).
+namespace ctxfs::zip {
+
+/// Takes the time and date that MS-DOS has: two seconds exact, in the local
+/// time of who made the archive. A date that is none leaves the member without.
+/// Both of 16 bits.
+void TakeDosTime(unsigned time, unsigned date, Member& member);
+
+/// Takes the time, in UTC, of extra field 0x5455, 0x000A or 0x5855, whichever
+/// is there first in this order.
+void TakeExtraTime(Bytes extra, Member& member);
+
+/// The time of a member in UTC. A local time is taken for one of the time zone
+/// that the process was started in.
+std::optional<FileTime> TimeOf(const PackedAttributes& attributes);
+
+}  // namespace ctxfs::zip
