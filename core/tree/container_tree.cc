@@ -67,6 +67,7 @@ std::string ContainerTree::LinkTarget(NodeId link) const {
 Status ContainerTree::CountPrimary() {
   primary_files_ = 0;
   known_size_ = 0;
+  knows_total_size_ = true;
   std::vector<NodeId> unknown;
   for (NodeId node = 0; node < tree_.node_count(); ++node) {
     if (tree_.IsDirectory(node) || FirstName(node) != node) continue;
@@ -80,6 +81,7 @@ Status ContainerTree::CountPrimary() {
     }
     if (!IsPrimary(role)) continue;
     ++primary_files_;
+    knows_total_size_ = knows_total_size_ && (size || file.table->live());
     known_size_ = AddSizes(known_size_, size.value_or(0));
   }
   CTXFS_TRY(HeapAllowance::Admit(unknown.size() *

@@ -82,6 +82,8 @@ class ContainerTree final : public TreeFiles, private PathsInTree {
   /// The sum of their sizes in bytes, as far as these are known: from the index
   /// or because the file was measured.
   uint64_t TotalSize() const;
+  /// Whether it was known when the tree was made: every size is in the index.
+  bool KnowsTotalSize() const { return knows_total_size_; }
   /// The primary files whose sizes are not known yet.
   std::vector<NodeId> UnmeasuredFiles() const;
 
@@ -139,7 +141,8 @@ class ContainerTree final : public TreeFiles, private PathsInTree {
   const std::shared_ptr<FaultLedger> faults_ = std::make_shared<FaultLedger>();
   uint64_t primary_files_ = 0;
   uint64_t known_size_ = 0;  // of files whose size is in the index
-  KeptSizes sizes_;          // of the others, and of metadata
+  bool knows_total_size_ = true;
+  KeptSizes sizes_;  // of the others, and of metadata
   Status status_;
 };
 

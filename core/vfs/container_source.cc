@@ -90,6 +90,17 @@ std::optional<Permissions> ContainerSource::PermissionsOf(NodeId node) const {
   return Permissions{readers->uid, readers->gid, readers->bits | search};
 }
 
+// find asks for the file system of a directory that counts its links, and the
+// total size of that would be found by decoding.
+uint32_t ContainerSource::LinkCount(NodeId directory,
+                                    const ReadContext& context) const {
+  for (const ContainerSource* tree = this; tree != nullptr;
+       tree = tree->outer.get()) {
+    if (!tree->container_tree->KnowsTotalSize()) return 1;
+  }
+  return FileTreeSource::LinkCount(directory, context);
+}
+
 uint64_t ContainerSource::stored_size() const {
   return container_tree->container().StoredSize();
 }

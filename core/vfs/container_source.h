@@ -26,6 +26,8 @@ class ContainerSource final : public FileTreeSource {
   Status CheckUnchanged() const override;
   void NoteOpened(Inode inode, const OpenFile& file) const override;
   void NoteFailure(Node node, const Error& error) const override;
+  uint32_t LinkCount(NodeId directory,
+                     const ReadContext& context) const override;
 
   /// The owner and permissions of the root.
   std::optional<Permissions> RootPermissions() const {

@@ -44,10 +44,10 @@ std::optional<Permissions> OwnSource::PermissionsOf(NodeId node) const {
 
 uint32_t OwnSource::LinkCount(NodeId directory,
                               const ReadContext& context) const {
-  if (top_ == nullptr || directory != container_node()) {
-    return FileTreeSource::LinkCount(directory, context);
-  }
-  return top_()->LinkCount(FileTree::kRoot, context);
+  if (top_ == nullptr) return FileTreeSource::LinkCount(directory, context);
+  const uint32_t of_container = top_()->LinkCount(FileTree::kRoot, context);
+  if (directory == container_node() || of_container == 1) return of_container;
+  return FileTreeSource::LinkCount(directory, context);
 }
 
 }  // namespace ctxfs

@@ -15,6 +15,7 @@ import zipfile
 import pytest
 
 import shard
+import tables
 
 PAST = 1_234_567_890
 
@@ -151,6 +152,18 @@ def test_41_8_directories_count_their_subdirectories(mount, tar, tmp_path, liste
             counted += 1
         assert counted > 2
     assert os.stat(mount(tar).root / "implied").st_nlink == 4
+
+
+def test_41_8_find_decodes_nothing_to_see_what_it_may_leave_out(mount, tmp_path):
+    """It asks for the file system of a directory that counts, and statfs of a
+    container like this one decodes."""
+    path = tmp_path / "t.cshard"
+    tables.write(path, rows=2000, groups=2)
+    for listed in ("primary", "all"):
+        mounted = mount(path, f"list={listed}")
+        subprocess.run(["find", mounted.point], check=True, stdout=subprocess.DEVNULL)
+        assert mounted.stats()["decoded_bytes_total"] == 0
+        assert os.stat(mounted.root).st_nlink == os.stat(mounted.point).st_nlink == 1
 
 
 def test_41_8_a_mirrored_directory_does_not_count(mount, tmp_path):
