@@ -154,24 +154,13 @@ bool ContainerTree::IsInViews(NodeId directory) const {
   return at != kRoot;
 }
 
-std::optional<uint32_t> ContainerTree::DirectoryCount(
-    NodeId directory, const ReadContext& context) const {
-  // What is in another tree is counted when that is opened.
-  if (NestedAt(directory) != nullptr || IsInViews(directory)) {
+std::optional<uint32_t> ContainerTree::DirectoryCount(NodeId directory) const {
+  // Another tree would have to be opened for what it has in the directory, and
+  // files be read to see whether a directory has any.
+  if (may_lack_ || NestedAt(directory) != nullptr || IsInViews(directory)) {
     return std::nullopt;
   }
-  const uint32_t all = tree_.DirectoryCount(directory);
-  constexpr uint32_t kMaxAsked = 256;
-  if (!may_lack_ || all == 0) return all;
-  if (all > kMaxAsked) return std::nullopt;
-  uint32_t count = 0;
-  for (uint32_t i = 0; i < tree_.ChildCount(directory); ++i) {
-    const NodeId child = tree_.Child(directory, i);
-    if (!tree_.IsDirectory(child)) continue;
-    const Result<bool> exists = Exists(child, Cost::kSmallRead, context);
-    if (!exists || *exists) ++count;
-  }
-  return count;
+  return tree_.DirectoryCount(directory);
 }
 
 StoredAttributes ContainerTree::StoredAttributesOfDirectory(

@@ -50,8 +50,7 @@ class ContainerTree final : public TreeFiles, private PathsInTree {
   const ChildContainer* NestedAt(NodeId directory) const override;
   const FileTree* Numbered(NodeId directory) const override;
   std::optional<NodeId> Aside(Role role) const override;
-  std::optional<uint32_t> DirectoryCount(
-      NodeId directory, const ReadContext& context) const override;
+  std::optional<uint32_t> DirectoryCount(NodeId directory) const override;
   NodeId FirstName(NodeId node) const override;
   uint32_t NameCount(NodeId node) const override;
   std::string LinkTarget(NodeId link) const override;

@@ -85,9 +85,8 @@ class FileTree {
   }
 
   /// How many directories are in a directory, those of Aside included. Nothing
-  /// if finding that out takes more than a few small reads.
-  virtual std::optional<uint32_t> DirectoryCount(
-      NodeId directory, const ReadContext& context) const = 0;
+  /// if finding that out takes reading.
+  virtual std::optional<uint32_t> DirectoryCount(NodeId directory) const = 0;
 
   /// Whether a node exists: see FileTable::Exists.
   Result<bool> Exists(NodeId node, Cost most,
@@ -160,8 +159,7 @@ class TreeFiles : public FileTree {
     const NodeId node = tree_.Child(directory, index);
     return {node, std::string(tree_.Name(node)), tree_.Type(node)};
   }
-  std::optional<uint32_t> DirectoryCount(
-      NodeId directory, const ReadContext& /*context*/) const override {
+  std::optional<uint32_t> DirectoryCount(NodeId directory) const override {
     return tree_.DirectoryCount(directory);
   }
 

@@ -30,8 +30,7 @@ class NumberedDirectory final : public FileTree {
     return table_->count();
   }
   Child ChildAt(NodeId directory, uint32_t index) const override;
-  std::optional<uint32_t> DirectoryCount(
-      NodeId /*directory*/, const ReadContext& /*context*/) const override {
+  std::optional<uint32_t> DirectoryCount(NodeId /*directory*/) const override {
     return 0;
   }
   File At(NodeId file) const override { return {table_, file - 1}; }

@@ -25,7 +25,9 @@ class FileTreeSource::TreeListing final : public Listing {
     FileTree::Child child =
         files.ChildAt(directory_, static_cast<uint32_t>(index));
     const NodeId node = child.node;
-    if (!source_.IsListed(node) || !Exists(node, context)) return std::nullopt;
+    if (!source_.IsListed(node) || !source_.Exists(node, context)) {
+      return std::nullopt;
+    }
     Name name{source_.InodeOf(node), std::move(child.name), child.directory()};
     name.link = child.type == NodeType::kLink;
     name.has_others = files.NameCount(node) > 1;
@@ -40,17 +42,10 @@ class FileTreeSource::TreeListing final : public Listing {
 
   bool Has(std::string_view name, const ReadContext& context) const override {
     const auto node = source_.files->Lookup(directory_, name);
-    return node && Exists(*node, context);
+    return node && source_.Exists(*node, context);
   }
 
  private:
-  /// A file that cannot be examined is listed: looking it up gives the error.
-  bool Exists(NodeId node, const ReadContext& context) const {
-    const Result<bool> exists =
-        source_.files->Exists(node, Cost::kSmallRead, context);
-    return !exists || *exists;
-  }
-
   const FileTreeSource& source_;
   const NodeId directory_;
 };
@@ -87,19 +82,21 @@ std::unique_ptr<Listing> FileTreeSource::List(Node directory) const {
   return std::make_unique<TreeListing>(*this, static_cast<NodeId>(directory));
 }
 
+bool FileTreeSource::Exists(NodeId node, const ReadContext& context) const {
+  const Result<bool> exists = files->Exists(node, Cost::kSmallRead, context);
+  return !exists || *exists;
+}
+
 uint32_t FileTreeSource::LinkCount(NodeId directory,
                                    const ReadContext& context) const {
-  const std::optional<uint32_t> count =
-      files->DirectoryCount(directory, context);
+  const std::optional<uint32_t> count = files->DirectoryCount(directory);
   if (!count) return 1;
   uint32_t links = 2 + *count;
   if (directory != FileTree::kRoot) return links;
   for (const Role role : {Role::kViews, Role::kMetadata}) {
     const std::optional<NodeId> aside = files->Aside(role);
     if (!aside) continue;
-    const Result<bool> exists =
-        files->Exists(*aside, Cost::kSmallRead, context);
-    if (!IsListed(*aside) || (exists && !*exists)) --links;
+    if (!IsListed(*aside) || !Exists(*aside, context)) --links;
   }
   return links;
 }

@@ -70,6 +70,9 @@ class FileTreeSource : public TreeSource {
                                    const ReadContext& context) const;
   Status ExamineFile(NodeId node, const ReadContext& context,
                      Attributes& attributes) const;
+  /// Whether a node exists, as far as small reads tell. One that cannot be
+  /// examined does: looking it up gives the error.
+  bool Exists(NodeId node, const ReadContext& context) const;
   /// Whether a listing shows a node.
   bool IsListed(NodeId node) const {
     return (list_views_ || node != files->Aside(Role::kViews)) &&

@@ -80,7 +80,8 @@ class Members {
     return std::string_view(names_).substr(members_[member].name_at,
                                            members_[member].name_length);
   }
-  /// Those of a hard link are its original's.
+  /// Time and mode of a member; for a hard link, those of the file that it
+  /// names.
   StoredAttributes attributes(uint32_t member) const;
   /// Whether a later file has the same path.
   bool superseded(uint32_t member) const {

@@ -9,12 +9,12 @@
 #include "core/formats/zip/directory.h"
 #include "core/io/identity.h"
 
-/// Modification times of members (docs/zip.md, section 12).
+/// Modification times of members (docs/zip.md, section 4).
 namespace ctxfs::zip {
 
-/// Takes the time and date that MS-DOS has: two seconds exact, in the local
-/// time of who made the archive. A date that is none leaves the member without.
-/// Both of 16 bits.
+/// Sets the time from the time and the date of MS-DOS, 16 bits each, which
+/// count in steps of two seconds and in the local time of the archive's writer.
+/// An invalid date, such as 30 February, sets nothing.
 void TakeDosTime(unsigned time, unsigned date, Member& member);
 
 /// Takes the time, in UTC, of extra field 0x5455, 0x000A or 0x5855, whichever
