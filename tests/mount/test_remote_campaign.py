@@ -34,9 +34,11 @@ TIMEOUT = 2
 # A request of the kernel waits no longer than the timeout and this: threads of a machine that
 # does other things as well run late. One of a kind that stalls would take two minutes.
 SLACK = 1
-# Requests of the kernel that need other granules, by the bytes of a read. When one of two fails,
-# the kernel repeats it, which has what is left of its time.
-REQUESTS = {4096: 1, SIZE: 2}
+# The most requests of the kernel one after the other, by the bytes of a read: read-ahead of a
+# granule, and when that fails, its repetition. The daemon gives a repetition what is left of the
+# time only if it comes within a quarter of a second, which a busy machine does not promise. What
+# one request may take is seen in the daemon's own figure (LONGEST).
+REQUESTS = {4096: 2, SIZE: 4}
 
 # Of all reads so far, by their bytes, and the longest request of each mount, as it says.
 WAITS: dict[int, list[float]] = {4096: [], SIZE: []}
