@@ -216,8 +216,8 @@ class FetchClient {
       CTXFS_REQUIRES(mutex_);
   /// Like Await, for granules; notes which ones failed. `older` is the number
   /// of the last request before the reader came. Returns true if the reader
-  /// should send a request of its own: the one it waited for is older, so that
-  /// it had less time, and its error is transient.
+  /// should send a request of its own: the one it waited for was a tail, or it
+  /// is older, so that it had less time, and its error is transient.
   Result<bool> AwaitGranules(const PendingPtr& pending, uint64_t older,
                              const Interrupt& interrupt) CTXFS_REQUIRES(mutex_);
   /// Fails if the granule was waited for in vain a moment ago, before the

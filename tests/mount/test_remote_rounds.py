@@ -61,8 +61,10 @@ def test_30_4_an_index_at_the_end_comes_with_the_beginning(name, rounds, far, ct
     assert [fields["Range"] for _, _, fields in far.seen] == ["bytes=0-65535"]
 
 
+@pytest.mark.parametrize("delay", (0, 0.5))  # late: who opens the archive waits for it
 @pytest.mark.parametrize("mode", ("prefixes", "moving"))
-def test_30_4_an_end_that_cannot_be_used_is_fetched_as_ever(mode, far, ctxfs, tmp_path):
+def test_30_4_an_end_that_cannot_be_used_is_fetched_as_ever(mode, delay, far, ctxfs, tmp_path):
+    far.delay = delay
     path = tmp_path / "many.zip"
     path.write_bytes(MADE["many.zip"])
     far.objects["many.zip"] = MADE["many.zip"]

@@ -97,14 +97,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.serve_plain(body)
 
     def serve_prefixes(self, body):
-        """Ignores a range that is counted from the end."""
+        """Ignores a range that is counted from the end, `delay` seconds late."""
         if self.headers["Range"].startswith("bytes=-"):
+            time.sleep(self.server.delay)
             return self.answer(200, body, ETag='"one"')
         return self.serve_plain(body)
 
     def serve_moving(self, body):
-        """Another version of the object for a range that is counted from the end."""
+        """Another version of the object for a range that is counted from the end,
+        `delay` seconds late."""
         if self.headers["Range"].startswith("bytes=-"):
+            time.sleep(self.server.delay)
             return self.range_of(bytes(255 - byte for byte in body), ETag='"two"')
         return self.serve_plain(body)
 
