@@ -92,3 +92,39 @@ def test_a_changed_file_is_stale(mount, folder):
     with pytest.raises(OSError) as failed:
         (point / "tensors" / "a").read_bytes()
     assert failed.value.errno == 116  # ESTALE
+
+
+def patch_types(folder, old: bytes, new: bytes) -> None:
+    index = (folder / ".metadata").read_bytes()
+    assert old in index and len(old) == len(new)
+    (folder / ".metadata").write_bytes(index.replace(old, new))
+
+
+def test_41_9_a_tensor_of_one_chunk_and_an_unknown_dtype_is_bytes(mount, folder):
+    whole = contents(mount(SOUND / ".metadata", "flat").point)
+    patch_types(folder, b"int64", b"int99")
+    top = mount(folder / ".metadata", "flat").point
+    assert contents(top) == whole
+    path = top / "tensors" / "c"
+    assert os.getxattr(path, "user.ctxfs.dtype") == b"u8"
+    assert json.loads(os.getxattr(path, "user.ctxfs.shape")) == [40]
+    assert b"torch.int99 is unknown" in os.getxattr(path, "user.ctxfs.note")
+    code, reports = check(folder)
+    assert code == 0 and reports[str(folder / ".metadata")]["outcome"] == "clean"
+
+
+def test_41_9_chunks_of_an_unknown_dtype_leave_the_rest_readable(mount, folder):
+    whole = contents(mount(SOUND / ".metadata", "flat").point)
+    patch_types(folder, b"float32", b"float99")
+    top = mount(folder / ".metadata", "flat").point
+    for name in "ab":
+        path = top / "tensors" / name
+        assert path.stat().st_size == 0
+        with pytest.raises(OSError):
+            path.read_bytes()
+        note = os.getxattr(path, "user.ctxfs.note").decode()
+        assert note == f"tensor '{name}': its 2 chunks cannot be joined: its dtype torch.float99 is unknown"
+    for path in ("tensors/c", "value.json"):
+        assert (top / path).read_bytes() == whole[path]
+    code, reports = check(folder)
+    assert code == 2 and reports[str(folder / ".metadata")]["outcome"] == "unchecked"

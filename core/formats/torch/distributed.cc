@@ -160,6 +160,7 @@ Result<uint64_t> DistributedCheckpoint::CheckTensors(
   uint64_t compared = kMostCompared;
   uint64_t unreadable = 0;
   uint64_t unsupported = 0;
+  uint64_t unjoined = 0;
   uint32_t steps = 0;
   for (ChunkedTensor& tensor : index_.tensors) {
     if (steps++ % kStepsPerCheck == 0) {
@@ -168,8 +169,13 @@ Result<uint64_t> DistributedCheckpoint::CheckTensors(
     if (tensor.fault.empty()) {
       tensor.fault = CTXFS_TRY(FaultOf(tensor, compared, context));
     }
+    if (tensor.fault.empty() && !tensor.unknown_type.empty()) {
+      CTXFS_TRY(ShowAsBytes(tensor, context));
+    }
     if (tensor.fault.empty()) continue;
-    ++(CodeOf(tensor) == Code::kUnsupported ? unsupported : unreadable);
+    ++(tensor.unjoined                        ? unjoined
+       : CodeOf(tensor) == Code::kUnsupported ? unsupported
+                                              : unreadable);
   }
   for (uint32_t i = 0; i < index_.objects.size(); ++i) {
     const std::optional<Error> fault = ObjectFault(i);
@@ -182,12 +188,57 @@ Result<uint64_t> DistributedCheckpoint::CheckTensors(
                       unsupported),
           kNoOffset, Severity::kPartial});
   }
+  if (unjoined > 0) {
+    Warn({fmt::format("unknown_dtype: tensors that cannot be joined, because "
+                      "their dtype is unknown: {}",
+                      unjoined),
+          kNoOffset, Severity::kPartial});
+  }
   if (unreadable > 0) {
     Warn({fmt::format("unreadable: tensors and objects that cannot be read: {}",
                       unreadable),
           kNoOffset, Severity::kDamage});
   }
-  return unreadable + unsupported;
+  return unreadable + unsupported + unjoined;
+}
+
+Status DistributedCheckpoint::ShowAsBytes(ChunkedTensor& tensor,
+                                          const ReadContext& context) {
+  if (tensor.chunks > 1) {
+    tensor.unjoined = true;
+    tensor.fault =
+        fmt::format("its {} chunks cannot be joined: its dtype {} is unknown",
+                    tensor.chunks, tensor.unknown_type);
+    return {};
+  }
+  if (tensor.chunks == 0) return SetShapeOfBytes(tensor, 0);
+  if (measured_ == kMaxMeasured) {
+    tensor.unjoined = true;
+    tensor.fault = fmt::format("it is one of more than {} of unknown dtypes",
+                               kMaxMeasured);
+    return {};
+  }
+  ++measured_;
+  const Result<Content> bytes =
+      OpenChunk(tensor, index_.ChunksOf(tensor)[0], context);
+  if (bytes) return SetShapeOfBytes(tensor, bytes->size());
+  if (!bytes.error().Permanent()) return bytes.error();
+  tensor.fault = bytes.error().what;
+  return {};
+}
+
+Status DistributedCheckpoint::SetShapeOfBytes(ChunkedTensor& tensor,
+                                              uint64_t size) {
+  tensor.shape = {size};
+  tensor.elements = size;
+  if (tensor.chunks == 0) return {};
+  CTXFS_TRY(AdmitGrowth(index_.numbers, 2));
+  Chunk& chunk = index_.chunks[tensor.first_chunk];
+  chunk.numbers = static_cast<uint32_t>(index_.numbers.size());
+  chunk.elements = size;
+  index_.numbers.push_back(0);
+  index_.numbers.push_back(size);
+  return {};
 }
 
 Code DistributedCheckpoint::CodeOf(const ChunkedTensor& tensor) const {
@@ -196,13 +247,14 @@ Code DistributedCheckpoint::CodeOf(const ChunkedTensor& tensor) const {
       std::ranges::any_of(chunks, [this](const Chunk& chunk) {
         return index_.transformed.contains(chunk.piece);
       });
-  return transformed ? Code::kUnsupported : Code::kCorrupt;
+  return transformed || tensor.unjoined ? Code::kUnsupported : Code::kCorrupt;
 }
 
 Result<std::string> DistributedCheckpoint::FaultOf(
     const ChunkedTensor& tensor, uint64_t& compared,
     const ReadContext& context) const {
-  const uint64_t width = DTypeSize(tensor.type.dtype);
+  const bool known = tensor.unknown_type.empty();
+  const uint64_t width = known ? DTypeSize(tensor.type.dtype) : 0;
   uint64_t elements = 0;
   const auto chunks = index_.ChunksOf(tensor);
   for (const Chunk& chunk : chunks) {
@@ -301,8 +353,11 @@ Result<Content> DistributedCheckpoint::OpenChunk(
   const auto sizes = index_.Sizes(tensor, chunk);
   const std::optional<ArrayInfo> array =
       saved->count() == 1 ? saved->ArrayOf(0) : std::nullopt;
-  const bool fits = array && array->dtype == tensor.type.dtype &&
-                    std::ranges::equal(array->shape, sizes);
+  // The type in the piece is unknown as well, or known to its writer alone.
+  const bool bytes = !tensor.unknown_type.empty();
+  const bool fits =
+      array && (bytes || (array->dtype == tensor.type.dtype &&
+                          std::ranges::equal(array->shape, sizes)));
   if (!fits) {
     const bool one = saved->count() == 1;
     const std::optional<Error> fault =
@@ -399,33 +454,6 @@ Result<Content> DistributedCheckpoint::OpenObject(uint32_t object) const {
   const Piece& piece = index_.pieces[index_.objects[object].piece];
   return Content(Range{files_[piece.file].source, piece.offset, nullptr},
                  piece.length);
-}
-
-Result<GlobalNames> DistributedCheckpoint::AllGlobals(
-    const ReadContext& context) const {
-  GlobalNames names = globals_;
-  size_t searched = 0;
-  for (uint32_t i = 0; i < index_.objects.size(); ++i) {
-    CTXFS_TRY(context.Check());
-    if (ObjectFault(i)) continue;
-    if (++searched > kMostSearchedObjects) {
-      names.SetIncomplete("there are too many objects");
-      break;
-    }
-    const auto opened = OpenPiece(index_.objects[i].piece, context);
-    if (!opened && !opened.error().Permanent()) return opened.error();
-    if (!opened) {
-      names.SetIncomplete(opened.error().what);
-      continue;
-    }
-    for (const auto& global : (*opened)->globals().List(/*script=*/false)) {
-      CTXFS_TRY(names.Add(global.name));
-    }
-    if (!(*opened)->globals().complete()) {
-      names.SetIncomplete((*opened)->globals().gap());
-    }
-  }
-  return names;
 }
 
 }  // namespace ctxfs::torch

@@ -72,6 +72,9 @@ class DistributedCheckpoint final : public TensorContainer, public SaysFacts {
   /// Why the pieces are not just the tensor; empty if they are.
   Result<std::string> FaultOf(const ChunkedTensor& tensor, uint64_t& compared,
                               const ReadContext& context) const;
+  /// Makes a tensor of an unknown type the bytes of its only chunk.
+  Status ShowAsBytes(ChunkedTensor& tensor, const ReadContext& context);
+  Status SetShapeOfBytes(ChunkedTensor& tensor, uint64_t size);
   /// The code of an error about a tensor with a fault.
   Code CodeOf(const ChunkedTensor& tensor) const;
   /// The same of one piece, which has `bytes` of a tensor.
@@ -110,6 +113,7 @@ class DistributedCheckpoint final : public TensorContainer, public SaysFacts {
   std::vector<File> files_;
   std::vector<std::atomic<Verdict>> verdicts_;  // by piece
   GlobalNames globals_;                         // of .metadata
+  uint32_t measured_ = 0;  // tensors that ShowAsBytes opened
 };
 
 }  // namespace ctxfs::torch

@@ -79,7 +79,12 @@ EntryInfo DistributedCheckpoint::DescribeTensor(uint32_t number) const {
   if (tensor.type.bits) {
     info.note = "the stored bytes of " + std::string(tensor.type.name);
   }
+  if (!tensor.unknown_type.empty()) {
+    info.note = "the bytes of its piece: its dtype " + tensor.unknown_type +
+                " is unknown";
+  }
   if (!tensor.fault.empty()) info.note = tensor.fault;
+  if (tensor.unjoined) info.dtype.clear();
   const auto chunks = index_.ChunksOf(tensor);
   info.extra["chunks"] = chunks.size();
   if (chunks.size() == 1) {
@@ -196,6 +201,33 @@ Status DistributedCheckpoint::AddFacts(const ReadContext& context,
   AddNamed(info, {{"unsafe_globals", "unsafe_globals"}}, facts);
   AddGlobalFacts(info, facts);
   return {};
+}
+
+Result<GlobalNames> DistributedCheckpoint::AllGlobals(
+    const ReadContext& context) const {
+  GlobalNames names = globals_;
+  size_t searched = 0;
+  for (uint32_t i = 0; i < index_.objects.size(); ++i) {
+    CTXFS_TRY(context.Check());
+    if (ObjectFault(i)) continue;
+    if (++searched > kMostSearchedObjects) {
+      names.SetIncomplete("there are too many objects");
+      break;
+    }
+    const auto opened = OpenPiece(index_.objects[i].piece, context);
+    if (!opened && !opened.error().Permanent()) return opened.error();
+    if (!opened) {
+      names.SetIncomplete(opened.error().what);
+      continue;
+    }
+    for (const auto& global : (*opened)->globals().List(/*script=*/false)) {
+      CTXFS_TRY(names.Add(global.name));
+    }
+    if (!(*opened)->globals().complete()) {
+      names.SetIncomplete((*opened)->globals().gap());
+    }
+  }
+  return names;
 }
 
 void DistributedCheckpoint::AddInfo(Json& info,

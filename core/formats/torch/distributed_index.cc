@@ -96,7 +96,9 @@ class IndexReader {
   /// Returns why the tensor cannot be read; an empty text if nothing is wrong.
   Result<std::string> AddChunk(NodeId node, std::string_view fqn,
                                ChunkedTensor& tensor);
-  std::optional<TypeInfo> TypeOf(NodeId tensor) const;
+  std::string_view TypeNameOf(NodeId tensor) const;
+  /// Sets the type; for what is no name of a type, the fault.
+  void SetType(std::string_view name, ChunkedTensor& tensor) const;
   uint32_t PieceAt(std::string_view fqn, const Numbers& offset) const;
   Place PlaceOf(std::string_view fqn, const Numbers& offset) const;
   /// Checks for an interrupt at each `kEvery`-th call.
@@ -287,14 +289,25 @@ Status IndexReader::AddValue(const Entry& entry) {
   return {};
 }
 
-std::optional<TypeInfo> IndexReader::TypeOf(NodeId tensor) const {
+std::string_view IndexReader::TypeNameOf(NodeId tensor) const {
   const NodeId properties = Field(pickle_, tensor, "properties");
   NodeId type = Field(pickle_, properties, "dtype");
   if (type == kNoNode && pickle_.Is(properties, Kind::kObject)) {
     const NodeId state = pickle_.ObjectAt(properties).state;
     if (pickle_.IsSequence(state)) type = pickle_.Child(state, 0);
   }
-  return TorchType(GlobalName(pickle_, type));
+  return GlobalName(pickle_, type);
+}
+
+void IndexReader::SetType(std::string_view name, ChunkedTensor& tensor) const {
+  const std::optional<TypeInfo> type = TorchType(name);
+  tensor.type = type.value_or(TypeInfo{"unknown", DType::kU8, true});
+  if (type) return;
+  if (LooksLikeTorchType(name)) {
+    tensor.unknown_type = name;
+  } else {
+    tensor.fault = "it has no dtype";
+  }
 }
 
 /// The product of numbers; nullopt if one is negative or it does not fit.
@@ -310,21 +323,22 @@ std::optional<uint64_t> Product(const std::vector<int64_t>& numbers) {
 
 Status IndexReader::AddTensor(NodeId value, std::string name,
                               std::string_view fqn) {
-  const std::optional<TypeInfo> type = TypeOf(value);
-  const auto shape = AsIntegers(pickle_, Field(pickle_, value, "size"));
-  if (!type || !shape) {
-    return Wrong("the tensor " + Quote(fqn) +
-                 " has no type that is known, or no size");
-  }
-  const std::optional<uint64_t> elements = Product(*shape);
   ChunkedTensor tensor;
   tensor.name = std::move(name);
-  tensor.type = *type;
   tensor.first_chunk = static_cast<uint32_t>(index_.chunks.size());
-  if (!elements || !CheckedMul(*elements, DTypeSize(type->dtype))) {
+  SetType(TypeNameOf(value), tensor);
+  const auto shape = AsIntegers(pickle_, Field(pickle_, value, "size"));
+  constexpr uint64_t kTooMany = UINT64_MAX;
+  const uint64_t elements =
+      shape ? Product(*shape).value_or(kTooMany) : kTooMany;
+  if (!shape) {
+    tensor.fault = "it has no size";
+  } else if (elements == kTooMany ||
+             !CheckedMul(elements, DTypeSize(tensor.type.dtype))) {
     tensor.fault = "its size is negative or too large";
-  } else {
-    tensor.elements = *elements;
+  }
+  if (tensor.fault.empty()) {
+    tensor.elements = elements;
     tensor.shape.assign(shape->begin(), shape->end());
     CTXFS_TRY(AddChunks(Field(pickle_, value, "chunks"), fqn, tensor));
   }

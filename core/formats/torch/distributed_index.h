@@ -36,11 +36,15 @@ struct Chunk {
 struct ChunkedTensor {
   std::string name;
   TypeInfo type;
+  /// The name of a type that is not known: `shape` and chunks are in elements
+  /// of it, and `type` is that of bytes. Else empty.
+  std::string unknown_type;
   std::vector<uint64_t> shape;
   uint32_t first_chunk = 0;
   uint32_t chunks = 0;
   uint64_t elements = 0;
-  std::string fault;  // why it cannot be read; empty: nothing is known yet
+  std::string fault;      // why it cannot be read; empty: nothing is known yet
+  bool unjoined = false;  // whether it is because its type is unknown
 };
 
 /// An object that is no tensor.

@@ -60,6 +60,8 @@ constexpr uint32_t kMostChunks = 65'536;
 constexpr size_t kMostFiles = 4096;
 constexpr size_t kMostFileName = 4096;
 constexpr uint64_t kMostCompared = 200'000'000;
+/// Tensors of unknown types, whose sizes only their pieces tell.
+constexpr uint32_t kMaxMeasured = 4096;
 /// Objects that are searched for names.
 constexpr size_t kMostSearchedObjects = 1000;
 
