@@ -10,6 +10,8 @@ namespace {
 constexpr size_t kMostHeld = 200;
 constexpr size_t kMostHandles = 24;
 constexpr size_t kMostListings = 6;
+// The names of a file that the daemon tries to find it by.
+constexpr size_t kMaxTried = 16;
 
 }  // namespace
 
@@ -77,8 +79,8 @@ Kernel::State Kernel::StateOf(const Held& held) const {
                                                   : State::kTouched;
 }
 
-bool Kernel::AncestorsAreSame(const Held& held) const {
-  for (Inode inode = held.parent; inode != 0 && inode != root_;) {
+bool Kernel::AncestorsAreSame(const Place& place) const {
+  for (Inode inode = place.parent; inode != 0 && inode != root_;) {
     const Held& parent = held_.at(inode);
     if (parent.mirrored && parent.node->directory &&
         StateOf(parent) != State::kSame) {
@@ -89,8 +91,22 @@ bool Kernel::AncestorsAreSame(const Held& held) const {
   return true;
 }
 
+bool Kernel::IsAt(const Held& held, const Place& place) const {
+  const std::shared_ptr<Node> now = world_.Find(place.path);
+  return now != nullptr && !now->directory && now->now.SameFile(held.as_of) &&
+         AncestorsAreSame(place);
+}
+
+void Kernel::ChoosePlace(Held& held) const {
+  if (held.others.empty() || IsAt(held, held)) return;
+  for (Place& other : held.others) {
+    if (IsAt(held, other)) return std::swap(static_cast<Place&>(held), other);
+  }
+}
+
 bool Kernel::IsSound(const Held& held) const {
   const State state = StateOf(held);
+  if (held.others.size() >= kMaxTried) return false;
   return (state == State::kSame || state == State::kTouched) &&
          !held.disturbed && AncestorsAreSame(held);
 }
@@ -119,6 +135,7 @@ std::vector<const Shown*> Kernel::Possible(const Held& held,
 
 void Kernel::ObserveChange() {
   for (auto& [inode, held] : held_) {
+    ChoosePlace(held);
     const State state = StateOf(held);
     if (state == State::kChanged || state == State::kForged) {
       held.disturbed = true;
@@ -202,7 +219,8 @@ bool Kernel::Matches(const Attributes& got, const Node& node) const {
   return got.directory == sample.container &&
          got.mtime == FileTime{node.now.mtime_ns / kNsPerSecond,
                                node.now.mtime_ns % kNsPerSecond} &&
-         got.size == (sample.container ? 0 : sample.bytes.size());
+         got.size == (sample.container ? 0 : sample.bytes.size()) &&
+         got.names == (sample.container ? 1 : node.names);
 }
 
 void Kernel::CheckLookupInWorld(const Held& directory, const std::string& name,
@@ -266,26 +284,21 @@ void Kernel::Hold(Inode directory, const std::string& name,
                   const FoundNode& found) {
   const Held& parent = At(directory);
   const bool mirrored = parent.mirrored && parent.node->directory;
+  const std::string path = mirrored ? Join(parent.path, name) : parent.path;
+  const std::shared_ptr<Node> now = world_.Find(path);
+  const bool shared = mirrored && now != nullptr && now->names > 1 &&
+                      !found.attributes.directory;
   const auto [at, added] = held_.try_emplace(found.inode);
   Held& held = at->second;
-  if (!added && (held.parent != directory || held.name != name)) {
-    Complain("inode of " + Name(held) + " is given to '" + name + "' in " +
-             Name(parent));
-    return;
-  }
-  ++held.lookups;
   if (added) {
-    held.parent = directory;
-    held.name = name;
     held.number = next_number_++;
     in_order_.emplace(held.number, found.inode);
     held.mirrored = mirrored;
-    ++At(directory).users;
   }
-  held.path = mirrored ? Join(parent.path, name) : parent.path;
+  if (!NotePlace(held, {directory, name, path}, shared)) return;
+  ++held.lookups;
   held.inner = mirrored ? "" : Join(parent.inner, name);
-  held.found_again = mirrored && failed_ == std::pair(directory, name);
-  const std::shared_ptr<Node> now = world_.Find(held.path);
+  held.found_again = mirrored && failed_.contains({directory, name});
   if (mirrored && now != nullptr) {
     const bool was_container = !added && IsContainer(held);
     if (was_container && !now->now.LooksLike(held.as_of)) {
@@ -299,6 +312,40 @@ void Kernel::Hold(Inode directory, const std::string& name,
     held.disturbed = held.disturbed || parent.disturbed;
   }
   children_[{directory, name}] = found.inode;
+  if (held.shared) CheckNoOther(held);
+}
+
+bool Kernel::NotePlace(Held& held, Place place, bool shared) {
+  const auto is = [&place](const Place& other) {
+    return other.parent == place.parent && other.name == place.name;
+  };
+  const bool added = held.lookups == 0;
+  const auto other = std::ranges::find_if(held.others, is);
+  if (!added && !is(held) && !(held.shared && shared)) {
+    Complain("inode of " + Name(held) + " is given to '" + place.name +
+             "' in " + Name(At(place.parent)));
+    return false;
+  }
+  if (added || (!is(held) && other == held.others.end())) {
+    ++At(place.parent).users;
+  }
+  if (!added && !is(held)) Count("look-up: another name of a file");
+  if (other != held.others.end()) {
+    *other = held;
+  } else if (!added && !is(held)) {
+    held.others.push_back(held);
+  }
+  static_cast<Place&>(held) = std::move(place);
+  held.shared = shared;
+  return true;
+}
+
+void Kernel::CheckNoOther(const Held& held) {
+  for (const auto& [inode, other] : held_) {
+    if (&other == &held || !other.shared || other.node != held.node) continue;
+    Complain("the file " + Name(held) + " has another inode than " +
+             Name(other));
+  }
 }
 
 std::optional<Inode> Kernel::RandomHeld(bool directory) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,13 +49,18 @@ class Kernel {
  private:
   enum class State { kSame, kTouched, kForged, kChanged, kGone };
 
-  /// An inode that was looked up and not forgotten.
-  struct Held {
+  /// A name by which an inode was looked up.
+  struct Place {
     Inode parent = 0;
     std::string name;
-    std::string path;   // below the world's root; of the container for `inner`
-    std::string inner;  // below the container's directory; "" for itself
+    std::string path;  // below the world's root; of the container for `inner`
+  };
+  /// An inode that was looked up and not forgotten.
+  struct Held : Place {
+    std::vector<Place> others;  // of a shared inode, in no order
+    std::string inner;      // below the container's directory; "" for itself
     bool mirrored = false;  // a file or directory of the world
+    bool shared = false;    // a plain file's, all of whose names have it
     std::shared_ptr<Node> node;
     Version as_of;             // when it was looked up last
     bool disturbed = false;    // it was another file for a while
@@ -88,7 +94,11 @@ class Kernel {
   bool IsContainer(const Held& held) const;
   bool IsDirectory(const Held& held) const;
   State StateOf(const Held& held) const;
-  bool AncestorsAreSame(const Held& held) const;
+  bool AncestorsAreSame(const Place& place) const;
+  /// Whether the file at an inode is shown at a place.
+  bool IsAt(const Held& held, const Place& place) const;
+  /// Makes a name that the file still has that of a shared inode.
+  void ChoosePlace(Held& held) const;
   /// Whether every answer about it must be right.
   bool IsSound(const Held& held) const;
   /// What a path in a container was in any of the versions that the daemon may
@@ -116,6 +126,10 @@ class Kernel {
   void CheckLookupInContainer(const Held& directory, const std::string& name,
                               const Result<Found>& found);
   void Hold(Inode directory, const std::string& name, const FoundNode& found);
+  /// Gives an inode the name of a look-up. Whether it may have it.
+  bool NotePlace(Held& held, Place place, bool shared);
+  /// No other inode of names that are held may be the same plain file's.
+  void CheckNoOther(const Held& held);
   void CheckAttributes(Inode inode, const Result<Attributes>& got);
   /// Whether a file that was opened at `inode`, and is still open, has these
   /// attributes: stat finds it after its name is gone or another file's.
@@ -156,8 +170,8 @@ class Kernel {
   std::map<uint64_t, Inode> in_order_;
   uint64_t next_number_ = 0;
   std::map<std::pair<Inode, std::string>, Inode> children_;
-  /// The directory and name whose open failed last.
-  std::optional<std::pair<Inode, std::string>> failed_;
+  /// The directories and names of the file whose open failed last.
+  std::set<std::pair<Inode, std::string>> failed_;
   std::vector<Handle> handles_;
   std::vector<OpenListing> listings_;
   std::optional<std::string> complaint_;

@@ -35,7 +35,11 @@ bool Kernel::MayBeAsFound(const Held& held, const Attributes& got) {
 }
 
 void Kernel::NoteFailed(const Held& held) {
-  if (held.mirrored) failed_ = std::pair(held.parent, held.name);
+  if (!held.mirrored) return;
+  failed_ = {{held.parent, held.name}};
+  for (const Place& other : held.others) {
+    failed_.emplace(other.parent, other.name);
+  }
 }
 
 void Kernel::CheckAttributes(Inode inode, const Result<Attributes>& got) {

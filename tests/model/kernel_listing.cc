@@ -70,10 +70,16 @@ void Kernel::CheckListing(Inode directory,
                           const std::vector<Listing::Name>& names, bool fresh) {
   const Held& held = At(directory);
   const std::string what = "listing of " + Name(held);
-  std::map<std::string, bool> wanted;  // name: whether it is a directory
+  struct Wanted {
+    bool directory = false;
+    bool shared = false;  // a plain file with hard links
+  };
+  std::map<std::string, Wanted> wanted;
   if (held.mirrored && held.node->directory) {
     for (const auto& [name, child] : held.node->children) {
-      wanted[name] = child->directory || world_.SampleOf(*child).container;
+      const bool directory =
+          child->directory || world_.SampleOf(*child).container;
+      wanted[name] = {directory, !directory && child->names > 1};
     }
   } else {
     const ShownTree& tree = world_.samples().at(held.as_of.sample).tree;
@@ -81,7 +87,7 @@ void Kernel::CheckListing(Inode directory,
     for (const auto& [path, shown] : tree) {
       if (path.empty() || !path.starts_with(prefix)) continue;
       const std::string name = path.substr(prefix.size());
-      if (name.find('/') == name.npos) wanted[name] = shown.directory;
+      if (name.find('/') == name.npos) wanted[name] = {shown.directory};
     }
   }
   for (const Listing::Name& name : names) {
@@ -91,13 +97,17 @@ void Kernel::CheckListing(Inode directory,
       return;
     }
     const bool exact = fresh || !held.mirrored || !held.node->directory;
-    if (exact && (!name.type_known || found->second != name.directory)) {
+    const Wanted as = found->second;
+    if (exact && (!name.type_known || as.directory != name.directory)) {
       Complain(what + " has '" + name.name + "' as another type");
     }
     wanted.erase(found);
     const auto known = children_.find({directory, name.name});
-    if (exact && known != children_.end() && known->second != name.inode &&
-        IsSound(At(known->second))) {
+    if (!exact || known == children_.end()) continue;
+    const Held& before = At(known->second);
+    const Place place{directory, name.name, Join(held.path, name.name)};
+    if (known->second != name.inode && IsSound(before) &&
+        before.shared == as.shared && (!before.shared || IsAt(before, place))) {
       Complain(what + " gives '" + name.name + "' another inode, " +
                std::to_string(name.inode) + " in place of " +
                std::to_string(known->second));
@@ -139,11 +149,14 @@ void Kernel::ForgetOne(Inode inode, uint64_t count) {
   files_.Forget(inode, count);
   held.lookups -= count;
   if (held.lookups != 0) return;
-  const auto child = children_.find({held.parent, held.name});
-  if (child != children_.end() && child->second == inode) {
-    children_.erase(child);
+  held.others.push_back(held);
+  for (const Place& place : held.others) {
+    const auto child = children_.find({place.parent, place.name});
+    if (child != children_.end() && child->second == inode) {
+      children_.erase(child);
+    }
+    DropUser(place.parent);
   }
-  DropUser(held.parent);
   in_order_.erase(held.number);
   held_.erase(inode);
 }

@@ -90,13 +90,18 @@ std::string World::RandomPath() {
   return Join(RandomDirectory(), Names()[random_.Below(Names().size())]);
 }
 
-std::string World::RandomFile() {
+std::vector<std::string> World::Files() const {
   std::vector<std::string> files;
   for (const std::string& path : Directories()) {
     for (const auto& [name, child] : Find(path)->children) {
       if (!child->directory) files.push_back(Join(path, name));
     }
   }
+  return files;
+}
+
+std::string World::RandomFile() {
+  const std::vector<std::string> files = Files();
   return files.empty() ? "" : files[random_.Below(files.size())];
 }
 
@@ -134,6 +139,7 @@ void World::Refresh(const std::string& path, Node& node) {
     node.now.size = st.st_size;
     node.now.mtime_ns = Nanoseconds(st.st_mtim);
     node.now.ctime_ns = Nanoseconds(st.st_ctim);
+    node.names = static_cast<uint32_t>(st.st_nlink);
     if (node.directory || node.now.ctime_ns > last_ctime_ns_) break;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     Require(::chmod(OnDisk(path).c_str(), st.st_mode & 0777) == 0,
@@ -151,6 +157,12 @@ void World::Erase(const std::string& path) {
   Find(ParentOf(path))->children.erase(NameOf(path));
 }
 
+void World::NoteNameGone(Node& node) {
+  for (const std::string& path : Files()) {
+    if (Find(path).get() == &node) return Refresh(path, node);
+  }
+}
+
 std::string World::Mutate() {
   using Change = std::string (World::*)(const std::string&);
   // Each as often as it is listed.
@@ -164,6 +176,8 @@ std::string World::Mutate() {
                                                &World::Forge,
                                                &World::Truncate,
                                                &World::Remove,
+                                               &World::Link,
+                                               &World::Link,
                                                &World::Rename,
                                                &World::Chmod,
                                                &World::Chmod,
@@ -202,22 +216,26 @@ std::string World::ReplaceByRename(const std::string& path) {
   Require(::rename(OnDisk("temporary").c_str(), OnDisk(path).c_str()) == 0,
           "rename to " + path);
   Refresh(path, *node);
+  const std::shared_ptr<Node> old = Find(path);
   Insert(path, node);
+  NoteNameGone(*old);
   return "replace " + path + " by " + SampleOf(*node).name;
 }
 
 // As cp -p and reproducible builds do: the size and the time are the old
 // file's, and so, on most file systems, is the inode number.
 std::string World::RemoveAndCreateAlike(const std::string& path) {
-  const Version old = Find(path)->now;
+  const std::shared_ptr<Node> before = Find(path);
+  const Version old = before->now;
   auto node = std::make_shared<Node>();
-  node->history = Find(path)->history;
+  node->history = before->history;
   node->now.sample = Alike(old.sample);
   Require(::unlink(OnDisk(path).c_str()) == 0, "unlink " + path);
   Write(path, node->now.sample, O_CREAT | O_EXCL);
   SetMtime(path, old.mtime_ns);
   Refresh(path, *node);
   Insert(path, node);
+  NoteNameGone(*before);
   return "remove " + path + " and create it with the old size and time as " +
          SampleOf(*node).name;
 }
@@ -255,9 +273,22 @@ std::string World::Truncate(const std::string& path) {
 }
 
 std::string World::Remove(const std::string& path) {
+  const std::shared_ptr<Node> node = Find(path);
   Require(::unlink(OnDisk(path).c_str()) == 0, "unlink " + path);
   Erase(path);
+  NoteNameGone(*node);
   return "remove " + path;
+}
+
+std::string World::Link(const std::string& path) {
+  const std::string to = RandomPath();
+  if (Find(to) != nullptr) return "nothing";
+  const std::shared_ptr<Node> node = Find(path);
+  Require(::link(OnDisk(path).c_str(), OnDisk(to).c_str()) == 0,
+          "link " + path);
+  Refresh(to, *node);
+  Insert(to, node);
+  return "link " + to + " to " + path;
 }
 
 std::string World::Rename(const std::string& path) {
@@ -271,6 +302,7 @@ std::string World::Rename(const std::string& path) {
   Refresh(to, *node);
   Erase(path);
   Insert(to, node);
+  if (there != nullptr) NoteNameGone(*there);
   return "rename " + path + " to " + to;
 }
 
@@ -303,7 +335,12 @@ std::string World::RemoveDirectory(const std::string& path) {
   std::error_code failed;
   std::filesystem::remove_all(OnDisk(path), failed);
   Require(!failed, "remove " + path);
+  std::vector<std::shared_ptr<Node>> gone;
+  for (const std::string& file : Files()) {
+    if (file.starts_with(path + "/")) gone.push_back(Find(file));
+  }
   Erase(path);
+  for (const std::shared_ptr<Node>& node : gone) NoteNameGone(*node);
   return "remove directory " + path;
 }
 

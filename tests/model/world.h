@@ -43,7 +43,8 @@ struct Version {
 /// A file or directory of the source directory.
 struct Node {
   bool directory = false;
-  Version now;  // of a file; of a directory only device and inode
+  Version now;         // of a file; of a directory only device and inode
+  uint32_t names = 1;  // of a file: its hard links
   /// All versions of a file so far, of its predecessor of the same inode
   /// number too where size and time are that one's.
   std::vector<Version> history = {};
@@ -95,6 +96,9 @@ class World {
   void Refresh(const std::string& path, Node& node);
   void Insert(const std::string& path, std::shared_ptr<Node> node);
   void Erase(const std::string& path);
+  std::vector<std::string> Files() const;
+  /// A file lost one of its names, or all: reads what stat says of it now.
+  void NoteNameGone(Node& node);
 
   std::string Create(const std::string& path);
   std::string ReplaceByRename(const std::string& path);
@@ -103,6 +107,7 @@ class World {
   std::string Forge(const std::string& path);
   std::string Truncate(const std::string& path);
   std::string Remove(const std::string& path);
+  std::string Link(const std::string& path);
   std::string Rename(const std::string& path);
   std::string Chmod(const std::string& path);
   std::string Touch(const std::string& path);
