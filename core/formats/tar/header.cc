@@ -16,6 +16,9 @@ constexpr size_t kSizeSize = 12;
 constexpr size_t kMtimeAt = 136;
 constexpr size_t kMtimeSize = 12;
 constexpr size_t kMagicAt = 257;
+constexpr size_t kPrefixAt = 345;
+constexpr size_t kPrefixSize = 155;
+constexpr size_t kGnuTimeSize = 12;
 constexpr std::string_view kPosixMagic("ustar\0", 6);
 constexpr std::string_view kGnuMagic("ustar ", 6);
 
@@ -31,6 +34,16 @@ std::optional<uint64_t> Octal(std::string_view field) {
     value = value * 8 + static_cast<uint64_t>(c - '0');
   }
   return value;
+}
+
+/// Whether what a GNU header has in place of POSIX's prefix is a prefix and not
+/// GNU's two times. Go wrote prefixes there before its release 1.8.
+bool IsPrefixInGnuHeader(std::string_view prefix) {
+  const bool are_times = Octal(prefix.substr(0, kGnuTimeSize)) &&
+                         (prefix.size() <= kGnuTimeSize ||
+                          Octal(prefix.substr(kGnuTimeSize, kGnuTimeSize)));
+  return !are_times && std::all_of(prefix.begin(), prefix.end(),
+                                   [](char c) { return c >= ' ' && c <= '~'; });
 }
 
 /// The sum of bytes, taken as `Byte`: with or without a sign.
@@ -80,10 +93,14 @@ std::string_view Header::dialect() const {
 }
 
 std::string Header::path() const {
+  const std::string_view prefix = Text(kPrefixAt, kPrefixSize);
+  const bool has_prefix =
+      !prefix.empty() && (dialect() == "ustar" ||
+                          (dialect() == "gnu" && IsPrefixInGnuHeader(prefix)));
   std::string path;
-  if (dialect() == "ustar") {
-    path = Text(345, 155);
-    if (!path.empty()) path += '/';
+  if (has_prefix) {
+    path = prefix;
+    path += '/';
   }
   return path += name();
 }

@@ -35,7 +35,8 @@ class Header {
   /// Up to the first NUL, or all of the field.
   std::string_view name() const { return Text(0, 100); }
   std::string_view link() const { return Text(157, 100); }
-  /// Prefix and name if the header is POSIX's, otherwise the name alone.
+  /// Prefix and name if the header has a prefix (section 2), otherwise the name
+  /// alone.
   std::string path() const;
 
   /// Bytes of data (section 3). Fails with kCorrupt for text that is not an

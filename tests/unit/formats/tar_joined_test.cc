@@ -6,6 +6,8 @@
 
 #include <string>
 
+#include "core/base/bytes.h"
+#include "core/formats/tar/header.h"
 #include "tests/unit/testing/files.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/tar_builder.h"
@@ -100,6 +102,28 @@ TEST(Tar, Item41_5_AnEmptyNameTakesNoOtherMemberAway) {
   ASSERT_TRUE(Ok(tar));
   EXPECT_EQ(ReadPath(*tar, "a") + ReadPath(*tar, "b"), "12");
   EXPECT_EQ(ReadPath(*tar, "%"), "nameless");
+}
+
+TEST(Tar, Item41_5_GnuHeadersOfOldGoHaveAPrefix) {
+  const auto path = [](const std::string& prefix, const char* magic) {
+    const std::string block =
+        TarBuilder()
+            .AddHeader({"f", '0', "00000000000", "", prefix, magic})
+            .bytes();
+    return Header(AsBytes(block)).path();
+  };
+  EXPECT_EQ(path("long/folder", "ustar  "), "long/folder/f");
+  EXPECT_EQ(path("0123456789a", "ustar  "), "0123456789a/f");
+  EXPECT_EQ(path("2017 photos/and more", "ustar  "), "2017 photos/and more/f");
+  // Times, and what is no text.
+  EXPECT_EQ(path("", "ustar  "), "f");
+  EXPECT_EQ(path("14213531666 14213531666 ", "ustar  "), "f");
+  EXPECT_EQ(path("14213531666" + std::string(1, '\0') + "no time", "ustar  "),
+            "f");
+  EXPECT_EQ(path("\x80 a base", "ustar  "), "f");
+  EXPECT_EQ(path("\xFF negative", "ustar  "), "f");
+  EXPECT_EQ(path("\x01 control", "ustar  "), "f");
+  EXPECT_EQ(path("long/folder", "other"), "f");
 }
 
 }  // namespace
