@@ -69,6 +69,19 @@ std::optional<std::string> UnicodePath(std::string_view name, Bytes extra) {
   return std::string(AsText(in.Take(in.remaining())));
 }
 
+/// Makes slashes of the backslashes that separate names. In some code pages a
+/// backslash is also the second byte of a character; a writer of those that
+/// separates by slashes has no other backslashes.
+void ReplaceBackslashes(std::string& name, bool utf8) {
+  const bool has_slashes = name.find('/') != std::string::npos;
+  for (size_t i = 0; i < name.size(); ++i) {
+    if (name[i] != '\\') continue;
+    const bool ends_character = !utf8 && has_slashes && i > 0 &&
+                                static_cast<unsigned char>(name[i - 1]) >= 0x80;
+    if (!ends_character) name[i] = '/';
+  }
+}
+
 /// A byte of a name, without case and the kind of slash.
 char Folded(char c) {
   if (c == '\\') return '/';
@@ -101,13 +114,11 @@ std::optional<Bytes> FindExtraField(Bytes extra, uint16_t id) {
 }
 
 std::string ShownName(std::string_view stored, NameForm form, Bytes extra) {
-  std::string name;
-  if (std::optional<std::string> path = UnicodePath(stored, extra)) {
-    name = *std::move(path);
-  } else {
-    name = form.utf8 ? std::string(stored) : FromCodePage437(stored);
-  }
-  if (form.backslashes) std::replace(name.begin(), name.end(), '\\', '/');
+  std::optional<std::string> path = UnicodePath(stored, extra);
+  const bool utf8 = path || form.utf8;
+  std::string name = path ? *std::move(path) : std::string(stored);
+  if (form.backslashes) ReplaceBackslashes(name, utf8);
+  if (!utf8) name = FromCodePage437(name);
   size_t start = 0;
   while (name.compare(start, 2, "./") == 0) start += 2;
   return name.substr(start);

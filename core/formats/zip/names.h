@@ -17,7 +17,7 @@ std::optional<Bytes> FindExtraField(Bytes extra, uint16_t id);
 /// How a stored name is encoded.
 struct NameForm {
   bool utf8 = false;         // otherwise code page 437
-  bool backslashes = false;  // separate names, as slashes do
+  bool backslashes = false;  // separate names, unless they end a character
 };
 
 /// Returns the path of a member with the stored name `stored`. Extra field

@@ -130,6 +130,17 @@ TEST(Zip, Item41_6_BackslashesOfDosMakeFolders) {
   EXPECT_EQ(ReadPath(*unix_zip, "Data\\train\\a.txt"), "A");
 }
 
+TEST(Zip, Item41_6_BackslashesWithinCharactersMakeNoFolders) {
+  // In code page 932 the second byte of a character may be a backslash.
+  const auto shown = [](std::string_view stored, bool utf8) {
+    return ShownName(stored, {.utf8 = utf8, .backslashes = true}, {});
+  };
+  EXPECT_EQ(shown("\x95\\/\x95\\.txt", false), "\u00F2\\/\u00F2\\.txt");
+  EXPECT_EQ(shown("a/b\\c", false), "a/b/c");
+  EXPECT_EQ(shown("\x84\\c", false), "\u00E4/c") << "no other separator";
+  EXPECT_EQ(shown("\u00E4\\b/c", true), "\u00E4/b/c");
+}
+
 TEST(Zip, Item41_6_AttributesMakeDirectories) {
   for (const std::string& one :
        {MadeBy(BuildZip({{"d", ""}}), 0, 0x10),
