@@ -14,10 +14,12 @@ import tarfile
 import tomllib
 from collections.abc import Iterator
 
+import onnx
+
 HERE = pathlib.Path(__file__).resolve().parent
 PINNED = json.loads((HERE / "suites.json").read_text())
 ENDS = (".zip", ".jar", ".tar", ".tgz", ".tbz", ".txz", ".tar.gz", ".tar.bz2", ".tar.xz",
-        ".tar.zst", ".tar.Z", ".tar.lz4", ".tar.lzma", ".uu")
+        ".tar.zst", ".tar.Z", ".tar.lz4", ".tar.lzma", ".uu", ".onnx")
 # Gigabytes of zeros, or 100,000 members: reading one takes minutes.
 LEFT_OUT = re.compile(r"8\.(posix|star)\.tar|5GB_of_Zeros|100k_Files|zip64support|zip_bomb|zipbomb")
 LARGEST = 16 << 20  # bytes of an archive: those beyond it test sizes, not readers
@@ -67,15 +69,17 @@ def debian_sources(folder: pathlib.Path) -> Iterator[tuple[str, pathlib.Path]]:
     for name in ("lists/partial", "cache/archives/partial", "sources"):
         (apt / name).mkdir(parents=True)
     keys = "/usr/share/keyrings/debian-archive-keyring.gpg"
-    (apt / "sources.list").write_text(
-        f"deb-src [signed-by={keys}] http://deb.debian.org/debian bookworm main\n")
+    (apt / "sources.list").write_text("".join(
+        f"deb-src [signed-by={keys}] http://deb.debian.org/debian {release} main\n"
+        for release in ("bookworm", "trixie")))
     options = [word for option in (
         f"Dir::Etc::SourceList={apt}/sources.list", "Dir::Etc::SourceParts=/dev/null",
         f"Dir::State::Lists={apt}/lists", f"Dir::Cache={apt}/cache", "APT::Sandbox::User=root")
         for word in ("-o", option)]
     subprocess.run(["apt-get", "--quiet", *options, "update"], capture_output=True, check=True)
-    for package, (name, digest) in PINNED["debian"].items():
-        subprocess.run(["apt-get", "--quiet", *options, "source", "--download-only", package],
+    for package, (release, name, digest) in PINNED["debian"].items():
+        subprocess.run(["apt-get", "--quiet", *options, "source", "--download-only", "--tar-only",
+                        f"{package}/{release}"],
                        cwd=apt / "sources", capture_output=True, check=True)
         file = apt / "sources" / name
         demand(name, hashlib.sha256(file.read_bytes()).hexdigest(), digest)
@@ -85,9 +89,14 @@ def debian_sources(folder: pathlib.Path) -> Iterator[tuple[str, pathlib.Path]]:
             for number, one in enumerate(archive):
                 if one.isfile() and one.name.endswith(ENDS) and one.size <= 2 * LARGEST:
                     # Numbered, so that no name leads anywhere.
-                    path = below / f"{number:05}-{pathlib.PurePosixPath(one.name).name}"
+                    path = below / f"{number:05}-{own_name(pathlib.PurePosixPath(one.name))}"
                     path.write_bytes(archive.extractfile(one).read())
         yield package, below
+
+
+def own_name(path: pathlib.PurePosixPath) -> str:
+    """The name of a file; of a model that of its folder, since all are model.onnx."""
+    return f"{path.parent.name}.onnx" if path.name == "model.onnx" else path.name
 
 
 def decoded(data: bytes) -> bytes:
@@ -116,6 +125,8 @@ def archives_in(suite: str, folder: pathlib.Path) -> Iterator[tuple[str, bytes]]
             if not name.endswith(ENDS):
                 continue
             data = decoded(data)
+        if name.endswith(".onnx") and not onnx.load_from_string(data).graph.initializer:
+            continue
         yield f"{suite}/{name}", data
 
 
