@@ -77,6 +77,9 @@ struct Placement {
   /// For entries: of several with one name the last keeps it, not the first.
   /// Archives need this, because unpacking one leaves the last.
   bool last_keeps_name = false;
+  /// For entries: names with "//", "./" or a leading '/' are shown at their
+  /// plain paths where these are free, as archives are unpacked.
+  bool plain_paths = false;
   /// For entries: some may be directories, symbolic links or hard links. If not
   /// set, the tree takes all for files.
   bool has_kinds = false;

@@ -10,18 +10,40 @@
 #include "core/base/limits.h"
 #include "core/base/seed.h"
 #include "core/base/text.h"
+#include "core/container/plain_name.h"
 
 namespace ctxfs {
 namespace {
 
 constexpr size_t kLinksPerCheck = 1024;
 
-/// Takes the first component off `path`.
-std::string_view TakeComponent(std::string_view& path) {
-  const size_t slash = path.find('/');
-  const std::string_view component = path.substr(0, slash);
-  path.remove_prefix(slash == std::string_view::npos ? path.size() : slash + 1);
-  return component;
+/// The components of a path in the tree, one after the other.
+class Components {
+ public:
+  explicit Components(std::string_view name)
+      : rest_(name), plain_(HasPlainPath(name)) {}
+
+  bool done() const { return rest_.empty(); }
+  std::string_view Take() {
+    std::string_view component = TakeComponent(rest_);
+    // A name with a plain path does not end in a component that is left out.
+    while (plain_ && IsLeftOut(component)) component = TakeComponent(rest_);
+    return component;
+  }
+
+ private:
+  std::string_view rest_;
+  bool plain_;
+};
+
+size_t CountComponents(std::string_view name) {
+  if (!HasPlainPath(name)) {
+    return static_cast<size_t>(std::count(name.begin(), name.end(), '/')) + 1;
+  }
+  Components left(name);
+  size_t count = 0;
+  for (; !left.done(); ++count) left.Take();
+  return count;
 }
 
 /// Whether a component of a target is a name.
@@ -55,17 +77,17 @@ LinkPlan::Node LinkPlan::Find(Node parent, std::string_view name) const {
 }
 
 LinkPlan::Node LinkPlan::Make(std::string_view path) {
-  const auto components =
-      static_cast<size_t>(std::count(path.begin(), path.end(), '/')) + 1;
+  const size_t components = CountComponents(path);
   // Beyond so many components the tree has other names.
   if (components > limits::kComponents ||
       trie_.size() + components > kMostLinkNodes) {
     return kNone;
   }
+  Components left(path);
   Node node = kRoot;
   for (size_t i = 0; i < components; ++i) {
     const auto [found, made] = children_.try_emplace(
-        {node, TakeComponent(path)}, static_cast<Node>(trie_.size()));
+        {node, left.Take()}, static_cast<Node>(trie_.size()));
     trie_[node].has_children = true;
     if (made) trie_.push_back({node, kNone, false});
     node = found->second;
@@ -92,8 +114,9 @@ void LinkPlan::NoteTops(std::string_view target) {
   }
 }
 
-bool LinkPlan::IsWinner(uint32_t entry, uint32_t of) const {
-  return last_keeps_name_ ? entry > of : entry < of;
+bool LinkPlan::IsWinner(const Claim& claim, const Claim& of) const {
+  if (claim.only_plain != of.only_plain) return of.only_plain;
+  return last_keeps_name_ ? claim.entry > of.entry : claim.entry < of.entry;
 }
 
 void LinkPlan::AddLink(uint32_t entry, std::string_view path,
@@ -105,7 +128,7 @@ void LinkPlan::AddLink(uint32_t entry, std::string_view path,
     return;
   }
   Link link;
-  link.entry = entry;
+  link.claim = {entry, HasPlainPath(path)};
   link.target = target;
   link.node = Make(path);
   if (link.node == kNone || !IsRelative(target)) link.state = State::kHidden;
@@ -114,7 +137,7 @@ void LinkPlan::AddLink(uint32_t entry, std::string_view path,
     // names.
     if (target.size() <= kMostLinkTarget) NoteTops(target);
     uint32_t& holder = trie_[link.node].link;
-    if (holder == kNone || IsWinner(entry, links_[holder].entry)) {
+    if (holder == kNone || IsWinner(link.claim, links_[holder].claim)) {
       if (holder != kNone) links_[holder].state = State::kHidden;
       holder = static_cast<uint32_t>(links_.size());
     } else {
@@ -125,18 +148,19 @@ void LinkPlan::AddLink(uint32_t entry, std::string_view path,
 }
 
 void LinkPlan::AddOther(uint32_t entry, std::string_view path, bool directory) {
-  std::string_view rest = path;
-  const auto top = tops_.find({kRoot, TakeComponent(rest)});
+  if (directory) path = DirectoryName(path);
+  const Claim claim{entry, HasPlainPath(path)};
+  const auto top = tops_.find({kRoot, Components(path).Take()});
   if (top != tops_.end()) top->second = true;
-  rest = path;
   Node node = kRoot;
-  while (!rest.empty()) {
-    node = Find(node, TakeComponent(rest));
+  for (Components left(path); !left.done();) {
+    node = Find(node, left.Take());
     if (node == kNone) return;
     if (trie_[node].link == kNone) continue;
     Link& link = links_[trie_[node].link];
+    const bool same = claim.only_plain == link.claim.only_plain;
     // The link's place is a directory, or that of the other entry.
-    if (!rest.empty() || directory || IsWinner(entry, link.entry)) {
+    if (!left.done() || (directory && same) || IsWinner(claim, link.claim)) {
       link.state = State::kHidden;
     }
   }
@@ -244,7 +268,8 @@ Result<std::vector<uint32_t>> LinkPlan::Hidden(const ReadContext& context) {
       CTXFS_TRY(context.Check());
     }
     if (links_[i].state == State::kUnknown) Follow(i);
-    if (links_[i].state == State::kHidden) hidden.push_back(links_[i].entry);
+    if (links_[i].state == State::kHidden)
+      hidden.push_back(links_[i].claim.entry);
   }
   hidden.insert(hidden.end(), surplus_.begin(), surplus_.end());
   return hidden;

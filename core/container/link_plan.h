@@ -21,10 +21,10 @@ constexpr size_t kMostLinkTarget = 4095;
 
 /// Decides which symbolic links of an archive are shown: those that cannot lead
 /// out of the container, whatever other links of it they lead through
-/// (docs/tree.md, section 6). Stores the paths of links only. Of other members
-/// it records whether one has the path of a link, or of a directory that a
-/// target goes up from. Its memory is bounded by kMostLinks and kMostLinkNodes;
-/// a link beyond them is not shown.
+/// (docs/tree.md, section 6). A link has its plain path or is not shown. Stores
+/// the paths of links only. Of other members it records whether one has the
+/// path of a link, or of a directory that a target goes up from. Its memory is
+/// bounded by kMostLinks and kMostLinkNodes; a link beyond them is not shown.
 ///
 /// All views that it is given must outlive it.
 class LinkPlan {
@@ -74,8 +74,14 @@ class LinkPlan {
     bool of_entries = true;
   };
 
-  struct Link {
+  /// Of an entry to a place.
+  struct Claim {
     uint32_t entry = 0;
+    bool only_plain = false;  // its name is another one than its plain path
+  };
+
+  struct Link {
+    Claim claim;
     std::string_view target;
     Node node = kNone;
     Position end;  // if it stays
@@ -103,7 +109,7 @@ class LinkPlan {
   /// Makes the node of a path; kNone if there is no room for it.
   Node Make(std::string_view path);
   void NoteTops(std::string_view target);
-  bool IsWinner(uint32_t entry, uint32_t of) const;
+  bool IsWinner(const Claim& claim, const Claim& of) const;
   void Follow(uint32_t link);
   /// Goes one name further. Returns the link that has to be followed first, or
   /// kNone.

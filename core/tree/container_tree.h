@@ -12,6 +12,7 @@
 #include "core/container/container.h"
 #include "core/container/file_table.h"
 #include "core/content/read_context.h"
+#include "core/tree/entry_places.h"
 #include "core/tree/fault_ledger.h"
 #include "core/tree/file_tree.h"
 #include "core/tree/kept_sizes.h"
@@ -100,12 +101,12 @@ class ContainerTree final : public TreeFiles, private PathsInTree {
                const TreeLimits& most, const Interrupt& interrupt);
   Tables MetadataTables() const;
   Status NumberFiles();
-  Status AddEntries(TreeBuilder& builder, const Interrupt& interrupt);
   void AddMembers(TreeBuilder& builder);
-  Status AddOthers(TreeBuilder& builder, const Interrupt& interrupt);
-  Status AddNested(TreeBuilder& builder, Places& places,
+  Status AddOthers(TreeBuilder& builder, EntryPlaces& of_entries,
                    const Interrupt& interrupt);
-  Status FindHardLinks();
+  Status AddNested(TreeBuilder& builder, Places& places,
+                   EntryPlaces& of_entries, const Interrupt& interrupt);
+  Status FindHardLinks(const std::vector<EntryPlaces::HardLink>& links);
   const HardLink* HardLinkAt(NodeId node) const;
   Status CountPrimary();
 

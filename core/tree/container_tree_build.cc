@@ -11,67 +11,26 @@
 #include "core/container/documents.h"
 #include "core/container/file_set.h"
 #include "core/container/format.h"
+#include "core/container/plain_name.h"
 #include "core/tree/container_tree.h"
+#include "core/tree/entry_places.h"
 #include "core/tree/faults_json.h"
 #include "core/tree/index_json.h"
 #include "core/tree/nested_container.h"
 #include "core/tree/safe_name.h"
 
 namespace ctxfs {
-namespace {
-
-// Files that are added between two checks for an interrupt.
-constexpr uint32_t kFilesPerCheck = 16'384;
-
-using Components = std::span<const std::string_view>;
-
-Components AllButLast(Components components) {
-  return components.first(components.size() - 1);
-}
-
-/// Calls `act` with the number and the path of each file of a table, until it
-/// returns false. Fails only if interrupted.
-template <typename Act>
-Status ForEachPath(const FileTable& table, const Interrupt& interrupt,
-                   const Act& act) {
-  std::string scratch;
-  for (uint32_t i = 0; i < table.count(); ++i) {
-    if (i % kFilesPerCheck == 0) {
-      CTXFS_TRY(interrupt.Check());
-    }
-    const std::optional<std::string_view> path = table.Path(i, scratch);
-    if (path && !act(i, *path)) break;
-  }
-  return {};
-}
-
-/// The directory that `components` lead to from `directory`.
-NodeId MakeDirectories(TreeBuilder& builder, NodeId directory,
-                       Components components) {
-  for (const std::string_view component : components) {
-    directory = builder.MakeDirectory(directory, component);
-  }
-  return directory;
-}
-
-/// The directory that all entries are in.
-NodeId MakeEntryDirectory(TreeBuilder& builder, const FileTable& entries) {
-  const std::string& directory = entries.placement().directory;
-  if (directory.empty()) return NameTree::kRoot;
-  SafePath path;
-  return MakeDirectories(builder, NameTree::kRoot, path.Split(directory));
-}
-
-}  // namespace
 
 /// Finds places for files that are not entries. If an entry has the name of a
 /// top-level directory or file of ours, ours becomes NAME~2, with everything
 /// below it.
 class ContainerTree::Places {
  public:
-  /// `shared`: directories made by entries are used for other files as well.
-  Places(TreeBuilder& builder, bool shared)
-      : builder_(builder), shared_(shared) {}
+  /// `entries`: where the entries are.
+  Places(TreeBuilder& builder, const Placement& entries)
+      : builder_(builder),
+        shared_(entries.shared),
+        plain_paths_(entries.plain_paths) {}
 
   /// The directory of a role.
   NodeId Top(Role role) {
@@ -110,7 +69,14 @@ class ContainerTree::Places {
   /// all names are ours.
   std::pair<NodeId, std::string_view> Find(NodeId directory,
                                            std::string_view path) {
-    const Components components = path_.Split(path);
+    if (plain_paths_ && HasPlainPath(path)) {
+      const auto found = Find(directory, path_.SplitPlain(path));
+      if (!builder_.TypeAt(found.first, found.second)) return found;
+    }
+    return Find(directory, path_.Split(path));
+  }
+  std::pair<NodeId, std::string_view> Find(NodeId directory,
+                                           Components components) {
     directory = Walk(directory, AllButLast(components));
     if (directory != NameTree::kRoot) return {directory, components.back()};
     free_name_ = builder_.FreeName(directory, components.back());
@@ -167,7 +133,8 @@ class ContainerTree::Places {
   }
 
   TreeBuilder& builder_;
-  bool shared_;
+  const bool shared_;  // directories of entries hold other files as well
+  const bool plain_paths_;
   SafePath path_;
   std::string free_name_;
   std::map<std::string, NodeId, std::less<>> tops_;
@@ -199,13 +166,17 @@ Status ContainerTree::Build(const Tables& extra,
   TreeBuilder builder(static_cast<uint32_t>(std::min<uint64_t>(
                           starts_.back(), 2ULL * entries()->count())),
                       most);
-  CTXFS_TRY(AddEntries(builder, interrupt));
+  EntryPlaces places(*entries(), builder);
+  if (entries()->placement().role == Role::kEntries) {
+    CTXFS_TRY(places.Add(interrupt));
+  }
   AddMembers(builder);
   // Before other files are added, so that entries keep their names.
   builder.ResolveConflicts();
-  CTXFS_TRY(AddOthers(builder, interrupt));
+  CTXFS_TRY(AddOthers(builder, places, interrupt));
   tree_ = CTXFS_TRY(std::move(builder).Build());
-  CTXFS_TRY(FindHardLinks());
+  explicit_ = std::move(places.directories());
+  CTXFS_TRY(FindHardLinks(places.hard_links()));
   return CountPrimary();
 }
 
@@ -239,14 +210,15 @@ Status ContainerTree::NumberFiles() {
   return {};
 }
 
-Status ContainerTree::FindHardLinks() {
-  if (hard_links_.empty()) return {};
+Status ContainerTree::FindHardLinks(
+    const std::vector<EntryPlaces::HardLink>& links) {
+  if (links.empty()) return {};
   // The nodes, and the first names of all files beside the others.
   CTXFS_TRY(HeapAllowance::Admit(entries()->count() * sizeof(NodeId) +
-                                 4 * hard_links_.size() * sizeof(HardLink)));
+                                 4 * links.size() * sizeof(HardLink)));
   const std::vector<NodeId> nodes = NodesOf(0, entries()->count());
-  for (HardLink& link : hard_links_) {  // AddEntries noted entries
-    link = {nodes[link.node], nodes[link.first], 0};
+  for (const EntryPlaces::HardLink& link : links) {
+    hard_links_.push_back({nodes[link.entry], nodes[link.original], 0});
   }
   std::erase_if(hard_links_, [](const HardLink& link) {
     return link.node == link.first || link.node == kRoot || link.first == kRoot;
@@ -270,32 +242,6 @@ Status ContainerTree::FindHardLinks() {
   return {};
 }
 
-Status ContainerTree::AddEntries(TreeBuilder& builder,
-                                 const Interrupt& interrupt) {
-  if (entries()->placement().role != Role::kEntries) return {};
-  const NodeId top = MakeEntryDirectory(builder, *entries());
-  const bool has_kinds = entries()->placement().has_kinds;
-  SafePath path;
-  const auto add = [&](uint32_t entry, std::string_view name) {
-    const Components components = path.Split(name);
-    const FileFacts facts = has_kinds ? entries()->Facts(entry) : FileFacts();
-    if (facts.kind == FileKind::kDirectory) {
-      explicit_.insert_or_assign(MakeDirectories(builder, top, components),
-                                 entry);
-    } else {
-      builder.AddFile(
-          MakeDirectories(builder, top, AllButLast(components)),
-          components.back(), entry, entries()->placement().last_keeps_name,
-          facts.kind == FileKind::kLink ? NodeType::kLink : NodeType::kFile);
-    }
-    if (!facts.original) return builder.ok();
-    if (!AdmitGrowth(hard_links_)) return false;
-    hard_links_.push_back({entry, *facts.original, 0});
-    return builder.ok();
-  };
-  return ForEachPath(*entries(), interrupt, add);
-}
-
 void ContainerTree::AddMembers(TreeBuilder& builder) {
   SafePath path;
   for (uint32_t i = 0; i < children_.size(); ++i) {
@@ -312,9 +258,9 @@ void ContainerTree::AddMembers(TreeBuilder& builder) {
   }
 }
 
-Status ContainerTree::AddOthers(TreeBuilder& builder,
+Status ContainerTree::AddOthers(TreeBuilder& builder, EntryPlaces& of_entries,
                                 const Interrupt& interrupt) {
-  Places places(builder, entries()->placement().shared);
+  Places places(builder, entries()->placement());
   // Makes directories first, so that no file has to be moved aside for one.
   // Those of members exist already.
   for (uint32_t i = 0; i < children_.size(); ++i) {
@@ -328,7 +274,7 @@ Status ContainerTree::AddOthers(TreeBuilder& builder,
     numbered_at_.try_emplace(
         places.MakeNew(placement.role, placement.directory), *table);
   }
-  CTXFS_TRY(AddNested(builder, places, interrupt));
+  CTXFS_TRY(AddNested(builder, places, of_entries, interrupt));
   for (size_t i = 0; i < tables_.size(); ++i) {
     const Placement& placement = tables_[i]->placement();
     if (placement.numbering || placement.role == Role::kEntries) continue;
@@ -343,10 +289,10 @@ Status ContainerTree::AddOthers(TreeBuilder& builder,
 
 // views/NAME~dir of an entry that is a container itself.
 Status ContainerTree::AddNested(TreeBuilder& builder, Places& places,
+                                EntryPlaces& of_entries,
                                 const Interrupt& interrupt) {
   constexpr std::string_view kMark = "~dir";
   if (!entries()->placement().may_nest) return {};
-  SafePath path;
   const auto add = [&](uint32_t entry, std::string_view name) {
     if (!HasContainerExtension(name)) return true;
     const FileFacts facts = entries()->Facts(entry);
@@ -354,7 +300,7 @@ Status ContainerTree::AddNested(TreeBuilder& builder, Places& places,
         (facts.fault && facts.fault->code == Code::kLocked)) {
       return true;
     }
-    const Components components = path.Split(name);
+    const Components components = of_entries.PathOf(entry, name);
     const NodeId above = places.Directory(Role::kViews, AllButLast(components));
     const std::string marked =
         MarkedComponent(components.back(), kMark, /*before_extension=*/false);

@@ -98,6 +98,13 @@ NodeId TreeBuilder::Add(size_t slot, NodeId parent, std::string_view name,
   return node;
 }
 
+std::optional<NodeType> TreeBuilder::TypeAt(NodeId parent,
+                                            std::string_view name) const {
+  const std::optional<NodeId> node = tree_.Lookup(parent, name);
+  if (!node) return std::nullopt;
+  return tree_.Type(*node);
+}
+
 NodeId TreeBuilder::MakeDirectory(NodeId parent, std::string_view name) {
   const size_t slot = tree_.Slot(parent, name);
   const uint32_t found = tree_.table_[slot];

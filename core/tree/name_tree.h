@@ -106,6 +106,9 @@ class TreeBuilder {
 
   bool ok() const { return !full_; }
 
+  /// What is called `name` in `parent`; nullopt if nothing is.
+  std::optional<NodeType> TypeAt(NodeId parent, std::string_view name) const;
+
   /// The directory `name` of `parent`, made if it is not there. A file in its
   /// place is moved aside.
   NodeId MakeDirectory(NodeId parent, std::string_view name);

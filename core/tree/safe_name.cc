@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "core/base/limits.h"
+#include "core/container/plain_name.h"
 
 namespace ctxfs {
 namespace {
@@ -108,6 +109,10 @@ std::span<const std::string_view> SafePath::Split(std::string_view name) {
   }
   Append(name);
   return components_;
+}
+
+std::span<const std::string_view> SafePath::SplitPlain(std::string_view name) {
+  return Split(PlainPathOf(name, plain_));
 }
 
 std::string SafeTarget(std::string_view target) {

@@ -22,12 +22,16 @@ class SafePath {
   /// The components of `name`, valid until the next Split; views into `name`
   /// where nothing had to be encoded.
   std::span<const std::string_view> Split(std::string_view name);
+  /// The components of the plain path of `name` (HasPlainPath): without those
+  /// that are left out.
+  std::span<const std::string_view> SplitPlain(std::string_view name);
 
  private:
   void Append(std::string_view component);
 
   std::vector<std::string_view> components_;
   std::deque<std::string> encoded_;
+  std::string plain_;
 };
 
 /// SafePath's rules for one component, '/' being like any other byte to encode.

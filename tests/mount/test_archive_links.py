@@ -341,3 +341,53 @@ print(code.returncode, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
     code, peak = text.split()[-2:]
     assert int(code) == 8 and "more bytes than" in text
     assert int(peak) < 150_000  # kB; the file has 21 MB
+
+
+ODD = [("data//train//x.txt", b"x"), ("data/./y.txt", b"y"), ("/abs/z.txt", b"z"),
+       ("./w.txt", b"w"), ("data//inner.link", "->", ".//train/./x.txt"),
+       ("top", "->", "data//train/x.txt")]
+UNPACKED = {"data/train/x.txt": b"x", "data/y.txt": b"y", "abs/z.txt": b"z", "w.txt": b"w",
+            "data/inner.link": b"x", "top": b"x"}
+
+
+def files_below(root):
+    found = (pathlib.Path(above, name) for above, _, names in os.walk(root) for name in names)
+    return {str(one.relative_to(root)): one.read_bytes() for one in found
+            if ".ctxfs" not in one.parts}
+
+
+def test_41_6_doubled_slashes_and_dots_are_unpacked_paths(mount, tmp_path):
+    for write, name, unpack in ((write_tar, "g.tar", ("tar", "-xf")),
+                                (write_zip, "g.zip", ("unzip", "-q"))):
+        path = write(tmp_path / name, *ODD)
+        if shutil.which(unpack[0]):
+            into = tmp_path / ("of-" + name)
+            into.mkdir()
+            run(*unpack, path, cwd=into)
+            assert files_below(into) == UNPACKED, name
+        mounted = mount(path)
+        shown = files_below(mounted.root)
+        assert {one: shown[one] for one in shown if not one.startswith("views/")} == UNPACKED
+        index = json.loads((mounted / ".ctxfs/index.json").read_bytes())
+        assert [one["name"] for one in index][:3] == [one[0] for one in ODD][:3]
+        assert index[0]["path"] == "data/train/x.txt"
+        done = run(CTXFS, "cat", f"{path}//data/train/x.txt")
+        assert done.stdout == b"x", done
+
+
+def test_41_6_hard_links_find_members_by_plain_paths(mount, tmp_path):
+    mounted = mount(write_tar(tmp_path / "h.tar", ("d//a", b"1"), ("d/b", b"2"),
+                              ("one", "=", "d/a"), ("two", "=", "d/.//b"), ("d/./c", "=", "/d/a")))
+    read = {name: (mounted / name).read_bytes() for name in ("one", "two", "d/c", "d/a", "d/b")}
+    assert read == {"one": b"1", "two": b"2", "d/c": b"1", "d/a": b"1", "d/b": b"2"}
+    assert os.stat(mounted / "one").st_nlink == 3
+
+
+def test_41_6_who_has_the_plain_path(mount, tmp_path):
+    mounted = mount(write_tar(
+        tmp_path / "c.tar", ("a//b", b"0"), ("a/b", b"1"), ("a/./b", b"2"),
+        ("c//d", b"3"), ("c/./d", b"4"), ("e/f/g", b"5"), ("e//f", b"6")))
+    assert {name: data for name, data in files_below(mounted.root).items()
+            if not name.startswith("views/")} == {
+        "a/%/b": b"0", "a/b": b"1", "a/%2E/b": b"2", "c/%/d": b"3", "c/d": b"4",
+        "e/f/g": b"5", "e/%/f": b"6"}

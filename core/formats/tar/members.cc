@@ -8,6 +8,7 @@
 
 #include "core/base/heap_allowance.h"
 #include "core/base/seed.h"
+#include "core/container/plain_name.h"
 #include "core/formats/tar/limits.h"
 #include "core/formats/tar/sparse.h"
 
@@ -119,8 +120,17 @@ std::string_view ShownPath(std::string_view name) {
   return name;
 }
 
-LastOfName::LastOfName(const Members& members)
-    : members_(members), slots_(1024), seed_(RandomSeed()) {}
+std::string_view PlainPath(std::string_view name, std::string& scratch) {
+  return PlainPathOf(ShownPath(name), scratch);
+}
+
+LastOfName::LastOfName(const Members& members, bool plain)
+    : members_(members), plain_(plain), slots_(1024), seed_(RandomSeed()) {}
+
+std::string_view LastOfName::PathOf(std::string_view name,
+                                    std::string& scratch) const {
+  return plain_ ? PlainPath(name, scratch) : ShownPath(name);
+}
 
 uint32_t LastOfName::Hash(std::string_view path) const {
   return static_cast<uint32_t>(
@@ -130,9 +140,10 @@ uint32_t LastOfName::Hash(std::string_view path) const {
 size_t LastOfName::Find(uint32_t hash, std::string_view path) const {
   const size_t mask = slots_.size() - 1;
   size_t at = hash & mask;
+  std::string scratch;
   while (slots_[at].member != kFree &&
          (slots_[at].hash != hash ||
-          ShownPath(members_.name(slots_[at].member)) != path)) {
+          PathOf(members_.name(slots_[at].member), scratch) != path)) {
     at = (at + 1) & mask;
   }
   return at;
@@ -152,14 +163,17 @@ Status LastOfName::Grow() {
   return {};
 }
 
-std::optional<uint32_t> LastOfName::At(std::string_view path) const {
+std::optional<uint32_t> LastOfName::At(std::string_view name) const {
+  std::string scratch;
+  const std::string_view path = PathOf(name, scratch);
   const uint32_t found = slots_[Find(Hash(path), path)].member;
   if (found == kFree) return std::nullopt;
   return found;
 }
 
 Result<std::optional<uint32_t>> LastOfName::Put(uint32_t member) {
-  const std::string_view path = ShownPath(members_.name(member));
+  std::string scratch;
+  const std::string_view path = PathOf(members_.name(member), scratch);
   const uint32_t hash = Hash(path);
   Slot& slot = slots_[Find(hash, path)];
   const uint32_t before = std::exchange(slot.member, member);

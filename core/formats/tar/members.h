@@ -139,14 +139,19 @@ class Members {
 /// shown (docs/tar.md, section 8).
 std::string_view ShownPath(std::string_view name);
 
+/// The plain path of `name` (docs/tree.md, section 7). May point into
+/// `scratch`.
+std::string_view PlainPath(std::string_view name, std::string& scratch);
+
 /// Finds the last file of each path, by a hash table of member numbers. The
 /// hash has a random seed, so that no archive makes it slow.
 class LastOfName {
  public:
-  explicit LastOfName(const Members& members);
+  /// `plain`: by plain paths.
+  explicit LastOfName(const Members& members, bool plain = false);
 
-  /// The last file that was put at `path`.
-  std::optional<uint32_t> At(std::string_view path) const;
+  /// The last file that was put at the path of `name`.
+  std::optional<uint32_t> At(std::string_view name) const;
 
   /// Puts a member that is shown at its path; returns the one that was there.
   Result<std::optional<uint32_t>> Put(uint32_t member);
@@ -161,11 +166,13 @@ class LastOfName {
     uint32_t hash = 0;
   };
 
+  std::string_view PathOf(std::string_view name, std::string& scratch) const;
   uint32_t Hash(std::string_view path) const;
   size_t Find(uint32_t hash, std::string_view path) const;
   Status Grow();
 
   const Members& members_;
+  const bool plain_;
   std::vector<Slot> slots_;  // a power of two
   uint32_t used_ = 0;
   const uint64_t seed_;

@@ -245,6 +245,7 @@ class Archive::MemberTable final : public FileTable {
       : FileTable({.role = Role::kEntries,
                    .may_nest = true,
                    .last_keeps_name = true,
+                   .plain_paths = true,
                    .has_kinds = true}),
         archive_(std::move(archive)),
         members_(*archive_->members_) {}

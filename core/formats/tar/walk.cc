@@ -8,6 +8,7 @@
 
 #include "core/base/heap_allowance.h"
 #include "core/base/text.h"
+#include "core/container/plain_name.h"
 #include "core/formats/tar/limits.h"
 
 namespace ctxfs::tar {
@@ -331,8 +332,16 @@ Status Walk::AddUnreadable(const Subject& subject, std::string why) {
   return HeapAllowance::Check();
 }
 
+std::optional<uint32_t> Walk::Last(std::string_view path) const {
+  if (const auto same = last_.At(path)) return same;
+  std::string scratch;
+  path = PlainPath(path, scratch);
+  if (const auto named_so = last_.At(path)) return named_so;
+  return plain_.At(path);
+}
+
 std::optional<uint32_t> Walk::Target(std::string_view path) const {
-  const std::optional<uint32_t> last = last_.At(path);
+  const std::optional<uint32_t> last = Last(path);
   if (!last) return std::nullopt;
   const auto own = yielding_.find(*last);
   return own == yielding_.end() ? last : std::optional(own->second);
@@ -340,6 +349,9 @@ std::optional<uint32_t> Walk::Target(std::string_view path) const {
 
 Status Walk::PutLast() {
   const uint32_t member = members_.count() - 1;
+  if (HasPlainPath(ShownPath(members_.name(member)))) {
+    CTXFS_TRY(plain_.Put(member));
+  }
   if (first_member_ > 0) {
     const auto keeper = last_.At(ShownPath(members_.name(member)));
     if (keeper && *keeper < first_member_) {

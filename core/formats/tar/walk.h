@@ -32,7 +32,11 @@ struct Note {
 class Walk {
  public:
   Walk(const Source& source, Members& members)
-      : source_(source), reader_(source), members_(members), last_(members) {}
+      : source_(source),
+        reader_(source),
+        members_(members),
+        last_(members),
+        plain_(members, /*plain=*/true) {}
 
   /// Walks to the end of the archive. Keeps the members before a fault. Fails
   /// with kCorrupt for a fault of section 11, with kLimit, and as reads do.
@@ -103,7 +107,9 @@ class Walk {
   /// Notes that the newest member is the last of its name in its archive.
   Status PutLast();
   /// The last file of the archive at `path`, else that of an earlier archive.
+  /// A target may have the name of a member, or its plain path.
   std::optional<uint32_t> Target(std::string_view path) const;
+  std::optional<uint32_t> Last(std::string_view path) const;
   /// Also by name: in V7, directories have no type, and end in a slash.
   static bool IsDirectory(const Subject& subject);
   /// Refuses names that take more bytes than the archive has.
@@ -133,6 +139,7 @@ class Walk {
   WindowReader reader_;
   Members& members_;
   LastOfName last_;
+  LastOfName plain_;  // of members whose names are no plain paths
   uint64_t at_ = 0;
   uint64_t data_at_ = 0;       // of the current member
   uint64_t zeros_ = 0;         // bytes of zeros before at_

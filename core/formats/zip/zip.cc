@@ -291,6 +291,7 @@ class ZipContainer final : public Container, public SaysFacts {
     const Placement entries{.role = Role::kEntries,
                             .shared = true,
                             .may_nest = true,
+                            .plain_paths = true,
                             .has_kinds = true};
     Tables tables = {std::make_shared<const Members>(archive_, entries, "",
                                                      arrays_, links_)};

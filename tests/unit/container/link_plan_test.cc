@@ -116,6 +116,23 @@ TEST(LinkPlan, Item28_11_ALinkHasItsPlaceAlone) {
   EXPECT_EQ(HiddenOf({{"x/"}, {"x", "a"}}), Paths{"x -> a"});
 }
 
+TEST(LinkPlan, Item41_6_OddNamesAreAtTheirPlainPaths) {
+  // From a/l, "../.." leaves, as it does not from a//l taken by components.
+  EXPECT_EQ(HiddenOf({{"a//l", "../../x"}}), Paths{"a//l -> ../../x"});
+  EXPECT_EQ(HiddenOf({{"/l", "../x"}}), Paths{"/l -> ../x"});
+  EXPECT_EQ(HiddenOf({{"./a/./l", ".././/x"}}), Paths());
+  EXPECT_EQ(HiddenOf({{"a//x", "b"}, {"l", "a/x/../../.."}}),
+            Paths{"l -> a/x/../../.."});
+  // One without its plain path is not shown; a name that is the path wins.
+  EXPECT_EQ(HiddenOf({{"a/l"}, {"a//l", "f"}}), Paths{"a//l -> f"});
+  EXPECT_EQ(HiddenOf({{"a/l", "f"}, {"a//l"}}), Paths());
+  EXPECT_EQ(HiddenOf({{"a/l", "f"}, {"a//l", "g"}}), Paths{"a//l -> g"});
+  EXPECT_EQ(HiddenOf({{"a//l", "f"}, {"a/./l", "g"}}), Paths{"a//l -> f"});
+  EXPECT_EQ(HiddenOf({{"a/l", "f"}, {"a//l/"}}), Paths());
+  EXPECT_EQ(HiddenOf({{"a//l", "f"}, {"a/l//"}}), Paths{"a//l -> f"});
+  EXPECT_EQ(HiddenOf({{"a/l", "f"}, {"a//l/x"}}), Paths{"a/l -> f"});
+}
+
 TEST(LinkPlan, Item28_11_ChainsAreFollowedOnce) {
   Archive archive;
   for (int i = 0; i < 20'000; ++i) {

@@ -78,7 +78,8 @@ class FakeContainer : public Container {
         .role = raw_entries ? Role::kRawEntries : Role::kEntries,
         .directory = directory,
         .shared = names_entries_itself,
-        .may_nest = may_nest};
+        .may_nest = may_nest,
+        .plain_paths = plain_paths};
     all.insert(all.begin(), EntryFiles(placement));
     return all;
   }
@@ -86,6 +87,7 @@ class FakeContainer : public Container {
 
   bool names_entries_itself = false;
   bool may_nest = false;
+  bool plain_paths = false;
   bool raw_entries = false;
   std::string directory;
   Tables files;

@@ -59,6 +59,59 @@ TEST(ContainerTree, PutsEntriesUnderTheirSafeNames) {
   EXPECT_EQ(*Read(container_tree, "#4"), "of (none)");
 }
 
+std::shared_ptr<FakeContainer> FakeArchive(Names names) {
+  std::shared_ptr<FakeContainer> archive = Fake(std::move(names));
+  archive->plain_paths = true;
+  return archive;
+}
+
+TEST(ContainerTree, Item41_6_OddNamesHaveTheirPlainPathsWhereTheyAreFree) {
+  struct Case {
+    Names names;
+    Paths paths;
+  };
+  const Case cases[] = {
+      {{"a//b", "c/./d", "./e", "/f", "//g/././/h"},
+       {"a/b", "c/d", "e", "f", "g/h"}},
+      // A name that is the path keeps it, in any order.
+      {{"a//b", "a/b"}, {"a/%/b", "a/b"}},
+      {{"a/b", "a//b"}, {"a/b", "a/%/b"}},
+      {{"a//b", "a/b", "a/b"}, {"a/%/b", "a/b", "a/b~2"}},
+      {{"/x", "x/y"}, {"%/x", "x/y"}},
+      {{"x/y", "/x"}, {"x/y", "%/x"}},
+      // Of several that have the same plain path the first has it.
+      {{"a//b", "a/./b", "a//b"}, {"a/b", "a/%2E/b", "a/%/b"}},
+      // The directories above an odd name are there, too, in any order.
+      {{"a/./b", "a//b/c"}, {"a/%2E/b", "a/b/c"}},
+      {{"a//b/c", "a/./b"}, {"a/b/c", "a/%2E/b"}},
+      {{"a/b", "a//b/c"}, {"a/b~file", "a/b/c"}},
+      // What ends in a component that is left out, and what goes up.
+      {{"t/", "./.", "/", "u//"}, {"t/%", "%2E/%2E", "%/%", "u/%/%"}},
+      {{"./../x", "a/.././/y", "/../.."},
+       {"%2E%2E/x", "a/%2E%2E/y", "%2E%2E/%2E%2E"}},
+      {{"a/%/b", "a//b"}, {"a/%25/b", "a/b"}},
+  };
+  for (const Case& c : cases) {
+    const ContainerTree container_tree(FakeArchive(c.names));
+    EXPECT_EQ(EntryPaths(container_tree), c.paths);
+    for (size_t i = 0; i < c.names.size(); ++i) {
+      EXPECT_EQ(*Read(container_tree, c.paths[i]), "of " + *c.names[i]);
+    }
+  }
+}
+
+TEST(ContainerTree, Item41_6_ManyOddNamesTakeTimeInProportion) {
+  Names names;
+  for (int i = 0; i < 20'000; ++i) {
+    names.push_back("d//" + std::string(static_cast<size_t>(i % 7) + 1, '/') +
+                    "x");
+  }
+  const ContainerTree container_tree(FakeArchive(names));
+  EXPECT_TRUE(Ok(container_tree.status()));
+  EXPECT_EQ(*Read(container_tree, "d/x"), "of d///x");
+  EXPECT_LT(container_tree.tree().names_tried(), 100'000U);
+}
+
 TEST(ContainerTree, HasTheFilesOfEveryContainer) {
   const ContainerTree container_tree(Fake({"a"}));
   EXPECT_EQ(*Read(container_tree, ".ctxfs/container"), "the container's bytes");

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/base/heap_allowance.h"
+#include "core/base/interrupt.h"
+#include "core/base/result.h"
+#include "core/container/file_table.h"
+#include "core/tree/name_tree.h"
+#include "core/tree/safe_name.h"
+
+namespace ctxfs {
+
+using Components = std::span<const std::string_view>;
+
+inline Components AllButLast(Components components) {
+  return components.first(components.size() - 1);
+}
+
+/// Files that are added between two checks for an interrupt.
+constexpr uint32_t kFilesPerCheck = 16'384;
+
+/// Calls `act` with the number and the path of each file of a table, until it
+/// returns false. Fails only if interrupted.
+template <typename Act>
+Status ForEachPath(const FileTable& table, const Interrupt& interrupt,
+                   const Act& act) {
+  std::string scratch;
+  for (uint32_t i = 0; i < table.count(); ++i) {
+    if (i % kFilesPerCheck == 0) {
+      CTXFS_TRY(interrupt.Check());
+    }
+    const std::optional<std::string_view> path = table.Path(i, scratch);
+    if (path && !act(i, *path)) break;
+  }
+  return {};
+}
+
+/// The directory that `components` lead to from `directory`.
+NodeId MakeDirectories(TreeBuilder& builder, NodeId directory,
+                       Components components);
+
+/// Puts the entries of a container into its tree, each at its path
+/// (docs/tree.md, section 7).
+class EntryPlaces {
+ public:
+  struct HardLink {
+    uint32_t entry;
+    uint32_t original;
+  };
+
+  /// Both must outlive it.
+  EntryPlaces(const FileTable& entries, TreeBuilder& builder);
+
+  /// To be called once. Fails only if interrupted: the builder records that a
+  /// limit is exceeded.
+  Status Add(const Interrupt& interrupt);
+
+  /// The path that Add gave to a file, but for marks such as "~2". `name` is
+  /// FileTable::Path. Valid until the next call.
+  Components PathOf(uint32_t entry, std::string_view name);
+
+  /// Of each directory that is an entry, the last such entry.
+  std::unordered_map<NodeId, uint32_t>& directories() { return directories_; }
+  const std::vector<HardLink>& hard_links() const { return hard_links_; }
+
+ private:
+  FileFacts FactsOf(uint32_t entry) const;
+  /// Adds entries whose names are their plain paths. Returns the others.
+  Result<std::vector<uint32_t>> AddPlain(const Interrupt& interrupt);
+  /// Adds one of the others at its plain path. Returns false if another entry
+  /// has that path.
+  bool AddAtPlainPath(uint32_t entry, std::string_view name);
+  /// Returns whether there is room for more.
+  bool Put(uint32_t entry, const FileFacts& facts, Components components);
+
+  const FileTable& entries_;
+  const Placement& placement_;
+  TreeBuilder& builder_;
+  NodeId top_ = NameTree::kRoot;  // the directory that all are in
+  SafePath path_;
+  std::unordered_map<NodeId, uint32_t> directories_;
+  std::vector<HardLink> hard_links_;
+  std::vector<uint32_t> denied_;  // entries without their plain paths, in order
+};
+
+}  // namespace ctxfs
