@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "core/base/mutex_unlock.h"
 #include "core/remote/channel.h"
 
 namespace ctxfs::remote {
@@ -33,35 +34,39 @@ void CacheWriter::Add(Task task) {
 }
 
 void CacheWriter::Run() {
-  MutexLock lock(mutex_);
+  const MutexLock lock(mutex_);
   while (true) {
     while (tasks_.empty() && !ending_) changed_.Wait(mutex_);
     if (tasks_.empty()) return;
     Task task = std::move(tasks_.front());
     tasks_.pop_front();
-    lock.Unlock();
-    task.reply.kept = cache_.Write(task.key, task.first, task.blocks);
-    // After the blocks, which it leads to.
-    if (!task.record_key.empty()) {
-      cache_.WriteRecord(task.record_key, task.record);
+    {
+      const MutexUnlock unlocked(mutex_);
+      Do(task);
     }
-    task.reply.refusal = static_cast<uint32_t>(cache_.refusal());
-    if (!SendMessage(socket_, Encode(task.reply))) broken_ = true;
-    lock.Lock();
     wrote_ = true;
     written_.NotifyAll();
   }
 }
 
+void CacheWriter::Do(Task& task) {
+  task.reply.kept = cache_.Write(task.key, task.first, task.blocks);
+  // After the blocks, which it leads to.
+  if (!task.record_key.empty()) {
+    cache_.WriteRecord(task.record_key, task.record);
+  }
+  task.reply.refusal = static_cast<uint32_t>(cache_.refusal());
+  if (!SendMessage(socket_, Encode(task.reply))) broken_ = true;
+}
+
 void CacheWriter::RunMakeRoom() {
-  MutexLock lock(mutex_);
+  const MutexLock lock(mutex_);
   while (true) {
     while (!wrote_ && !ending_) written_.Wait(mutex_);
     if (!wrote_) return;
     wrote_ = false;
-    lock.Unlock();
+    const MutexUnlock unlocked(mutex_);
     cache_.MakeRoom();
-    lock.Lock();
   }
 }
 

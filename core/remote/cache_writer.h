@@ -45,6 +45,8 @@ class CacheWriter {
 
  private:
   void Run();
+  /// Writes what a task has, and replies.
+  void Do(Task& task);
   void RunMakeRoom();
 
   BlockStore& cache_;

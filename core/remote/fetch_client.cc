@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "core/base/heap_allowance.h"
+#include "core/base/mutex_unlock.h"
 #include "core/base/server_wait.h"
 #include "core/remote/fetch_errors.h"
-#include "core/remote/unlocked.h"
 
 namespace ctxfs::remote {
 namespace {
@@ -132,7 +132,7 @@ void FetchClient::AwaitNews() {
   std::vector<BlockFile> files;
   bool ended = false;
   {
-    const Unlocked unlocked(mutex_);
+    const MutexUnlock unlocked(mutex_);
     // A message that could not be taken is still there.
     if (received_.text.empty()) {
       struct pollfd readable {
@@ -151,7 +151,7 @@ void FetchClient::AwaitNews() {
   if (ended) End();
   if (stats_.pauses == pauses || !tell_refusal_) return;
   const auto refusal = static_cast<int>(stats_.refusal);
-  const Unlocked unlocked(mutex_);
+  const MutexUnlock unlocked(mutex_);
   tell_refusal_(refusal);
 }
 

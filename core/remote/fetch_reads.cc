@@ -9,10 +9,10 @@
 #include <memory>
 #include <utility>
 
+#include "core/base/mutex_unlock.h"
 #include "core/base/server_wait.h"
 #include "core/remote/fetch_client.h"
 #include "core/remote/fetch_errors.h"
-#include "core/remote/unlocked.h"
 
 namespace ctxfs::remote {
 namespace {
@@ -114,7 +114,7 @@ size_t FetchClient::Copy(uint16_t number, uint64_t offset, MutableBytes out) {
     ServerWait::OfThread().NoteArrival(kGranuleBytes);
   }
   const Pinned pinned(slot);
-  const Unlocked unlocked(mutex_);
+  const MutexUnlock unlocked(mutex_);
   std::memcpy(out.data(), shared_.At(number).data() + at, n);
   return n;
 }
@@ -145,7 +145,7 @@ Result<std::optional<size_t>> FetchClient::CopyFrom(
   }
   size_t read = 0;
   {
-    const Unlocked unlocked(mutex_);
+    const MutexUnlock unlocked(mutex_);
     read = file.Read(granule, whole);
   }
   size_t copied = 0;
@@ -169,7 +169,7 @@ Result<bool> FetchClient::Load(const BlockFile& file,
   bool whole = false;
   {
     const Pinned pinned(slot);
-    const Unlocked unlocked(mutex_);
+    const MutexUnlock unlocked(mutex_);
     whole = file.Read(granule, {&bytes, 1}) == 1;
   }
   // Another thread may have been as fast.

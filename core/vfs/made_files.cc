@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "core/base/limits.h"
+#include "core/base/mutex_unlock.h"
 #include "core/codec/keyed_digest.h"
 #include "core/content/made_file.h"
 #include "core/content/read_through.h"
@@ -148,7 +149,7 @@ void MadeFiles::Queue(Job job) {
 }
 
 void MadeFiles::Run() {
-  MutexLock lock(mutex_);
+  const MutexLock lock(mutex_);
   while (!stopping_.interrupted()) {
     if (queue_.empty()) {
       changed_.Wait(mutex_);
@@ -156,14 +157,13 @@ void MadeFiles::Run() {
     }
     Job job = std::move(queue_.front());
     queue_.pop_front();
-    lock.Unlock();
+    const MutexUnlock unlocked(mutex_);
     try {
       Do(job);
     } catch (...) {
       // Its readers are served without it.
     }
     job = {};  // may be the last reference to the container
-    lock.Lock();
   }
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <system_error>
 
+#include "core/base/mutex_unlock.h"
 #include "core/content/content.h"
 
 namespace ctxfs {
@@ -100,7 +101,7 @@ void Prefetcher::Prepare(Job job) {
 }
 
 void Prefetcher::Run() {
-  MutexLock lock(mutex_);
+  const MutexLock lock(mutex_);
   while (!stopping_.interrupted()) {
     if (queue_.empty()) {
       changed_.Wait(mutex_);
@@ -108,9 +109,8 @@ void Prefetcher::Run() {
     }
     Job job = std::move(queue_.front());
     queue_.pop_front();
-    lock.Unlock();
+    const MutexUnlock unlocked(mutex_);
     Prepare(std::move(job));
-    lock.Lock();
   }
 }
 

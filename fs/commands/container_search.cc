@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "core/base/errors.h"
+#include "core/base/mutex_unlock.h"
 #include "core/container/foreign_formats.h"
 #include "core/container/format.h"
 #include "core/io/directory.h"
@@ -124,7 +125,7 @@ ContainerSearch::Kind ContainerSearch::KindOf(const File& file,
 }
 
 std::optional<FoundContainer> ContainerSearch::Next() {
-  MutexLock lock(mutex_);
+  const MutexLock lock(mutex_);
   while (std::optional<Step> step = Take()) {
     if (auto* container = std::get_if<FoundContainer>(&*step)) {
       ++sources_[container->source].found;
@@ -133,9 +134,11 @@ std::optional<FoundContainer> ContainerSearch::Next() {
     const File* file = std::get_if<File>(&*step);
     if (file == nullptr) continue;
     FoundContainer found = Found(file->path);
-    lock.Unlock();
-    const Kind kind = KindOf(*file, found.opened);
-    lock.Lock();
+    Kind kind = Kind::kOther;
+    {
+      const MutexUnlock unlocked(mutex_);
+      kind = KindOf(*file, found.opened);
+    }
     if (kind == Kind::kOther) ++others_;
     found.other = kind == Kind::kOther;
     if (found.other && find_others_ == Others::kFound) return found;
