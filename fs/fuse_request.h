@@ -7,12 +7,12 @@
 #include <cerrno>
 #include <cstdint>
 #include <memory>
-#include <new>
 #include <optional>
 #include <type_traits>
 #include <utility>
 
 #include "core/base/caller_scope.h"
+#include "core/base/caught.h"
 #include "core/base/error_number.h"
 #include "core/base/interrupt_scope.h"
 #include "core/base/server_wait.h"
@@ -78,18 +78,13 @@ class FuseRequest final : public PendingRequest {
   Server& server() const { return server_; }
 
   // Exceptions are caught here and in Answer: nothing throws on purpose, but
-  // memory can run out.
+  // libraries do, and memory can run out.
   void Work(const Interrupt& interrupt) override {
     const InterruptScope interrupts(interrupt);
     const CallerScope caller(thread_);
     const ServerWait waits(began_);
-    try {
-      computed_.emplace(compute_(ReadContext(server_.cache(), interrupt)));
-    } catch (const std::bad_alloc&) {
-      computed_.emplace(Error{Code::kNoMemory, "out of memory"});
-    } catch (const std::exception& /*unexpected*/) {
-      computed_.emplace(Error{Code::kIo, "internal error"});
-    }
+    computed_.emplace(CatchAll<Computed>(
+        [&] { return compute_(ReadContext(server_.cache(), interrupt)); }));
   }
   void Answer() override {
     server_.stats().NoteWait(ServerWait::Clock::now() - began_);
@@ -127,23 +122,25 @@ class FuseRequest final : public PendingRequest {
   }
 
  private:
+  using Computed = std::invoke_result_t<const Compute&, const ReadContext&>;
+
   static constexpr uint64_t SignalBit(int number) {
     return uint64_t{1} << (number - 1);
   }
   template <typename T>
   void TrySend(T&& value) {
-    try {
+    const Status sent = CatchAll<Status>([&] {
       send_(reply_, std::forward<T>(value));
-    } catch (const std::exception& /*no memory*/) {
-      // After the answer, only a note is lost that saves work later.
-      if (!reply_.is_sent()) Fail(ENOMEM);
-    }
+      return Status();
+    });
+    // After the answer, only a note is lost that saves work later.
+    if (!sent && !reply_.is_sent()) Fail(ErrnoOf(sent.error()));
   }
   void Fail(int number) { fuse_reply_err(reply_.Take(), number); }
   void LogFailure(const Error& error) {
     try {
       server_.LogFailure(inode_, error);
-    } catch (const std::bad_alloc&) {
+    } catch (...) {
       // The errno has to do.
     }
   }
@@ -159,8 +156,7 @@ class FuseRequest final : public PendingRequest {
   Inode inode_;
   Compute compute_;
   Send send_;
-  std::optional<std::invoke_result_t<const Compute&, const ReadContext&>>
-      computed_;
+  std::optional<Computed> computed_;
 };
 
 /// Answers a request about `inode` in this thread if that is quickly done, else
@@ -189,7 +185,7 @@ void Serve(fuse_req_t req, Inode inode, Compute compute, Send send,
         {file, thread},
         brief.is_large() ? RequestPool::Work::kLarge
                          : RequestPool::Work::kUnknown);
-  } catch (const std::bad_alloc&) {
+  } catch (...) {
     // The request has been answered when it was destroyed.
   }
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fs/opened_file.h"
 
-#include <new>
-
 #include "core/base/limits.h"
 #include "core/content/content.h"
 #include "core/content/read_through.h"
@@ -46,7 +44,7 @@ void OpenedFile::NoteOpened(Inode inode) noexcept {
   if (noted_.load(std::memory_order_relaxed) || noted_.exchange(true)) return;
   try {
     first_->NoteOpened(inode);
-  } catch (const std::bad_alloc&) {
+  } catch (...) {
     // Its pages are dropped once more.
   }
   first_.reset();

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/caught.h"
+#include "core/base/error_number.h"
 #include "core/base/limits.h"
 #include "core/content/read_context.h"
 #include "core/vfs/log.h"
@@ -366,11 +368,11 @@ struct Guarded;
 template <typename... Arguments, void (*callback)(fuse_req_t, Arguments...)>
 struct Guarded<callback> {
   static void Call(fuse_req_t req, Arguments... arguments) {
-    try {
+    const Status done = CatchAll<Status>([&] {
       callback(req, arguments...);
-    } catch (const std::exception& /*no memory*/) {
-      fuse_reply_err(req, ENOMEM);
-    }
+      return Status();
+    });
+    if (!done) fuse_reply_err(req, ErrnoOf(done.error()));
   }
 };
 

@@ -6,11 +6,11 @@
 #include <chrono>
 #include <list>
 #include <memory>
-#include <new>
 #include <optional>
 #include <utility>
 
 #include "core/base/mutex.h"
+#include "core/base/mutex_unlock.h"
 #include "core/base/result.h"
 #include "core/io/fd.h"
 #include "core/io/io_error.h"
@@ -47,7 +47,7 @@ class QuestionQueue {
   int fd() const { return wake_.get(); }
 
   /// Waits for the reply; returns nothing if there is none within a second, or
-  /// making it takes memory that there is not.
+  /// making it throws.
   std::optional<Reply> Ask(Question question) {
     const auto waiting = std::make_shared<Waiting>(std::move(question));
     const Clock::time_point end = Clock::now() + std::chrono::seconds(1);
@@ -74,13 +74,15 @@ class QuestionQueue {
   void AnswerAll(const Answer& answer, const Unused& unused) {
     eventfd_t wakes = 0;
     (void)::eventfd_read(wake_.get(), &wakes);
-    MutexLock lock(mutex_);
+    const MutexLock lock(mutex_);
     const std::list<std::shared_ptr<Waiting>> questions = std::move(open_);
     open_.clear();
     for (const std::shared_ptr<Waiting>& waiting : questions) {
-      lock.Unlock();
-      std::optional<Reply> reply = ReplyTo(waiting->question, answer);
-      lock.Lock();
+      std::optional<Reply> reply;
+      {
+        const MutexUnlock unlocked(mutex_);
+        reply = ReplyTo(waiting->question, answer);
+      }
       waiting->done = true;
       if (reply && waiting->given_up) {
         unused(*reply);
@@ -101,7 +103,7 @@ class QuestionQueue {
     const Question question;
     bool given_up = false;
     bool done = false;
-    std::optional<Reply> reply;  // once done; nothing: there was no memory
+    std::optional<Reply> reply;  // once done; nothing: it threw
   };
 
   template <typename Answer>
@@ -109,7 +111,7 @@ class QuestionQueue {
                                       const Answer& answer) {
     try {
       return answer(question);
-    } catch (const std::bad_alloc&) {
+    } catch (...) {
       return std::nullopt;
     }
   }

@@ -11,7 +11,6 @@
 #include <array>
 #include <cerrno>
 #include <iterator>
-#include <new>
 #include <utility>
 
 #include "core/io/io_error.h"
@@ -157,7 +156,7 @@ void LogRelay::PassAllOn(const LogSink& target) {
   try {
     Drain(target);
     ReportSuppressed(target);
-  } catch (const std::bad_alloc&) {
+  } catch (...) {
     ++suppressed_;
   }
 }

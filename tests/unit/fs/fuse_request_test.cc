@@ -200,27 +200,48 @@ TEST_F(FuseRequestTest, Item41_17_EachRequestIsAnsweredOnceWithoutMemory) {
   }
 }
 
-/// Operations of which LOOKUP throws when it has an answer, before it sends
+/// Operations of which LOOKUP throws a T when it has an answer, before it sends
 /// that or after.
-template <bool before>
+template <bool before, typename T>
 void Throw(fuse_req_t req, fuse_ino_t inode, const char* /*name*/) {
   Serve(
       req, inode, [](const ReadContext&) -> Result<int> { return 1; },
       [](Reply& to, int) {
-        if (before) throw std::bad_alloc();
+        if (before) throw T();
         fuse_reply_err(to.Take(), ENOENT);
-        throw std::bad_alloc();
+        throw T();
       });
+}
+
+/// LOOKUP throws a T while it makes an answer.
+template <typename T>
+void ThrowEarly(fuse_req_t req, fuse_ino_t inode, const char* /*name*/) {
+  Serve(
+      req, inode, [](const ReadContext&) -> Result<int> { throw T(); },
+      [](Reply& to, int) { fuse_reply_err(to.Take(), ENOENT); });
 }
 
 TEST_F(FuseRequestTest, Item41_17_WhatThrowsWhileItAnswersIsAnsweredOnce) {
   fuse_lowlevel_ops operations{};
-  operations.lookup = &Throw<true>;
+  operations.lookup = &Throw<true, std::bad_alloc>;
   EXPECT_EQ(FakeKernel(operations, *server_).Ask(FUSE_LOOKUP, 1, {"x", 2}),
             ENOMEM);
-  operations.lookup = &Throw<false>;
+  operations.lookup = &Throw<false, std::bad_alloc>;
   EXPECT_EQ(FakeKernel(operations, *server_).Ask(FUSE_LOOKUP, 1, {"x", 2}),
             ENOENT);
+}
+
+TEST_F(FuseRequestTest, Item41_10_AnExceptionOfAnyTypeIsAnsweredOnce) {
+  struct Unknown {};
+  const auto ask = [this](auto* lookup) {
+    fuse_lowlevel_ops operations{};
+    operations.lookup = lookup;
+    return FakeKernel(operations, *server_).Ask(FUSE_LOOKUP, 1, {"x", 2});
+  };
+  EXPECT_EQ(ask(&Throw<true, Unknown>), EIO);
+  EXPECT_EQ(ask(&Throw<false, Unknown>), ENOENT);
+  EXPECT_EQ(ask(&ThrowEarly<Unknown>), EIO);
+  EXPECT_EQ(ask(&ThrowEarly<std::bad_alloc>), ENOMEM);
 }
 
 }  // namespace
