@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "fs/commands/arguments.h"
+#include "fs/common/exit_code.h"
 #include "fs/common/nearest_word.h"
 #include "fs/common/shown_text.h"
-#include "fs/exit_code.h"
 #include "fs/log/sinks.h"
-#include "fs/mount_command.h"
+#include "fs/mount/mount_command.h"
 
 namespace ctxfs {
 namespace {

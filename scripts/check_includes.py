@@ -68,17 +68,17 @@ FAMILIES = {
 # What includes libfuse, without the suffix .cc or .h. <linux/fuse.h> is the
 # kernel's, which is there without libfuse.
 LIBFUSE = {
-    "fs/fuse_request",
-    "fs/loop",
-    "fs/mapped_direct_io",
-    "fs/ops",
-    "fs/ops_directories",
-    "fs/ops_files",
-    "fs/ops_internal",
-    "fs/options",
-    "fs/session",
+    "fs/fuse/fuse_request",
+    "fs/fuse/loop",
+    "fs/kernel/mapped_direct_io",
+    "fs/fuse/ops",
+    "fs/fuse/ops_directories",
+    "fs/fuse/ops_files",
+    "fs/fuse/ops_internal",
+    "fs/mount/options",
+    "fs/fuse/session",
     "tests/bench/null_fs",
-    "tests/unit/fs/fuse_request_test",
+    "tests/unit/fs/fuse/fuse_request_test",
 }
 FUSE = re.compile(r"^\s*#\s*include\s*[<\"](fuse3?/)?(fuse|cuse)\w*(\.h)?[>\"]", re.MULTILINE)
 QUOTED = re.compile(r'^\s*#include\s*"([^"]+)"', re.MULTILINE)

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "fs/exit_code.h"
+#include "fs/common/exit_code.h"
 
 namespace ctxfs {
 

@@ -8,7 +8,7 @@
 #include <system_error>
 #include <utility>
 
-#include "fs/answer_thread.h"
+#include "fs/fuse/answer_thread.h"
 
 namespace ctxfs {
 namespace {

@@ -24,7 +24,7 @@ namespace {
 
 // Calls that glibc, libfuse and ctxfs make while files are served, allowed with
 // all arguments. Which files may be opened, and how, Landlock decides.
-// tests/unit/fs/confinement_test.cc tries to misuse each of them.
+// tests/unit/fs/sandbox/confinement_test.cc tries to misuse each of them.
 constexpr int kAllowed[] = {
     // the FUSE device, containers
     SCMP_SYS(read), SCMP_SYS(pread64), SCMP_SYS(readv), SCMP_SYS(preadv),
@@ -128,7 +128,7 @@ std::vector<Conditional> Conditionals(int spill_file, int channel = -1) {
       // libfuse gives each worker a channel of its own.
       {SCMP_SYS(ioctl), {Is(1, FUSE_DEV_IOC_CLONE)}},
       {SCMP_SYS(prctl), {Is(0, PR_SET_NAME)}},
-      // What a thread has used (fs/brief_interrupt.cc).
+      // What a thread has used (fs/fuse/brief_interrupt.cc).
       {SCMP_SYS(getrusage), {Is(0, RUSAGE_THREAD)}},
       {SCMP_SYS(prctl), {Is(0, PR_GET_NO_NEW_PRIVS)}},
   };

@@ -20,7 +20,7 @@
 
 namespace {
 
-// As in fs/ops.cc.
+// As in fs/fuse/ops.cc.
 constexpr double kForever = std::numeric_limits<double>::max();
 constexpr fuse_ino_t kFirstFile = FUSE_ROOT_ID + 1;
 
@@ -63,7 +63,7 @@ fuse_entry_param EntryOf(const NullFs& fs, fuse_ino_t inode) {
 }
 
 void Init(void* /*userdata*/, fuse_conn_info* conn) {
-  constexpr unsigned kBackgroundReads = 64;  // as in fs/ops.cc
+  constexpr unsigned kBackgroundReads = 64;  // as in fs/fuse/ops.cc
   conn->max_background = kBackgroundReads;
   conn->congestion_threshold = kBackgroundReads * 3 / 4;
   conn->time_gran = 1;
@@ -167,7 +167,7 @@ fuse_lowlevel_ops Operations() {
   return ops;
 }
 
-/// As fs/session.cc loops.
+/// As fs/fuse/session.cc loops.
 int Loop(fuse_session* session) {
   constexpr unsigned kLeastThreads = 4;
   const unsigned threads =

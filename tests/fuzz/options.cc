@@ -2,7 +2,7 @@
 //
 // The command line of a mount, which libfuse parses. A build without FUSE has
 // no_options.cc instead.
-#include "fs/options.h"
+#include "fs/mount/options.h"
 
 #include <algorithm>
 #include <string>

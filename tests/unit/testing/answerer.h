@@ -6,7 +6,7 @@
 #include <atomic>
 #include <thread>
 
-#include "fs/questions.h"
+#include "fs/kernel/questions.h"
 
 namespace ctxfs {
 

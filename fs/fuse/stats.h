@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "core/content/block_cache.h"
+#include "core/content/window.h"
+#include "core/vfs/made_files.h"
+#include "fs/fuse/request_pool.h"
+
+namespace ctxfs {
+
+/// What the mount has done so far, for `.ctxfs/stats`. Counted by any thread.
+class Stats {
+ public:
+  /// Counts a READ request. Called before its reply, so that a reader that has
+  /// the reply finds it counted.
+  void CountRequest() { requests_.fetch_add(1, std::memory_order_relaxed); }
+  /// Counts its answer, before it is sent for the same reason.
+  void CountReply(const Window& answer, std::chrono::nanoseconds took);
+  /// Notes how long a request of any kind waited for its answer, also before it
+  /// is sent. One that its caller gave up has none.
+  void NoteWait(std::chrono::nanoseconds took);
+  void CountError() { errors_.fetch_add(1, std::memory_order_relaxed); }
+  void CountOpen() { opens_.fetch_add(1, std::memory_order_relaxed); }
+  /// Counts a handle that was closed without a READ request.
+  void CountUnread() { unread_.fetch_add(1, std::memory_order_relaxed); }
+
+  /// What is counted elsewhere.
+  struct Others {
+    BlockCache::Stats cache = {};
+    RequestPool::Stats pool = {};
+    uint64_t containers = 0;  // open now
+    uint64_t bytes = 0;       // read from containers
+    MadeFiles::Stats made = {};
+    bool passthrough = false;        // whether files can be passed on
+    uint64_t passthrough_opens = 0;  // files that were opened so
+  };
+
+  /// Prometheus text.
+  std::string Text(const Others& others) const;
+
+ private:
+  uint64_t From(Origin origin) const {
+    return bytes_[static_cast<size_t>(origin)];
+  }
+
+  // Upper bounds of the latency buckets: 10 us times powers of four, and none.
+  static constexpr size_t kBuckets = 10;
+
+  std::atomic<uint64_t> requests_ = 0;
+  std::atomic<uint64_t> errors_ = 0;
+  std::array<std::atomic<uint64_t>, kOrigins> bytes_ = {};
+  std::atomic<uint64_t> nanoseconds_ = 0;
+  std::atomic<uint64_t> longest_ns_ = 0;  // of all requests
+  std::atomic<uint64_t> opens_ = 0;
+  std::atomic<uint64_t> unread_ = 0;
+  std::array<std::atomic<uint64_t>, kBuckets + 1> latency_ = {};
+};
+
+}  // namespace ctxfs

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/kernel/inode_files.h"
+
+#include <ctime>
+#include <iterator>
+#include <utility>
+
+namespace ctxfs {
+namespace {
+
+// Of which it is known that the kernel may have pages. Once there are as many,
+// it may have pages of any other, too.
+constexpr size_t kMostFiles = 200'000;
+constexpr size_t kMostTexts = 16;
+constexpr std::chrono::seconds kMoment(1);
+
+FileTime Now() {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return FileTime::Of(now);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<FileHandle>> InodeFiles::Open(
+    Inode file, const ReadContext& context) {
+  OpenFile opened = CTXFS_TRY(files_.Open(file, context));
+  CTXFS_TRY(made_.Find(file, opened, context));
+  if (opened.lifetime == Lifetime::kNone) {
+    opened.content = TextOf(file, std::move(opened.content)).content;
+  }
+  // Pages that are not good stay so until Check has them dropped.
+  if (!NotePages(file) || opened.same_pages) opened.NoteOpened(file);
+  return std::make_shared<FileHandle>(files_, file, std::move(opened));
+}
+
+InodeFiles::Text InodeFiles::TextOf(Inode file, Content now) {
+  const Clock::time_point time = Clock::now();
+  const MutexLock lock(mutex_);
+  const auto found = texts_.find(file);
+  if (found != texts_.end() && time - found->second.made < kMoment) {
+    return found->second;
+  }
+  if (texts_.size() >= kMostTexts) texts_.clear();
+  return texts_[file] = {std::move(now), time, Now()};
+}
+
+uint64_t InodeFiles::NoteAsked(Inode file, uint64_t size) {
+  const MutexLock lock(mutex_);
+  const auto found = known_.find(file);
+  if (found == known_.end()) return 0;
+  uint64_t& asked = found->second.asked;
+  return std::exchange(asked, asked + size);
+}
+
+bool InodeFiles::NotePages(Inode file) {
+  const MutexLock lock(mutex_);
+  const bool had_pages = HasPagesLocked(file);
+  Remember(file);
+  return had_pages;
+}
+
+InodeFiles::Known& InodeFiles::Remember(Inode file) {
+  const auto [known, added] = known_.try_emplace(file);
+  if (added && known_.size() > kMostFiles) {
+    const auto first = known_.begin();
+    known_.erase(first == known ? std::next(first) : first);
+  }
+  return known->second;
+}
+
+bool InodeFiles::HasPagesLocked(Inode file) const {
+  return known_.size() >= kMostFiles || known_.contains(file);
+}
+
+bool InodeFiles::HasPages(Inode file) const {
+  const MutexLock lock(mutex_);
+  return HasPagesLocked(file);
+}
+
+bool InodeFiles::MustDrop(Inode file) {
+  const Clock::time_point now = Clock::now();
+  const MutexLock lock(mutex_);
+  Clock::time_point& since = Remember(file).bad_since;
+  if (since == Clock::time_point()) since = now;
+  if (now - since < kMoment) return true;
+  since = {};
+  return false;
+}
+
+Status InodeFiles::Check(Inode file, Attributes& attributes,
+                         const ReadContext& context) {
+  const bool text = attributes.lifetime == Lifetime::kNone;
+  if (attributes.directory || (!text && !HasPages(file))) return {};
+  OpenFile opened = CTXFS_TRY(files_.Open(file, context));
+  if (text) {
+    const Text read = TextOf(file, std::move(opened.content));
+    attributes.size = read.content.size();
+    attributes.mtime = read.mtime;
+  } else if (!opened.same_pages && MustDrop(file)) {
+    attributes.mtime.nanoseconds ^= 1;
+    attributes.lifetime = Lifetime::kNone;
+  } else if (!opened.same_pages) {
+    opened.NoteOpened(file);  // another mtime again: they are dropped once more
+  }
+  return {};
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/mount/memory_limit.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "core/base/limits.h"
+#include "core/base/whole_number.h"
+
+namespace ctxfs {
+namespace {
+
+/// The number that a file consists of; UINT64_MAX if it has another word, such
+/// as "max", or cannot be read.
+uint64_t NumberIn(const std::string& path) {
+  std::string word;
+  std::ifstream(path) >> word;
+  return WholeNumber<uint64_t>(word).value_or(UINT64_MAX);
+}
+
+/// The least of the limits of a control group and those above it. `file` has
+/// the limit of a group. A container may see a part of the hierarchy only, and
+/// then the path of its group, but for the top, names nothing.
+uint64_t GroupLimit(const std::string& hierarchy, std::string group,
+                    const std::string& file) {
+  uint64_t least = NumberIn(hierarchy + "/" + file);
+  while (group.size() > 1) {
+    least = std::min(least, NumberIn(hierarchy + group + "/" + file));
+    group.resize(group.rfind('/'));
+  }
+  return least;
+}
+
+/// The same of all hierarchies that have memory (cgroups(7)). Lines are
+/// "4:memory:/group" and, of version 2, "0::/group".
+uint64_t GroupsLimit(const std::string& root) {
+  const std::string groups = root + "/sys/fs/cgroup";
+  uint64_t least = UINT64_MAX;
+  std::ifstream lines(root + "/proc/self/cgroup");
+  for (std::string line; std::getline(lines, line);) {
+    const size_t name = line.find(':');
+    const size_t group = line.find(":/", name == std::string::npos ? 0 : name);
+    if (group == std::string::npos) continue;
+    const std::string path = line.substr(group + 1);
+    if (line.starts_with("0::")) {
+      least = std::min(least, GroupLimit(groups, path, "memory.max"));
+    } else if (line.substr(name, group - name) == ":memory") {
+      least = std::min(
+          least, GroupLimit(groups + "/memory", path, "memory.limit_in_bytes"));
+    }
+  }
+  return least;
+}
+
+uint64_t AddressSpace() {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_AS, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
+}
+
+}  // namespace
+
+uint64_t MemoryLimit(const std::string& root) {
+  const auto machine = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+                       static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  return std::min({machine, GroupsLimit(root), AddressSpace()});
+}
+
+uint64_t DefaultCacheBytes(uint64_t memory) {
+  constexpr uint64_t kPart = 8;
+  return std::clamp(memory / kPart, 64 * limits::kMiB, 2 * limits::kGiB);
+}
+
+}  // namespace ctxfs
