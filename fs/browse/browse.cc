@@ -20,7 +20,7 @@
 #include "fs/browse/screen.h"
 #include "fs/commands/arguments.h"
 #include "fs/commands/confine.h"
-#include "fs/commands/new_file.h"
+#include "fs/commands/copy/new_file.h"
 #include "fs/commands/target.h"
 #include "fs/common/shown_text.h"
 

@@ -19,9 +19,9 @@
 #include "core/formats/torch/value.h"
 #include "core/io/source.h"
 #include "core/tree/safe_name.h"
-#include "fs/commands/commit_tree.h"
-#include "fs/commands/digest_manifest.h"
-#include "fs/commands/published_digests.h"
+#include "fs/commands/verify/commit_tree.h"
+#include "fs/commands/verify/digest_manifest.h"
+#include "fs/commands/verify/published_digests.h"
 #include "tests/fuzz/target.h"
 #include "tests/support/judge.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fs/commands/commit_tree.h"
+#include "fs/commands/verify/commit_tree.h"
 
 #include <gtest/gtest.h>
 

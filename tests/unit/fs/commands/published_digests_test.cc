@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fs/commands/published_digests.h"
+#include "fs/commands/verify/published_digests.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 #include "core/base/text.h"
 #include "core/vfs/hub_names.h"
-#include "fs/commands/digest_manifest.h"
+#include "fs/commands/verify/digest_manifest.h"
 
 namespace ctxfs {
 namespace {

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/json.h"
+#include "core/report/container_summary.h"
+#include "fs/commands/arguments.h"
+#include "fs/commands/compare/diff_entries.h"
+#include "fs/commands/compare/diff_side.h"
+
+namespace ctxfs {
+
+/// How many entries became what, and their bytes.
+struct DiffTally {
+  // Exit codes of a comparison.
+  static constexpr int kSameCode = 0;
+  static constexpr int kDifferentCode = 1;
+  static constexpr int kFailedCode = 2;
+
+  std::array<uint64_t, kDiffKinds> entries{};
+  std::array<uint64_t, kDiffKinds> bytes{};
+
+  void Add(const EntryDifference& one) {
+    const auto kind = static_cast<size_t>(one.kind);
+    ++entries[kind];
+    bytes[kind] = AddUpTo(bytes[kind], one.any().size);
+  }
+  uint64_t Of(DiffKind kind) const {
+    return entries[static_cast<size_t>(kind)];
+  }
+  int ExitCode() const;
+  /// "2 changed, 1 added, 20 same", without counts of zero.
+  std::string Text() const;
+};
+
+/// What `ctxfs diff` finds, whatever it is shown as.
+struct DiffResult {
+  std::vector<EntryDifference> found;
+  DiffTally tally;
+
+  /// Confines the process to reading, opens both operands and compares them.
+  /// `first` and `second`, which were not opened, must outlive the result.
+  /// Prints why an operand cannot be opened and returns nullopt.
+  static std::optional<DiffResult> Of(const Arguments& arguments,
+                                      DiffSide& first, DiffSide& second);
+};
+
+/// The end of a bin of the histogram; nullopt for the last.
+std::optional<double> BinEnd(size_t bin);
+
+/// An entry of `ctxfs diff --json`: {"kind", "first", "second" and what else is
+/// known of the difference}.
+Json DifferenceJson(const EntryDifference& one);
+
+/// The totals of `ctxfs diff --json`: {KIND: {"entries", "bytes"}}.
+Json TallyJson(const DiffTally& tally);
+
+}  // namespace ctxfs

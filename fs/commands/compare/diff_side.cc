@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/commands/compare/diff_side.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "core/base/human_size.h"
+#include "core/base/limits.h"
+#include "core/container/model_files.h"
+#include "core/io/url.h"
+#include "core/registry/views.h"
+#include "core/views/view.h"
+#include "fs/commands/confine.h"
+#include "fs/common/mount_table.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr uint64_t kCacheBytes = 128 * limits::kMiB;
+/// Memory for the entries of one side.
+constexpr uint64_t kMostEntryBytes = limits::kGiB;
+constexpr std::string_view kArraySuffix = ".npy";
+constexpr std::string_view kBesideSuffix = "~dir";
+
+/// The arrays of a container with the values that they have for a model, under
+/// the names that a model has for them.
+std::vector<ArrayInfo> ArraysOf(const Container& container,
+                                const ReadContext& context) {
+  const Exports exports = container.Export();
+  std::vector<ArrayInfo> arrays;
+  if (exports.weights != nullptr) {
+    Result<std::vector<ArrayInfo>> weights = exports.weights(context);
+    if (weights) arrays = *std::move(weights);
+  }
+  if (arrays.empty() && exports.arrays != nullptr) {
+    arrays = exports.arrays(context);
+  }
+  std::erase_if(arrays, [](const ArrayInfo& one) { return !IsUsual(one); });
+  return arrays;
+}
+
+/// Bytes of a text that is not in the string itself.
+uint64_t HeapOf(const std::string& text) {
+  return text.capacity() > std::string().capacity() ? text.capacity() + 16 : 0;
+}
+
+/// Bytes that an entry takes in DiffSide::Entries.
+uint64_t MemoryOf(const std::string& key, const DiffEntry& entry) {
+  constexpr uint64_t kNode = sizeof(DiffSide::Entries::value_type) + 48;
+  return kNode + HeapOf(key) + HeapOf(entry.path) + HeapOf(entry.file.path) +
+         HeapOf(entry.dtype) + HeapOf(entry.codec) + HeapOf(entry.checksum) +
+         entry.shape.capacity() * sizeof(uint64_t) +
+         (entry.error ? HeapOf(entry.error->what) : 0);
+}
+
+std::string_view Without(std::string_view text, std::string_view suffix) {
+  return text.ends_with(suffix) ? text.substr(0, text.size() - suffix.size())
+                                : text;
+}
+
+}  // namespace
+
+std::string WithoutMount(const std::string& operand) {
+  namespace fs = std::filesystem;
+  std::error_code failed;
+  const fs::path path = fs::canonical(operand, failed);
+  if (IsUrl(operand) || failed) return operand;
+  // The topmost mount at a point is the last.
+  std::optional<MountEntry> around;
+  for (MountEntry& mount : MountTable()) {
+    const fs::path inside = path.lexically_relative(mount.point);
+    if (!inside.empty() && *inside.begin() != "..") around = std::move(mount);
+  }
+  if (!around || around->type != kMountType || IsUrl(around->source) ||
+      !fs::exists(around->source, failed)) {
+    return operand;
+  }
+  fs::path below = path.lexically_relative(around->point);
+  if (below == ".") below.clear();
+  // Without -o flat, a container is in a directory with its name.
+  const fs::path name = fs::path(around->source).filename();
+  const bool flat = fs::is_directory(around->source, failed) ||
+                    !fs::exists(fs::path(around->point) / name, failed);
+  if (!flat && !below.empty()) {
+    if (*below.begin() != name) return operand;
+    below = below.lexically_relative(name);
+    if (below == ".") below.clear();
+  }
+  return below.empty() ? around->source
+                       : around->source + "//" + below.string();
+}
+
+bool DiffEntry::has_stored_elements() const {
+  return array != nullptr && DTypeName(array->dtype) == dtype;
+}
+
+const ArrayInfo* DiffSide::Scope::Find(std::string_view name) const {
+  for (const std::string_view one : {name, Without(name, kArraySuffix)}) {
+    const auto found = by_name.find(one);
+    if (found != by_name.end()) return found->second;
+  }
+  return nullptr;
+}
+
+DiffSide::DiffSide(const Arguments& arguments)
+    : arguments_(arguments), spill_file_(OpenSpillFile()) {}
+
+Status DiffSide::Open(const std::string& operand) {
+  const Target target = ParseTarget(operand);
+  tree_ = CTXFS_TRY(SourceTree::Open(
+      target.source, arguments_.open, AllViews(), ListMode::kPrimary,
+      LeavingLinks::kFollowed, {.cache_bytes = kCacheBytes}));
+  tree_->cache().SpillTo(spill_file_);
+  const SourceTree::File top = CTXFS_TRY(tree_->Find(target.path));
+  top_ = target.path;
+  Scope* const around = CTXFS_TRY(ScopeAround(target.path));
+  if (around != nullptr) {
+    format_ = around->format;
+    container_ = around->container;
+  }
+  return top.directory ? Walk(top, around) : AddFile(top, around);
+}
+
+Result<Content> DiffSide::OpenFile(const DiffEntry& entry) const {
+  if (entry.table != nullptr) return entry.table->Open(entry.number, context());
+  ctxfs::OpenFile opened = CTXFS_TRY(tree_->Open(entry.file));
+  return std::move(opened.content);
+}
+
+Result<DiffSide::Scope*> DiffSide::ScopeAt(const SourceTree::File& directory) {
+  for (const auto& scope : scopes_) {
+    if (scope->path == directory.path) return scope.get();
+  }
+  Result<std::shared_ptr<const Container>> container =
+      tree_->ContainerAt(directory);
+  if (!container) {
+    if (container.error().code == Code::kNotContainer) return nullptr;
+    return container.error();
+  }
+  auto scope = std::make_unique<Scope>();
+  scope->path = directory.path;
+  scope->container = *std::move(container);
+  Json info = scope->container->Info(context());
+  if (info["format"].is_string()) {
+    scope->format = info["format"];
+  } else {  // UnreadableContainer
+    scope->error = Error{Code::kCorrupt, info.value("error", "")};
+  }
+  scope->arrays = ArraysOf(*scope->container, context());
+  for (const ArrayInfo& array : scope->arrays) {
+    scope->by_name.emplace(array.name, &array);
+  }
+  return scopes_.emplace_back(std::move(scope)).get();
+}
+
+Result<DiffSide::Scope*> DiffSide::ScopeAround(const std::string& path) {
+  for (std::string at = path;; at.erase(at.find_last_of('/'))) {
+    const SourceTree::File place = CTXFS_TRY(tree_->Find(at));
+    Scope* const scope = place.directory ? CTXFS_TRY(ScopeAt(place)) : nullptr;
+    if (scope != nullptr || at.empty()) return scope;
+    if (at.find('/') == std::string::npos) at.insert(0, "/");
+  }
+}
+
+Status DiffSide::Walk(const SourceTree::File& directory, Scope* scope) {
+  CTXFS_TRY(context().Check());
+  if (Scope* const own = CTXFS_TRY(ScopeAt(directory)); own != nullptr) {
+    if (own->error) return AddLost(directory.path, *own->error);
+    scope = own;
+  }
+  // In a directory they are files of the tree.
+  if (scope != nullptr && scope->path == directory.path &&
+      directory.path == top_) {
+    AddDocuments(*scope);
+  }
+  return tree_->ForEach(
+      directory,
+      [&](const SourceTree::File& file) { return Visit(file, scope); },
+      [&](const std::string& path, const Error& error) {
+        (void)AddLost(path, error);
+      });
+}
+
+Status DiffSide::Visit(const SourceTree::File& file, Scope* scope) {
+  if (file.directory) return Walk(file, scope);
+  // In a directory, a file that is a container is compared by its entries, and
+  // one that does not parse by its bytes.
+  if (scope == nullptr && !file.link) {
+    const Result<SourceTree::File> beside =
+        tree_->Find(file.path + std::string(kBesideSuffix));
+    if (beside && beside->directory) {
+      const Result<Scope*> inside = ScopeAt(*beside);
+      if (inside && *inside != nullptr && !(*inside)->error) {
+        return Walk(*beside, *inside);
+      }
+    }
+  }
+  return AddFile(file, scope);
+}
+
+Status DiffSide::AddFile(const SourceTree::File& file, const Scope* scope) {
+  DiffEntry entry{.path = Below(file.path), .file = file};
+  std::string key = entry.path;
+  if (!file.link) {
+    const Result<std::optional<EntryInfo>> info = tree_->Describe(file);
+    std::string name;
+    if (info && *info) {
+      const EntryInfo& known = **info;
+      name = known.name.value_or("");
+      entry.stored_size = known.stored_size;
+      entry.codec = known.codec;
+      entry.checksum = known.checksum;
+      if (known.shape && !known.dtype.empty()) {
+        entry.dtype = known.dtype;
+        entry.shape = *known.shape;
+      }
+    }
+    const Result<uint64_t> size = tree_->Size(file);
+    if (size) entry.size = *size;
+    if (!size) entry.error = size.error();
+    if (scope != nullptr && entry.is_array()) {
+      entry.array = scope->Find(name);
+      // The operand may be a directory or a file of the container.
+      const bool inside = scope->path.size() < top_.size();
+      if (!inside && !name.empty()) {
+        const std::string above = Below(scope->path);
+        key = (above.empty() ? "" : above + "/") +
+              std::string(Without(name, kArraySuffix));
+      }
+    }
+  }
+  return Add(std::move(key), std::move(entry));
+}
+
+void DiffSide::AddDocuments(const Scope& scope) {
+  for (const Document& document : scope.container->Export().documents) {
+    const std::string_view name = ModelFileName(document.role);
+    if (name.empty()) continue;
+    std::string key = Below(scope.path);
+    key += (key.empty() ? "" : "/") + std::string(name);
+    DiffEntry entry{
+        .path = key, .table = document.table, .number = document.file};
+    const Result<uint64_t> size =
+        document.table->Size(document.file, context());
+    if (size) entry.size = *size;
+    if (!size) entry.error = size.error();
+    (void)Add(std::move(key), std::move(entry));
+  }
+}
+
+Status DiffSide::AddLost(const std::string& path, const Error& error) {
+  return Add(Below(path), {.path = Below(path), .error = error});
+}
+
+Status DiffSide::Add(std::string key, DiffEntry entry) {
+  entry_bytes_ += MemoryOf(key, entry);
+  if (entry_bytes_ > kMostEntryBytes) {
+    return Error{Code::kLimit,
+                 fmt::format("{} entries take {} of memory, which is the most "
+                             "for those of one side",
+                             entries_.size(), HumanSize(kMostEntryBytes))};
+  }
+  // Names repeat if a file of the tree is a document, too, or is called as an
+  // array is.
+  std::string path = entry.path;
+  const auto [at, added] = entries_.try_emplace(key, entry);
+  if (!added && key != path) entries_.try_emplace(path, std::move(entry));
+  return {};
+}
+
+std::string DiffSide::Below(const std::string& path) const {
+  std::string_view below = path;
+  if (!top_.empty()) {
+    below.remove_prefix(std::min(below.size(), top_.size()));
+    if (below.starts_with('/')) below.remove_prefix(1);
+  }
+  std::string text(below);
+  // NAME~dir is shown as NAME.
+  for (size_t at = 0; (at = text.find(kBesideSuffix, at)) != std::string::npos;
+       ++at) {
+    const size_t end = at + kBesideSuffix.size();
+    if (end < text.size() && text[end] != '/') continue;
+    text.erase(at, kBesideSuffix.size());
+  }
+  return text;
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ctxfs extract: writes verified files into a directory.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/base/bytes.h"
+#include "core/base/json.h"
+#include "core/base/parallel.h"
+#include "core/base/printable.h"
+#include "core/base/text.h"
+#include "core/io/io_error.h"
+#include "core/registry/views.h"
+#include "core/vfs/source_tree.h"
+#include "fs/commands/arguments.h"
+#include "fs/commands/confine.h"
+#include "fs/commands/copy/new_file.h"
+#include "fs/commands/progress.h"
+#include "fs/commands/target.h"
+
+namespace ctxfs {
+namespace {
+
+/// A file to write, in a directory that exists.
+struct Job {
+  SourceTree::File file;
+  size_t directory;
+  /// The job of the same file under its first name, for a hard link.
+  std::optional<size_t> first = std::nullopt;
+};
+
+/// Failures that --json prints; all are counted, and on standard error.
+constexpr size_t kMostTold = 10'000;
+
+/// Whether a write failed because the target has no room for more.
+bool IsFull(const Error& error) {
+  return error.sys_errno == ENOSPC || error.sys_errno == EDQUOT;
+}
+
+class Extractor {
+ public:
+  Extractor(SourceTree& tree, TargetTree& target, const Arguments& arguments)
+      : tree_(tree), target_(target), arguments_(arguments) {}
+
+  /// Creates the directory, if it is one, and all below it, and collects the
+  /// files to write into them.
+  void Plan(const SourceTree::File& top) {
+    top_ = top;
+    Plan(top, TargetTree::kTop);
+  }
+
+  /// Fails if the target has less room than the planned files take, as far as
+  /// their sizes are known without decoding.
+  Status CheckRoom() {
+    uint64_t bytes = 0;
+    uint64_t files = links_.size();
+    for (const Job& job : jobs_) {
+      const std::optional<uint64_t> size = SizeToWrite(job);
+      bytes = CheckedAdd(bytes, size.value_or(0)).value_or(UINT64_MAX);
+      files += size == std::optional<uint64_t>(0) ? 0U : 1U;
+      progress_.Expect(size.value_or(0));
+    }
+    return target_.CheckRoom(bytes, files);
+  }
+
+  /// Writes the files, and prints how many.
+  ExitCode Run() {
+    written_ = std::vector<std::atomic<bool>>(jobs_.size());
+    InParallel(jobs_, 0, [this](const Job& job, uint64_t i) {
+      const Status written = Write(job);
+      written_[i] = static_cast<bool>(written);
+      return written;
+    });
+    // Links come last, so that no file is written through one.
+    InParallel(names_, jobs_.size(), [this](const Job& job, uint64_t /*i*/) {
+      return LinkName(job);
+    });
+    InParallel(links_, jobs_.size() + names_.size(),
+               [this](const Job& job, uint64_t /*i*/) { return Link(job); });
+    // Flushing a directory puts the names of its files on disk.
+    ForEachInParallel(target_.count(), arguments_.jobs, [this](uint64_t i) {
+      const Status flushed = Flush(i);
+      if (flushed || (full_ && IsFull(flushed.error()))) return;
+      Fail(UINT64_MAX, target_.Path(i), flushed.error());
+    });
+    PrintCounts();
+    return code_;
+  }
+
+ private:
+  void Plan(const SourceTree::File& file, size_t into) {
+    if (!file.directory) return AddJob(file, into);
+    const auto visit = [&](const SourceTree::File& child) {
+      if (!child.directory) {
+        AddJob(child, into);
+        return Status();
+      }
+      const Result<size_t> directory = target_.Add(into, child.name());
+      if (directory) {
+        Plan(child, *directory);
+      } else {
+        Fail(jobs_.size(), child.path, directory.error());
+      }
+      return Status();
+    };
+    const auto lost = [&](const std::string& path, const Error& error) {
+      Fail(jobs_.size(), path, error);
+    };
+    const Status listed = tree_.ForEach(file, visit, lost);
+    if (!listed) Fail(jobs_.size(), file.path, listed.error());
+  }
+
+  void AddJob(const SourceTree::File& file, size_t into) {
+    if (file.link) return AddLink(file, into);
+    if (file.has_others) {
+      const auto [first, fresh] =
+          first_names_.try_emplace(file.inode, jobs_.size());
+      if (!fresh) return names_.push_back({file, into, first->second});
+    }
+    jobs_.push_back({file, into});
+  }
+
+  void AddLink(const SourceTree::File& link, size_t into) {
+    const Result<bool> stays = tree_.StaysBelow(top_, link);
+    if (stays && *stays) return links_.push_back({link, into});
+    Fail(jobs_.size(), link.path,
+         stays ? Error{Code::kNotFound,
+                       "not written: the link leads out of what is extracted"}
+               : stays.error());
+  }
+
+  /// Calls `write` for each job unless the target has become full. `place`:
+  /// that of the first job, see Fail.
+  void InParallel(const std::vector<Job>& jobs, uint64_t place,
+                  const std::function<Status(const Job&, uint64_t)>& write) {
+    ForEachInParallel(jobs.size(), arguments_.jobs, [&](uint64_t i) {
+      if (full_) {
+        ++left_;
+        return;
+      }
+      const Status written = write(jobs[i], i);
+      if (written) return;
+      // Reported once: everything else fails for the same reason.
+      if (IsFull(written.error()) && full_.exchange(true)) {
+        ++left_;
+      } else {
+        Fail(place + i, jobs[i].file.path, written.error());
+      }
+    });
+  }
+
+  /// Prints and counts a failure. `place` is its position in the tree: the exit
+  /// code is that of the last failure in tree order, whichever thread fails
+  /// last.
+  void Fail(uint64_t place, const std::string& path, const Error& error) {
+    const MutexLock lock(mutex_);
+    progress_.Clear();
+    const ExitCode code = PrintError(path, error);
+    ++failures_;
+    if (arguments_.json && told_.size() < kMostTold) {
+      told_.push_back({{"path", path}, {"reason", error.Text()}});
+    }
+    if (place < last_failure_) return;
+    last_failure_ = place;
+    code_ = code;
+  }
+
+  /// The counts, and the failures as far as they are kept.
+  void PrintJson() {
+    const MutexLock lock(mutex_);
+    const Json counts = {
+        {"files", files_.load()},       {"bytes", bytes_.load()},
+        {"complete", complete_.load()}, {"left", left_.load()},
+        {"failed", failures_},          {"failures", std::move(told_)}};
+    std::fputs(PrintableJson(FormatJson(counts)).c_str(), stdout);
+  }
+
+  void PrintCounts() {
+    progress_.Clear();
+    if (arguments_.json) return PrintJson();
+    const auto number = [](uint64_t count) { return std::to_string(count); };
+    std::string text = number(files_) + " files (" + number(bytes_) +
+                       " bytes) written, " + number(failures_) + " failed";
+    if (complete_ > 0) text += ", " + number(complete_) + " were complete";
+    if (left_ > 0) {
+      text += ", " + number(left_) +
+              " left out: the target is full, and the same command goes on";
+    }
+    std::puts(text.c_str());
+  }
+
+  /// Whether an earlier run has written the file. Its size is proof enough: a
+  /// file gets its name only when it is complete.
+  bool IsComplete(const Fd& directory, const std::string& name,
+                  uint64_t size) const {
+    struct stat st {};
+    return !arguments_.replace &&
+           ::fstatat(directory.get(), name.c_str(), &st, AT_SYMLINK_NOFOLLOW) ==
+               0 &&
+           S_ISREG(st.st_mode) && static_cast<uint64_t>(st.st_size) == size;
+  }
+
+  /// Bytes of a file that is not complete; 0 for one that is, nullopt if only
+  /// decoding tells.
+  std::optional<uint64_t> SizeToWrite(const Job& job) {
+    const Result<std::optional<uint64_t>> size = tree_.CheapSize(job.file);
+    if (!size || !*size) return std::nullopt;
+    const Result<DirectoryFd> directory = target_.Open(job.directory);
+    if (!directory) return std::nullopt;
+    return IsComplete(**directory, job.file.name(), **size) ? 0 : *size;
+  }
+
+  Status Write(const Job& job) {
+    const OpenFile open = CTXFS_TRY(tree_.Open(job.file));
+    const Content& content = open.content;
+    DirectoryFd directory = CTXFS_TRY(target_.Open(job.directory));
+    const std::string name = job.file.name();
+    if (IsComplete(*directory, name, content.size())) {
+      ++complete_;
+      return {};
+    }
+    // Fails before anything is decoded. Commit checks it again.
+    struct stat st {};
+    if (!arguments_.replace && ::fstatat(directory->get(), name.c_str(), &st,
+                                         AT_SYMLINK_NOFOLLOW) == 0) {
+      return SystemError("cannot write", EEXIST);
+    }
+    CTXFS_TRY(WriteFile(content, tree_.cache(), std::move(directory), name,
+                        arguments_.replace, [this](uint64_t bytes) -> Status {
+                          // Another thread has found that there is no room.
+                          if (full_) return SystemError("cannot write", ENOSPC);
+                          progress_.Add(bytes);
+                          return {};
+                        }));
+    ++files_;
+    bytes_ += content.size();
+    return {};
+  }
+
+  /// Makes a further name of a file that was written, or a copy of it where the
+  /// target has no hard links.
+  Status LinkName(const Job& job) {
+    const Job& first = jobs_[*job.first];
+    if (!written_[*job.first]) {
+      return Error{Code::kNotFound, "not written: it is another name of " +
+                                        Quote(first.file.path) +
+                                        ", which is not"};
+    }
+    const DirectoryFd from = CTXFS_TRY(target_.Open(first.directory));
+    const DirectoryFd to = CTXFS_TRY(target_.Open(job.directory));
+    const Result<bool> linked = MakeHardLink(
+        {*from, first.file.name()}, {*to, job.file.name()}, arguments_.replace);
+    if (linked) return CountLink(*linked);
+    const int reason = linked.error().sys_errno;
+    const bool no_links = reason == EPERM || reason == EMLINK ||
+                          reason == EOPNOTSUPP ||
+                          reason == EXDEV;  // of Landlock before Linux 5.19
+    // A copy may be there already.
+    return no_links || reason == EEXIST ? Write(job) : linked.error();
+  }
+
+  Status Link(const Job& job) {
+    const std::string target = CTXFS_TRY(tree_.ReadLink(job.file));
+    const DirectoryFd directory = CTXFS_TRY(target_.Open(job.directory));
+    const Result<bool> made =
+        MakeSymlink(*directory, target, job.file.name(), arguments_.replace);
+    return made ? CountLink(*made) : made.error();
+  }
+
+  /// Counts a link that was made, or was there.
+  Status CountLink(bool made) {
+    ++(made ? files_ : complete_);
+    return {};
+  }
+
+  Status Flush(size_t directory) const {
+    const DirectoryFd open = CTXFS_TRY(target_.Open(directory));
+    // Some file systems cannot flush a directory, and need not.
+    if (::fsync(open->get()) != 0 && errno != EINVAL) {
+      return IoError("cannot write");
+    }
+    return {};
+  }
+
+  SourceTree& tree_;
+  TargetTree& target_;
+  const Arguments& arguments_;
+  SourceTree::File top_;
+  std::vector<Job> jobs_;                          // files by their first names
+  std::vector<Job> names_;                         // their other names
+  std::vector<Job> links_;                         // symbolic ones
+  std::unordered_map<Inode, size_t> first_names_;  // the job of each
+  std::vector<std::atomic<bool>> written_;         // of jobs_
+  Progress progress_;
+  std::atomic<uint64_t> files_ = 0;  // written
+  std::atomic<uint64_t> bytes_ = 0;
+  std::atomic<uint64_t> complete_ = 0;
+  std::atomic<uint64_t> left_ = 0;
+  std::atomic<bool> full_ = false;
+  Mutex mutex_;
+  uint64_t failures_ = 0;
+  Json told_ = Json::array();  // the first failures
+  uint64_t last_failure_ = 0;
+  ExitCode code_ = ExitCode::kOk;
+};
+
+/// Whether a path leads into a directory `views`, or `views~2`, its name in a
+/// container with an entry called `views`.
+bool LeadsIntoViews(const std::string& path) {
+  const std::string slashed = "/" + path + "/";
+  return slashed.find("/views/") != std::string::npos ||
+         slashed.find("/views~") != std::string::npos;
+}
+
+/// Copies from the SOURCE into a directory that is there. Runs in the sandbox.
+ExitCode ExtractInto(TargetTree& into, const Arguments& arguments,
+                     std::shared_ptr<SpillFile> spill_file) {
+  const Target target = ParseTarget(arguments.operands.front());
+  // Views show the same data again, so they are only written on request.
+  const bool all = arguments.all || LeadsIntoViews(target.path);
+  const ViewSet views = arguments.views.value_or(all ? AllViews() : ViewSet());
+  const Result<std::unique_ptr<SourceTree>> tree =
+      SourceTree::Open(target.source, arguments.open, views,
+                       arguments.list_mode(), LeavingLinks::kRefused);
+  if (!tree) return PrintError(target.source, tree.error());
+  const Result<SourceTree::File> top = (*tree)->Find(target.path);
+  if (!top) return PrintError(arguments.operands.front(), top.error());
+  (*tree)->cache().SpillTo(std::move(spill_file));
+  into.Keep();
+  Extractor extractor(**tree, into, arguments);
+  extractor.Plan(*top);
+  if (Status fits = extractor.CheckRoom(); !fits) {
+    return PrintError(arguments.operands.back(), fits.error());
+  }
+  return extractor.Run();
+}
+
+int RunExtract(const Arguments& arguments) {
+  const std::string& directory = arguments.operands.back();
+  Result<TargetTree> into = TargetTree::Make(directory);
+  if (!into) return static_cast<int>(PrintError(directory, into.error()));
+  ExitCode code = ExitCode::kOk;
+  // Confined for good, so that this thread can still remove the directory.
+  std::thread([&] {
+    std::shared_ptr<SpillFile> spill_file = OpenSpillFile();
+    ConfineToReading(SourcesOf({arguments.operands.front()}),
+                     LeavingLinks::kRefused, into->descriptor());
+    code = ExtractInto(*into, arguments, std::move(spill_file));
+  }).join();
+  into->RemoveIfUnused();
+  return static_cast<int>(code);
+}
+
+}  // namespace
+
+const Command kExtractCommand{
+    .name = "extract",
+    .operands = "SOURCE[//PATH] DIR",
+    .summary = "Copies files into a directory, verified",
+    .run = &RunExtract,
+    .options = "ajJFSVKIN",
+    .examples =
+        "  ctxfs extract model.mosh out\n"
+        "  ctxfs extract episode.wshard//views/frames frames\n",
+    .kind = OperandKind::kPath,
+    .min_operands = 2,
+    .max_operands = 2,
+    .writes_to_last = true};
+
+}  // namespace ctxfs

@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ctxfs check and fsck.ctxfs: reads everything and verifies every checksum.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <deque>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/base/limits.h"
+#include "core/base/mutex.h"
+#include "core/base/parallel.h"
+#include "core/base/text.h"
+#include "core/io/directory.h"
+#include "core/io/url.h"
+#include "core/vfs/sources.h"
+#include "fs/commands/arguments.h"
+#include "fs/commands/confine.h"
+#include "fs/commands/container_search.h"
+#include "fs/commands/text.h"
+#include "fs/commands/verify/check_report.h"
+#include "fs/commands/verify/checker.h"
+#include "fs/commands/verify/commit_check.h"
+#include "fs/commands/verify/commit_trees.h"
+#include "fs/commands/verify/digest_manifest.h"
+#include "fs/commands/verify/expected_digest.h"
+#include "fs/common/shown_text.h"
+#include "fs/common/terminal.h"
+
+namespace ctxfs {
+namespace {
+
+/// What was found in all containers. It decides the exit code.
+class Tally {
+ public:
+  void Add(const CheckReport& report) {
+    for (const Fault& fault : report.faults) {
+      (fault.IsDamage() ? damaged_ : unchecked_) = true;
+    }
+    ++outcomes_[static_cast<size_t>(report.Outcome())];
+  }
+  /// Adds a SOURCE without a container.
+  void AddEmpty() { unchecked_ = true; }
+  /// Adds a directory that lacks files.
+  void AddIncomplete() { damaged_ = true; }
+
+  uint64_t containers() const {
+    return std::accumulate(outcomes_.begin(), outcomes_.end(), uint64_t{0});
+  }
+
+  /// "19 checked, 3 damaged, 38 other files".
+  std::string Text(uint64_t others) const {
+    std::string text = fmt::format("{} checked, {} damaged",
+                                   containers() - Of(CheckOutcome::kUnchecked),
+                                   Of(CheckOutcome::kDamaged));
+    const std::pair<CheckOutcome, const char*> rest[] = {
+        {CheckOutcome::kPartial, "partial"},
+        {CheckOutcome::kUnchecked, "could not be checked"},
+        {CheckOutcome::kUnverifiable, "without checksums"}};
+    for (const auto& [outcome, words] : rest) {
+      if (Of(outcome) == 0) continue;
+      text += fmt::format(", {} {}", Of(outcome), words);
+    }
+    return fmt::format("{}, {}{}", text, others,
+                       others == 1 ? " other file" : " other files");
+  }
+
+  /// 0 for clean, plus 1 for damage, plus 2 for what was not all checked.
+  size_t Bits() const { return (damaged_ ? 1U : 0U) + (unchecked_ ? 2U : 0U); }
+
+ private:
+  uint64_t Of(CheckOutcome outcome) const {
+    return outcomes_[static_cast<size_t>(outcome)];
+  }
+
+  std::array<uint64_t, kCheckOutcomes> outcomes_{};
+  bool damaged_ = false;
+  bool unchecked_ = false;  // something could not be read or opened
+};
+
+/// Exit codes: clean, damaged, not all checked, and both of these.
+using Codes = std::array<int, 4>;
+
+constexpr Codes kCheckCodes{0, 1, 2, 2};
+// The codes of fsck(8), which are bits: 4 "filesystem errors left uncorrected",
+// 8 "operational error", 16 "usage or syntax error". Its 1 means "corrected".
+constexpr Codes kFsckCodes{0, 4, 8, 4 | 8};
+
+/// fsck(8) passes these to every checker; a check that changes nothing ignores
+/// them.
+bool IsForRepair(std::string_view argument) {
+  constexpr std::string_view kIgnored[] = {"-a", "-p", "-n", "-y", "-f", "-V"};
+  return std::find(std::begin(kIgnored), std::end(kIgnored), argument) !=
+         std::end(kIgnored);
+}
+
+/// Removes them from the arguments and returns how many are left. After "--"
+/// every argument is a source.
+int WithoutRepair(int argc, char** argv) {
+  char** const last = std::find_if(argv + 1, argv + argc, [](const char* word) {
+    return std::string_view(word) == "--";
+  });
+  char** const kept = std::remove_if(argv + 1, last, IsForRepair);
+  return static_cast<int>(std::move(last, argv + argc, kept) - argv);
+}
+
+/// A line that sha256sum(1) reads: names with a backslash or line break are
+/// escaped, and the line begins with a backslash.
+std::string DigestLine(const std::string& path, const std::string& sha256) {
+  const std::string escaped = Escaped(path, "\n\r");
+  return (escaped == path ? "" : "\\") + sha256 + "  " + escaped;
+}
+
+/// What files are compared with: published digests, a manifest, or nothing.
+struct Published {
+  std::unique_ptr<ExpectedDigests> expected;  // of --sha256
+  std::optional<DigestManifest> manifest;     // of --against
+};
+
+/// Checks every container of the sources, and prints the reports.
+class Checks {
+ public:
+  Checks(const Arguments& arguments, std::shared_ptr<SpillFile> spill_file,
+         Published published)
+      : arguments_(arguments),
+        published_(std::move(published)),
+        search_(arguments.operands,
+                published_.expected != nullptr
+                    ? ContainerSearch::Others::kFound
+                    : ContainerSearch::Others::kPassedOver) {
+    cache_.SpillTo(std::move(spill_file));
+  }
+
+  /// Returns Tally::Bits.
+  size_t Run() {
+    // With many containers each thread checks its own; with few, all threads
+    // check the files of one container at a time.
+    const bool many = FindFirst(2 * size_t{arguments_.jobs});
+    const Checker checker(
+        {.open = arguments_.open,
+         .jobs = many ? 1 : arguments_.jobs,
+         .digests = arguments_.sha256 || published_.manifest.has_value(),
+         .other_files = published_.expected != nullptr,
+         .identity = arguments_.identity},
+        cache_, progress_);
+    const unsigned threads = many ? arguments_.jobs : 1;
+    ForEachInParallel(threads, threads, [&](uint64_t /*thread*/) {
+      while (std::optional<FoundContainer> found = Take()) {
+        Check(checker, *found);
+      }
+    });
+    Conclude();
+    const MutexLock lock(mutex_);
+    return tally_.Bits();
+  }
+
+ private:
+  /// Finds the first containers. Returns whether there are `enough`.
+  bool FindFirst(size_t enough) {
+    const MutexLock lock(mutex_);
+    while (first_.size() < enough) {
+      std::optional<FoundContainer> found = search_.Next();
+      if (!found) return false;
+      first_.push_back(*std::move(found));
+    }
+    return true;
+  }
+
+  std::optional<FoundContainer> Take() {
+    {
+      const MutexLock lock(mutex_);
+      if (!first_.empty()) {
+        FoundContainer found = std::move(first_.front());
+        first_.pop_front();
+        return found;
+      }
+    }
+    return search_.Next();
+  }
+
+  void Check(const Checker& checker, FoundContainer& found) {
+    if (published_.expected == nullptr) {
+      CheckReport report = checker.Check(found);
+      CompareSize(found, found.path, report);
+      return Report(found, std::move(report));
+    }
+    if (!found.error && found.opened == nullptr) {
+      // The bytes that are checked are the bytes that are compared.
+      Result<SourcePtr> source = OpenSource(found.path);
+      if (source) {
+        found.opened = *std::move(source);
+      } else {
+        found.error = std::move(source).error();
+      }
+    }
+    if (found.other) return CheckOther(found);
+    CheckReport report = checker.Check(found);
+    if (found.opened != nullptr) {
+      CompareSize(found, found.path, report);
+      Compare(found, found.path, found.opened, report);
+    }
+    for (const SourcePtr& file : report.other_files) {
+      const size_t slash = found.path.rfind('/');
+      const std::string folder =
+          slash == std::string::npos ? "" : found.path.substr(0, slash + 1);
+      CompareSize(found, folder + file->name(), report);
+      Compare(found, folder + file->name(), file, report);
+    }
+    report.other_files.clear();
+    Report(found, std::move(report));
+  }
+
+  /// Compares a file that is no container, if there is a digest for it.
+  void CheckOther(const FoundContainer& found) {
+    if (found.opened == nullptr) return;
+    CheckReport report;
+    report.files = 1;
+    report.bytes = found.opened->size();
+    CompareSize(found, found.path, report);
+    const bool expected = Expected(found, found.path).has_value();
+    if (!expected && report.faults.empty()) return;
+    if (expected) Compare(found, found.path, found.opened, report);
+    if (report.IsAsPublished() && !arguments_.json) return CountOther();
+    Report(found, std::move(report));
+  }
+
+  void CountOther() {
+    const MutexLock lock(mutex_);
+    ++compared_others_;
+  }
+
+  Result<ExpectedDigest> Expected(const FoundContainer& found,
+                                  const std::string& path) const {
+    return published_.expected->Of(path, arguments_.operands[found.source]);
+  }
+
+  /// Compares the size of a file with that in the list of its commit.
+  void CompareSize(const FoundContainer& found, const std::string& path,
+                   CheckReport& report) const {
+    if (found.error || IsUrl(path)) return;
+    std::optional<Error> fault =
+        SizeFault(commits_, path, arguments_.operands[found.source]);
+    if (!fault) return;
+    if (path != found.path) fault->what = Quote(path) + ": " + fault->what;
+    report.faults.push_back({"", std::nullopt, *std::move(fault)});
+  }
+
+  /// Compares a file with the digest that it should have.
+  void Compare(const FoundContainer& found, const std::string& path,
+               const SourcePtr& source, CheckReport& report) {
+    const auto fail = [&](Error error) {
+      if (path != found.path) error.what = Quote(path) + ": " + error.what;
+      report.faults.push_back({"", std::nullopt, std::move(error)});
+    };
+    Result<ExpectedDigest> expected = Expected(found, path);
+    if (!expected || source->is_directory()) {
+      // This is not damage.
+      return fail({Code::kUnsupported, expected ? "a directory has no digest"
+                                                : expected.error().Text()});
+    }
+    const PublishedDigest& digest = expected->digest;
+    ComparedFile compared{path, "", *expected};
+    if (digest.size && *digest.size != source->size()) {
+      fail({Code::kChecksum,
+            fmt::format("{} bytes, expected {} as in {}", source->size(),
+                        *digest.size, Quote(expected->from))});
+    } else if (const Result<std::string> hex =
+                   DigestOfSource(source, digest.kind, cache_);
+               !hex) {
+      fail(hex.error());
+    } else if (compared.found = *hex; !compared.Matches()) {
+      fail({Code::kChecksum,
+            fmt::format("{} is {}, expected {} as in {}", NameOf(digest.kind),
+                        *hex, digest.hex, Quote(expected->from))});
+    }
+    report.compared.push_back(std::move(compared));
+  }
+
+  void Report(const FoundContainer& found, CheckReport report) {
+    const MutexLock lock(mutex_);
+    progress_.Clear();
+    if (published_.manifest) {
+      published_.manifest->Compare(found.above(), report);
+      if (found.named) published_.manifest->AddMissing(report);
+    }
+    if (!arguments_.sha256) report.digests.clear();
+    tally_.Add(report);
+    if (arguments_.json) {
+      all_.push_back(ReportJson(found.shown(), report));
+      return;
+    }
+    PrintReport(reports_, found.shown(), report, arguments_.all);
+    for (const FileDigest& file : report.digests) {
+      const std::string line =
+          DigestLine(found.mounted + "/" + file.path, file.sha256);
+      std::puts(terminal_ ? ShownText(line).c_str() : line.c_str());
+    }
+  }
+
+  /// Prints the SOURCEs without a container, and the JSON or the totals.
+  void Conclude() {
+    const MutexLock lock(mutex_);
+    progress_.Clear();
+    for (const std::string& source : search_.Empty()) {
+      PrintError(source, NoContainerIn(source));
+      tally_.AddEmpty();
+    }
+    if (published_.manifest && search_.searched()) ReportMissing();
+    for (const std::string& folder : search_.commits()) ReportCommit(folder);
+    if (arguments_.json) {
+      AddOtherNames(search_.other_names(), all_);
+      std::fputs(PrintableJson(FormatJson(all_)).c_str(), stdout);
+    } else if (search_.searched() && tally_.containers() > 0) {
+      std::string text = tally_.Text(search_.others());
+      if (compared_others_ > 0) {
+        text += fmt::format(", {} of them as published", compared_others_);
+      }
+      std::fprintf(reports_, "%s\n", text.c_str());
+    }
+  }
+
+  /// Reports files of the manifest in which no container was found.
+  void ReportMissing() CTXFS_REQUIRES(mutex_) {
+    CheckReport report;
+    published_.manifest->AddMissing(report);
+    if (report.faults.empty()) return;
+    const std::string& source = arguments_.operands.front();
+    tally_.Add(report);
+    if (arguments_.json) {
+      all_.push_back(ReportJson(source, report));
+    } else {
+      PrintReport(reports_, source, report, arguments_.all);
+    }
+  }
+
+  /// Reports files of a commit that its directory lacks, and files that it has
+  /// besides.
+  void ReportCommit(const std::string& folder) CTXFS_REQUIRES(mutex_) {
+    const bool each = arguments_.json || arguments_.all;
+    const std::optional<CheckReport> report =
+        CompareNames(commits_, folder, arguments_.missing, each);
+    if (!report) return;
+    if (!report->faults.empty()) tally_.AddIncomplete();
+    if (arguments_.json) {
+      all_.push_back(ReportJson(folder, *report));
+    } else {
+      PrintNotes(reports_, folder, *report, arguments_.all);
+    }
+  }
+
+  const Arguments& arguments_;
+  const CommitTrees commits_;
+  Published published_;  // of the manifest only what Report does changes
+  std::FILE* const reports_ = arguments_.sha256 ? stderr : stdout;
+  // Escapes names only on a terminal: sha256sum(1) needs their bytes.
+  const bool terminal_ = Terminal::Of(stdout).is_terminal();
+  BlockCache cache_{256 * limits::kMiB};
+  Progress progress_;
+  ContainerSearch search_;
+  Mutex mutex_;
+  std::deque<FoundContainer> first_ CTXFS_GUARDED_BY(mutex_);
+  Tally tally_ CTXFS_GUARDED_BY(mutex_);
+  uint64_t compared_others_ CTXFS_GUARDED_BY(mutex_) = 0;
+  Json all_ CTXFS_GUARDED_BY(mutex_) = Json::array();
+};
+
+/// All of a file that the user names on the command line, other than a SOURCE.
+Result<Buffer> ReadNamedFile(const std::string& path, uint64_t most) {
+  const SourcePtr source = CTXFS_TRY(OpenSource(path));
+  if (source->is_directory()) {
+    return Error{Code::kUnsupported, "it is a directory"};
+  }
+  if (source->size() > most) {
+    return Error{Code::kLimit,
+                 fmt::format("{} bytes, at most {}", source->size(), most)};
+  }
+  return ReadBuffer(*source, 0, source->size(), "the file");
+}
+
+/// Reads the texts that options name. Returns the reason why they cannot be
+/// used as a text, for the name in `failed`.
+Result<Published> ReadPublished(const Arguments& arguments, Buffer key,
+                                std::string* failed) {
+  Published published;
+  const bool many = arguments.operands.size() > 1 ||
+                    IsPlainDirectory(arguments.operands.front());
+  if (!arguments.published.empty()) {
+    *failed = arguments.published;
+    published.expected = CTXFS_TRY(ExpectedDigests::Make(
+        arguments.published, std::string(AsText(key.span()))));
+    if (many && published.expected->IsOfOneFile()) {
+      return Error{Code::kUnsupported,
+                   "the digest is of one file: expected one SOURCE, a file"};
+    }
+  }
+  if (!arguments.identity.empty() && many) {
+    *failed = arguments.operands.front();
+    return Error{Code::kUnsupported,
+                 "the identity is of one container: expected one SOURCE, a "
+                 "file"};
+  }
+  if (!arguments.against.empty()) {
+    *failed = arguments.against;
+    if (arguments.operands.size() > 1) {
+      return Error{Code::kUnsupported,
+                   "the manifest is of one SOURCE: expected one operand"};
+    }
+    published.manifest = CTXFS_TRY(DigestManifest::Parse(CTXFS_TRY(
+        ReadNamedFile(arguments.against, DigestManifest::kMostBytes))));
+  }
+  return published;
+}
+
+template <const Codes& kCodes>
+int RunCheck(const Arguments& arguments) {
+  constexpr uint64_t kMostKeyBytes = 64 * limits::kKiB;
+  Buffer key;
+  if (!arguments.signed_by.empty()) {
+    Result<Buffer> read = ReadNamedFile(arguments.signed_by, kMostKeyBytes);
+    if (!read) {
+      PrintError(arguments.signed_by, read.error());
+      return kCodes[2];
+    }
+    key = *std::move(read);
+  }
+  std::shared_ptr<SpillFile> spill_file = OpenSpillFile();
+  std::vector<std::string> read = arguments.operands;
+  for (const std::string* file : {&arguments.published, &arguments.against}) {
+    if (!file->empty()) read.push_back(*file);
+  }
+  ConfineToReading(read, LeavingLinks::kRefused);
+  std::string failed;
+  Result<Published> published =
+      ReadPublished(arguments, std::move(key), &failed);
+  if (!published) {
+    PrintError(failed, published.error());
+    return kCodes[2];
+  }
+  return kCodes[Checks(arguments, std::move(spill_file), *std::move(published))
+                    .Run()];
+}
+
+}  // namespace
+
+const Command kCheckCommand{
+    .name = "check",
+    .operands = "SOURCE...",
+    .summary = "Reads everything and verifies every checksum",
+    .alias = "verify",
+    .run = &RunCheck<kCheckCodes>,
+    .options = "AjJCDGPMYSKIN",
+    .examples =
+        "  ctxfs check ~/models\n"
+        "  ctxfs check --sha256=auto ~/.cache/huggingface/hub\n"
+        "  ctxfs check --against=model.digest model.gguf\n"
+        "  ctxfs check --checksums=sha256 model.mosh > sums\n",
+    .kind = OperandKind::kSource,
+    .min_operands = 1,
+    .usage_error = 2,
+    .key_error = 2,
+    .exit_codes =
+        "  0 clean, 1 damaged, 2 something could not be checked, or usage\n"};
+
+int RunFsck(int argc, char** argv) {
+  Command command = kCheckCommand;
+  command.program = "fsck.ctxfs";
+  command.run = &RunCheck<kFsckCodes>;
+  command.usage_error = 16;
+  command.key_error = 8;
+  command.source_error = 8;
+  command.alias = "";
+  command.exit_codes =
+      "  0 clean, 4 damaged, 8 something could not be checked, 12 both,\n"
+      "  16 usage\n";
+  return RunCommand(WithoutRepair(argc, argv), argv, command);
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/bytes.h"
+#include "core/base/result.h"
+#include "fs/commands/verify/check_report.h"
+
+namespace ctxfs {
+
+/// The first and the last line of a manifest of `ctxfs digest`
+/// (docs/commands.md, section 7), and a line between them.
+inline constexpr std::string_view kDigestManifestHead = "ctxfs-digest 1";
+std::string DigestManifestEnd(uint64_t files);
+std::string DigestManifestLine(const std::string& path, const FileDigest& file);
+
+/// A manifest, with which the files of containers are compared.
+class DigestManifest {
+ public:
+  /// Fails with kCorrupt if `text` is no manifest, with kLimit if it is larger
+  /// than kMostBytes.
+  static Result<DigestManifest> Parse(Buffer text);
+
+  static constexpr uint64_t kMostBytes = 256 * 1024 * 1024;
+
+  /// Adds a fault to `report` for each file that is not as in the manifest, in
+  /// which its path starts with `above`: "", or "a/b.gguf/".
+  void Compare(const std::string& above, CheckReport& report);
+
+  /// Adds a fault for each file of the manifest that no container has had.
+  void AddMissing(CheckReport& report) const;
+
+  uint64_t size() const { return files_.size(); }
+
+ private:
+  struct File {
+    std::string_view path;  // escaped
+    std::string_view sha256;
+    bool seen = false;
+  };
+
+  explicit DigestManifest(Buffer text) : text_(std::move(text)) {}
+  /// The file with the escaped path; null if there is none.
+  File* Find(std::string_view path);
+
+  Buffer text_;
+  std::vector<File> files_;  // by path
+};
+
+}  // namespace ctxfs

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/base/mutex.h"
+#include "core/base/result.h"
+#include "core/content/read_context.h"
+#include "core/io/source.h"
+#include "fs/commands/verify/commit_trees.h"
+#include "fs/commands/verify/published_digests.h"
+
+namespace ctxfs {
+
+/// Whether the text that a digest stands in was signed.
+enum class SignatureState : uint8_t { kNone, kNotVerified, kVerified };
+
+/// The digest that a file should have, and where it was found.
+struct ExpectedDigest {
+  PublishedDigest digest;
+  std::string from;  // "--sha256", "its name" or the name of a file
+  SignatureState signature = SignatureState::kNone;
+};
+
+/// Finds the digests that files should have, by the value of --sha256
+/// (docs/commands.md, section 7). Safe for any number of threads.
+class ExpectedDigests {
+ public:
+  /// `value` is 64 hex digits, the path of a text for ParseDigests, or "auto".
+  /// With `public_key` (PEM) only digests count that it has signed.
+  static Result<std::unique_ptr<ExpectedDigests>> Make(
+      const std::string& value, const std::string& public_key);
+
+  /// Whether there is a digest for one file, whatever its name.
+  bool IsOfOneFile() const;
+
+  /// The digest of the file at `path`, for which "auto" looks in the
+  /// directories from its own up to `top`. Fails with kNotFound if there is
+  /// none, otherwise if a text cannot be used.
+  Result<ExpectedDigest> Of(const std::string& path,
+                            const std::string& top) const;
+
+ private:
+  /// A text with digests.
+  struct Text {
+    std::string from;    // its path
+    std::string folder;  // absolute, without links
+    PublishedDigests published;
+    SignatureState signature = SignatureState::kNone;
+    /// Numbers of the digests by the last component of their names.
+    std::unordered_map<std::string, std::vector<size_t>> by_name;
+  };
+  using TextPtr = std::shared_ptr<const Text>;
+
+  ExpectedDigests() = default;
+
+  Result<TextPtr> Read(const std::string& path) const;
+  Status ReadManifests(Text& text) const;
+  /// The same, once for each path.
+  Result<TextPtr> ReadBeside(const std::string& path) const;
+  Result<ExpectedDigest> FindAround(const std::string& path,
+                                    const std::string& top) const;
+  /// Looks in the text `name`, which may have digests of several files if it is
+  /// `shared`.
+  Result<ExpectedDigest> FindBeside(const std::string& name,
+                                    const std::string& path, bool shared) const;
+  /// Looks in what huggingface_hub says of the files in `folder` and below it.
+  std::optional<ExpectedDigest> FindOfClient(const std::string& path,
+                                             const std::string& folder) const;
+  static std::optional<ExpectedDigest> DigestIn(
+      const CommitTrees::FolderPtr& commit, const std::string& path);
+  static Result<ExpectedDigest> FindIn(const Text& text,
+                                       const std::string& path);
+
+  CommitTrees commits_;
+  std::string public_key_;
+  std::optional<ExpectedDigest> given_;
+  TextPtr text_;  // null for "auto" and for digits
+  mutable Mutex mutex_;
+  mutable std::map<std::string, Result<TextPtr>> beside_
+      CTXFS_GUARDED_BY(mutex_);
+};
+
+/// The digest of all of `source`, of the kind that is expected, as hex digits.
+Result<std::string> DigestOfSource(const SourcePtr& source, PublishedKind kind,
+                                   const ReadContext& context);
+
+/// "SHA-256" or "SHA-1 of git".
+std::string_view NameOf(PublishedKind kind);
+
+}  // namespace ctxfs
