@@ -10,8 +10,8 @@
 
 #include "core/container/container.h"
 #include "core/content/read_context.h"
+#include "core/vfs/containers/mounted_containers.h"
 #include "core/vfs/listing.h"
-#include "core/vfs/mounted_containers.h"
 #include "core/vfs/resolver.h"
 #include "core/vfs/tree_source.h"
 

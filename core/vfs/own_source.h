@@ -8,7 +8,7 @@
 
 #include "core/container/file_table.h"
 #include "core/tree/file_tree.h"
-#include "core/vfs/container_source.h"
+#include "core/vfs/containers/container_source.h"
 
 namespace ctxfs {
 

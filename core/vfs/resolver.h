@@ -10,10 +10,10 @@
 #include "core/base/result.h"
 #include "core/container/container.h"
 #include "core/content/read_context.h"
-#include "core/vfs/mirror_source.h"
-#include "core/vfs/mounted_containers.h"
+#include "core/vfs/containers/mounted_containers.h"
+#include "core/vfs/containers/renewal.h"
+#include "core/vfs/mirror/mirror_source.h"
 #include "core/vfs/own_source.h"
-#include "core/vfs/renewal.h"
 #include "core/vfs/tree_source.h"
 
 namespace ctxfs {

@@ -17,10 +17,10 @@
 #include "core/io/url.h"
 #include "core/tree/free_names.h"
 #include "core/tree/safe_name.h"
-#include "core/vfs/cache_names.h"
-#include "core/vfs/named_directory.h"
-#include "core/vfs/open_container.h"
-#include "core/vfs/store_directory.h"
+#include "core/vfs/containers/open_container.h"
+#include "core/vfs/mirror/cache_names.h"
+#include "core/vfs/mirror/named_directory.h"
+#include "core/vfs/mirror/store_directory.h"
 
 namespace ctxfs {
 namespace {

@@ -8,8 +8,8 @@
 #include "core/base/result.h"
 #include "core/container/container.h"
 #include "core/container/format.h"
-#include "core/vfs/mounted_containers.h"
-#include "core/vfs/system_directory.h"
+#include "core/vfs/containers/mounted_containers.h"
+#include "core/vfs/mirror/system_directory.h"
 
 namespace ctxfs {
 

@@ -16,8 +16,8 @@
 #include "core/content/work.h"
 #include "core/io/source.h"
 #include "core/vfs/attributes.h"
+#include "core/vfs/containers/page_ledger.h"
 #include "core/vfs/listing.h"
-#include "core/vfs/page_ledger.h"
 
 namespace ctxfs {
 

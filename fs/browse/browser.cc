@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/base/text.h"
-#include "core/vfs/mirror.h"
+#include "core/vfs/mirror/mirror.h"
 
 namespace ctxfs {
 namespace {

@@ -18,7 +18,7 @@
 #include "core/io/url.h"
 #include "core/io/url_store.h"
 #include "core/tree/safe_name.h"
-#include "core/vfs/hub_names.h"
+#include "core/vfs/mirror/hub_names.h"
 #include "core/vfs/sources.h"
 
 namespace ctxfs {

@@ -9,7 +9,7 @@
 
 #include "core/content/block_cache.h"
 #include "core/content/window.h"
-#include "core/vfs/made_files.h"
+#include "core/vfs/materialized/made_files.h"
 #include "fs/fuse/request_pool.h"
 
 namespace ctxfs {

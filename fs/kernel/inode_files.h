@@ -12,7 +12,7 @@
 #include "core/content/read_context.h"
 #include "core/vfs/attributes.h"
 #include "core/vfs/file_handle.h"
-#include "core/vfs/made_files.h"
+#include "core/vfs/materialized/made_files.h"
 #include "core/vfs/namespace.h"
 
 namespace ctxfs {

@@ -28,8 +28,8 @@
 
 #include "core/registry/views.h"
 #include "core/vfs/log.h"
+#include "core/vfs/mirror/system_directory.h"
 #include "core/vfs/namespace.h"
-#include "core/vfs/system_directory.h"
 #include "core/views/view.h"
 #include "tests/model/kernel.h"
 #include "tests/model/samples.h"

@@ -125,7 +125,7 @@ def test_troubleshooting_has_the_messages_of_the_code():
     """The messages in the first column are what the program prints."""
     code = "".join(p.read_text() for p in (console.ROOT / "fs").rglob("*.cc"))
     for folder in ("formats", "remote", "vfs"):
-        code += "".join(p.read_text() for p in (console.ROOT / "core" / folder).glob("*.cc"))
+        code += "".join(p.read_text() for p in (console.ROOT / "core" / folder).rglob("*.cc"))
     # String literals are joined over lines.
     code = re.sub(r'"\s*"', "", code).replace('device + "', '"/dev/fuse')
     text = (console.ROOT / "docs" / "troubleshooting.md").read_text()

@@ -11,7 +11,7 @@
 #include "core/container/cut_file.h"
 #include "core/report/container_summary.h"
 #include "core/report/identity.h"
-#include "core/vfs/open_container.h"
+#include "core/vfs/containers/open_container.h"
 #include "fs/commands/arguments.h"
 #include "fs/commands/confine.h"
 #include "fs/commands/container_search.h"

@@ -24,7 +24,7 @@
 #include "core/io/url.h"
 #include "core/report/found_faults.h"
 #include "core/report/page.h"
-#include "core/vfs/open_container.h"
+#include "core/vfs/containers/open_container.h"
 #include "core/vfs/sources.h"
 #include "fs/commands/arguments.h"
 #include "fs/commands/confine.h"

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/vfs/mirror/system_directory.h"
 #include "core/vfs/namespace.h"
-#include "core/vfs/system_directory.h"
 #include "tests/unit/testing/fake_container.h"
 #include "tests/unit/testing/result.h"
 

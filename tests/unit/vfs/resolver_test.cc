@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/vfs/open_container.h"
-#include "core/vfs/renewal.h"
+#include "core/vfs/containers/open_container.h"
+#include "core/vfs/containers/renewal.h"
 #include "tests/unit/testing/namespace.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/shard_builder.h"

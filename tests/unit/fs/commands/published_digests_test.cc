@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/text.h"
-#include "core/vfs/hub_names.h"
+#include "core/vfs/mirror/hub_names.h"
 #include "fs/commands/verify/digest_manifest.h"
 
 namespace ctxfs {

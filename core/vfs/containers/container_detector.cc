@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/vfs/containers/container_detector.h"
+
+#include <xxhash.h>
+
+#include <cerrno>
+
+#include "core/container/format.h"
+#include "core/io/source.h"
+
+namespace ctxfs {
+namespace {
+
+/// Returns whether a failure to probe says nothing about the file: the same
+/// probe can succeed the next time. EAGAIN: a server does not answer; ENETDOWN:
+/// nothing is fetched.
+bool IsTransient(const Error& error) {
+  return error.Exhausted() || error.code == Code::kInterrupted ||
+         error.sys_errno == EIO || error.sys_errno == EAGAIN ||
+         error.sys_errno == ENETDOWN;
+}
+
+}  // namespace
+
+// Fails where the file cannot be opened or read.
+Result<ContainerDetector::Answer> ContainerDetector::Probe(
+    const Directory& in, const Directory::Item& item) {
+  // A file that is watched does not look at its path again for each read.
+  SourceOptions options;
+  options.watch_ctime = !item.directory;
+  const SourcePtr source = CTXFS_TRY(in.Open(item, options));
+  if (item.directory) {
+    const bool container = IsContainerDirectory(*source);
+    if (std::optional<Error> shortage = source->Shortage()) {
+      return *std::move(shortage);
+    }
+    return Answer{container ? Kind::kContainer : Kind::kDirectory, container};
+  }
+  Result<Buffer> head = ReadHead(*source);
+  if (!head && head.error().code == Code::kStale) {
+    // Its ctime alone may have changed.
+    const auto renewed = source->Renew();
+    if (renewed) head = ReadHead(**renewed);
+  }
+  if (!head) return head.error();
+  return Answer{
+      IsContainerInPlaceOfFile(head->span()) ? Kind::kContainer : Kind::kFile,
+      IsContainer(head->span()), IsContainerIfNamed(head->span())};
+}
+
+size_t ContainerDetector::Hash::operator()(const FileIdentity& identity) const {
+  return XXH3_64bits(&identity, sizeof(identity));
+}
+
+Result<Kind> ContainerDetector::Of(const Directory& in,
+                                   const Directory::Item& item) {
+  const Answer known = CTXFS_TRY(Find(in, item));
+  return known.kind;
+}
+
+std::optional<Kind> ContainerDetector::Known(
+    const Directory::Item& item) const {
+  const MutexLock lock(mutex_);
+  const auto found = known_.find(item.identity);
+  if (found == known_.end()) return std::nullopt;
+  return found->second.kind;
+}
+
+Result<bool> ContainerDetector::HoldsContainer(const Directory& in,
+                                               const Directory::Item& file,
+                                               std::string_view name) {
+  const Answer known = CTXFS_TRY(Find(in, file));
+  return known.container || (known.container_if_named && IsContainerName(name));
+}
+
+Result<ContainerDetector::Answer> ContainerDetector::Find(
+    const Directory& in, const Directory::Item& item) {
+  // A directory's times change with its names, not with their files' bytes: the
+  // answer is not kept.
+  if (!item.directory) {
+    const MutexLock lock(mutex_);
+    const auto found = known_.find(item.identity);
+    if (found != known_.end()) return found->second;
+  }
+  const Result<Answer> known = Probe(in, item);
+  if (!known && IsTransient(known.error())) return known.error();
+  if (!known && item.directory) return Answer{Kind::kDirectory};
+  if (!known) return Answer{};  // not kept: it may become readable
+  if (item.directory) return *known;
+  constexpr size_t kMostKnown = 100'000;
+  const MutexLock lock(mutex_);
+  if (known_.size() >= kMostKnown) known_.clear();
+  known_.emplace(item.identity, *known);
+  return *known;
+}
+
+}  // namespace ctxfs

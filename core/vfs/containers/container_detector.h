@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+
+#include "core/base/mutex.h"
+#include "core/base/result.h"
+#include "core/io/identity.h"
+#include "core/vfs/mirror/directory.h"
+
+namespace ctxfs {
+
+/// What a file of a Directory is to a mount.
+enum class Kind : uint8_t { kDirectory, kFile, kContainer };
+
+/// Tells containers from other files by their first bytes, and from other
+/// directories by what is in them; the answers are kept while nothing changes.
+/// Safe for any number of threads.
+class ContainerDetector {
+ public:
+  /// Returns what a file or directory of `in` is. A file that the daemon may
+  /// not open is a plain file. Fails when that cannot be found out now:
+  /// kTooManyFiles, kNoMemory, or kIo for EIO.
+  Result<Kind> Of(const Directory& in, const Directory::Item& item);
+
+  /// What `item` is, if that is known without reading it.
+  std::optional<Kind> Known(const Directory::Item& item) const;
+
+  /// Whether the regular file `name` of `in` is a container, including those of
+  /// formats with Traits::stays_file. Fails as Of does.
+  Result<bool> HoldsContainer(const Directory& in, const Directory::Item& file,
+                              std::string_view name);
+
+ private:
+  struct Answer {
+    Kind kind = Kind::kFile;
+    bool container = false;
+    bool container_if_named = false;
+  };
+
+  static Result<Answer> Probe(const Directory& in, const Directory::Item& item);
+  Result<Answer> Find(const Directory& in, const Directory::Item& item);
+
+  struct Hash {
+    size_t operator()(const FileIdentity& identity) const;
+  };
+
+  mutable Mutex mutex_;
+  std::unordered_map<FileIdentity, Answer, Hash> known_
+      CTXFS_GUARDED_BY(mutex_);
+};
+
+}  // namespace ctxfs

@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/vfs/containers/mounted_containers.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/bytes.h"
+#include "core/base/heap_meter.h"
+#include "core/container/unreadable.h"
+#include "core/io/descriptors.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr unsigned kNodeBits = 32;  // of an inode
+
+Error Disappeared() { return {Code::kStale, "the container has disappeared"}; }
+
+}  // namespace
+
+MountedContainers::MountedContainers(const MountRules& rules,
+                                     const Budget& budget, Open open,
+                                     Extras extras)
+    : rules_(rules),
+      budget_(budget),
+      open_(std::move(open)),
+      extras_(std::move(extras)) {}
+
+void MountedContainers::AttachTop(
+    Inode at, Inode base, const std::shared_ptr<const Container>& container,
+    ContainerTree::Tables own) {
+  auto slot = std::make_shared<Slot>(Slot{.attachment = {.at = at},
+                                          .number = kTop,
+                                          .base = base,
+                                          .own = std::move(own)});
+  const HeapMeter meter;
+  const HeapAllowance allowance(
+      budget_.bytes - std::min(budget_.top, budget_.bytes),
+      {Code::kLimit, "index="});
+  const AllowedWork work(NeverInterrupted());
+  Result<NewTree> made = MakeTree(*slot, nullptr, container, work);
+  if (Status fits = HeapAllowance::Check(); !fits) {
+    top_status_ = fits;
+    const UnmeteredHeap stands_in;
+    made = MakeTree(*slot, nullptr,
+                    UnreadableContainer(container->source(), fits.error()),
+                    NeverInterrupted());
+  }
+  (*made)->bytes = budget_.top + meter.bytes();
+  slot->tree = *std::move(made);
+  Trees none;
+  const MutexLock lock(mutex_);
+  (void)Accept(*slot, *slot->tree, /*lose=*/false, none);  // it is the first
+  bytes_ += slot->tree->bytes;
+  slots_.emplace(kTop, std::move(slot));
+}
+
+MountedContainers::Number MountedContainers::Attach(
+    const Attachment& attachment) {
+  constexpr Number kMask = 0x7FFFFFFF;
+  const MutexLock lock(mutex_);
+  const auto known = by_place_.find(attachment.at);
+  if (known != by_place_.end()) return known->second;
+  auto number =
+      static_cast<Number>(XXH3_64bits(&attachment.at, sizeof(attachment.at))) &
+      kMask;
+  while (number == kTop || slots_.contains(number)) {
+    number = (number + 1) & kMask;
+  }
+  auto slot = std::make_shared<Slot>(Slot{.attachment = attachment,
+                                          .number = number,
+                                          .base = Inode{number} << kNodeBits});
+  if (attachment.kind != Kind::kStored) {
+    if (const auto outer = slots_.find(attachment.within);
+        outer != slots_.end()) {
+      slot->outer = outer->second;
+      slot->outer->attached.push_back(number);
+    }
+  }
+  // A place must not have a number without a slot, even if memory runs out.
+  slots_.emplace(number, std::move(slot));
+  by_place_.emplace(attachment.at, number);
+  return number;
+}
+
+std::shared_ptr<MountedContainers::Slot> MountedContainers::Find(
+    Number number) const {
+  const MutexLock lock(mutex_);
+  const auto found = slots_.find(number);
+  return found == slots_.end() ? nullptr : found->second;
+}
+
+std::optional<MountedContainers::Number> MountedContainers::NumberAt(
+    Inode at) const {
+  const MutexLock lock(mutex_);
+  const auto found = by_place_.find(at);
+  if (found == by_place_.end()) return std::nullopt;
+  return found->second;
+}
+
+std::optional<MountedContainers::Attachment> MountedContainers::AttachmentOf(
+    Number number) const {
+  const std::shared_ptr<Slot> slot = Find(number);
+  if (slot == nullptr) return std::nullopt;
+  return slot->attachment;
+}
+
+std::vector<MountedContainers::Number> MountedContainers::Chain(
+    Number number) const {
+  std::vector<Number> inner_first;
+  for (std::shared_ptr<Slot> slot = Find(number); slot != nullptr;
+       slot = slot->outer) {
+    inner_first.push_back(slot->number);
+  }
+  return {inner_first.rbegin(), inner_first.rend()};
+}
+
+MountedContainers::Tree MountedContainers::Opened(Number number) const {
+  const MutexLock lock(mutex_);
+  const auto found = slots_.find(number);
+  return found == slots_.end() ? nullptr : found->second->tree;
+}
+
+Result<MountedContainers::Tree> MountedContainers::Get(
+    Number number, const ReadContext& context) {
+  const std::shared_ptr<Slot> slot = Find(number);
+  if (slot == nullptr) return Disappeared();
+  if (Tree tree = Use(*slot)) return tree;
+  const Tree outer = CTXFS_TRY(OuterOf(*slot, context));
+  if (slot->attachment.kind != Kind::kNumbered) {
+    return OpenOnce(slot, outer, context);
+  }
+  const NewTree tree = TreeAt(*slot, outer);
+  tree->container_tree = outer->container_tree;
+  tree->files = tree->container_tree->Numbered(slot->attachment.node);
+  return Tree(tree);
+}
+
+MountedContainers::Tree MountedContainers::Use(Slot& slot) {
+  const MutexLock lock(mutex_);
+  if (slot.tree != nullptr) MarkUsed(&slot);
+  return slot.tree;
+}
+
+void MountedContainers::MarkUsed(Slot* slot) {
+  // A container is used whenever one that is nested in it is.
+  for (; slot != nullptr && slot->number != kTop; slot = slot->outer.get()) {
+    if (slot->tree != nullptr) used_.splice(used_.begin(), used_, slot->used);
+  }
+}
+
+Result<MountedContainers::Tree> MountedContainers::OuterOf(
+    const Slot& slot, const ReadContext& context) {
+  if (slot.attachment.kind == Kind::kStored) return Tree();
+  return Get(slot.attachment.within, context);
+}
+
+MountedContainers::NewTree MountedContainers::TreeAt(const Slot& slot,
+                                                     Tree outer) const {
+  auto tree = std::make_shared<ContainerSource>(rules_);
+  tree->at = slot.attachment.at;
+  tree->base = slot.base;
+  tree->number = slot.number;
+  tree->pages = slot.pages;
+  if (outer != nullptr) {
+    const ChildContainer* child = outer->files->NestedAt(slot.attachment.node);
+    tree->depth = outer->depth + 1;
+    tree->mtime = outer->mtime;
+    tree->readers = outer->readers;
+    tree->is_view =
+        outer->is_view || (child != nullptr && child->role == Role::kViews);
+  }
+  tree->outer = std::move(outer);
+  return tree;
+}
+
+Result<MountedContainers::Tree> MountedContainers::OpenOnce(
+    const std::shared_ptr<Slot>& slot, const Tree& outer,
+    const ReadContext& context) {
+  Tree tree;
+  const auto is_open = [&] {
+    tree = Use(*slot);
+    return tree != nullptr;
+  };
+  const auto keep = [&](Tree opened) -> Status {
+    tree = CTXFS_TRY(Keep(slot, std::move(opened)));
+    return {};
+  };
+  const auto open = [&](const ReadContext& shared) {
+    return OpenSlot(*slot, outer, nullptr, nullptr, keep, shared);
+  };
+  CTXFS_TRY(
+      context.cache().Once({scope_, slot->number}, context, is_open, open));
+  KeepBudget();
+  return tree;
+}
+
+MountedContainers::ContainerResult MountedContainers::OpenContainer(
+    const Reopen& open, const ReadContext& context) {
+  while (true) {
+    ContainerResult opened = open(context);
+    const UnmeteredHeap closing;
+    // Others that nobody uses may hold the descriptors that it needs.
+    if (opened || opened.error().code != Code::kTooManyFiles ||
+        !CloseOldest()) {
+      return opened;
+    }
+  }
+}
+
+Result<MountedContainers::NewTree> MountedContainers::MakeTree(
+    const Slot& slot, const Tree& outer,
+    const std::shared_ptr<const Container>& container,
+    const Interrupt& interrupt) {
+  NewTree tree = TreeAt(slot, outer);
+  // A container that was made in memory keeps those of the outer one.
+  const Source& source = *container->source();
+  if (source.mtime() != FileTime()) tree->mtime = source.mtime();
+  if (auto readers = source.read_access()) tree->readers = readers;
+  std::vector<ChildContainer> extras;
+  if (extras_ != nullptr) extras = extras_(container);
+  tree->container_tree = std::make_shared<const ContainerTree>(
+      container, slot.own, std::move(extras), TreeLimits(), interrupt);
+  tree->files = tree->container_tree.get();
+  const Status& built = tree->container_tree->status();
+  if (!built && !built.error().Permanent()) return built.error();
+  return tree;
+}
+
+Result<MountedContainers::Tree> MountedContainers::Keep(
+    const std::shared_ptr<Slot>& slot, Tree tree) {
+  Trees closed;  // freed after the lock is released: that may take long
+  const MutexLock lock(mutex_);
+  const auto found = slots_.find(slot->number);
+  if (found == slots_.end() || found->second != slot) return tree;
+  // A thread that uses another cache may have opened it in the meantime.
+  if (slot->tree != nullptr) return slot->tree;
+  CTXFS_TRY(Accept(*slot, *tree, /*lose=*/true, closed));
+  used_.push_front(slot.get());  // may throw: before the first change
+  slot->used = used_.begin();
+  slot->tree = std::move(tree);
+  bytes_ += slot->tree->bytes;
+  MarkUsed(slot.get());
+  return slot->tree;
+}
+
+bool MountedContainers::IsAnother(const Slot& slot, const Opening& now) {
+  if (!slot.opened_as) return false;
+  const Opening& before = *slot.opened_as;
+  // What one has read until it was refused says nothing about it.
+  if (before.refused || now.refused) return before.refused != now.refused;
+  // A file that a container names may have been missing or unreadable, and then
+  // become readable, without a change of the directory that it appears as.
+  const bool comparable = slot.attachment.kind == Kind::kStored
+                              ? now.digest || before.digest
+                              : now.digest && before.digest;
+  return comparable &&
+         (now.digest != before.digest || now.nodes != before.nodes);
+}
+
+std::optional<MountedContainers::Opening> MountedContainers::OpenedAs(
+    const Slot& slot) const {
+  const MutexLock lock(mutex_);
+  return slot.opened_as;
+}
+
+Status MountedContainers::Accept(Slot& slot, const ContainerSource& tree,
+                                 bool lose, Trees& closed) {
+  const Source& source = *tree.container_tree->container().source();
+  const Opening now{source.opening_digest(), tree.container_tree->NodeCount(),
+                    source.identity().ctime, tree.refused};
+  const bool another = slot.lost || IsAnother(slot, now);
+  slot.lost = slot.lost || (another && lose);
+  if (another) {
+    return Error{Code::kStale, "the container was replaced by another"};
+  }
+  if (slot.opened_as && now.ctime != slot.opened_as->ctime) {
+    slot.pages->Renew();
+    RenewInside(slot, closed);
+  }
+  slot.opened_as = now;
+  return {};
+}
+
+Status MountedContainers::Renew(Number number, const Tree& old,
+                                const Reopen& reopen, bool lose,
+                                const ReadContext& context) {
+  const std::shared_ptr<Slot> slot = Find(number);
+  if (slot == nullptr) return Disappeared();
+  const auto is_renewed = [&] { return Opened(number) != old; };
+  const auto keep = [&](Tree opened) -> Status {
+    Trees closed;
+    const MutexLock lock(mutex_);
+    if (slot->tree != old) return {};
+    CTXFS_TRY(Accept(*slot, *opened, lose, closed));
+    // ctime is the same if a file that the container names has changed.
+    slot->pages->Renew();
+    RenewInside(*slot, closed);
+    closed.emplace_back();  // may throw: before the first change
+    bytes_ += opened->bytes - old->bytes;
+    closed.back() = std::exchange(slot->tree, std::move(opened));
+    return {};
+  };
+  const auto renew = [&](const ReadContext& shared) -> Status {
+    const Tree outer = CTXFS_TRY(OuterOf(*slot, shared));
+    return OpenSlot(*slot, outer, old, reopen, keep, shared);
+  };
+  return context.cache().Once({scope_, number}, context, is_renewed, renew);
+}
+
+void MountedContainers::Lose(Number number) {
+  const MutexLock lock(mutex_);
+  const auto found = slots_.find(number);
+  if (found != slots_.end()) found->second->lost = true;
+}
+
+bool MountedContainers::IsLost(Number number) const {
+  const MutexLock lock(mutex_);
+  const auto found = slots_.find(number);
+  return found != slots_.end() && found->second->lost;
+}
+
+void MountedContainers::KeepBudget() {
+  while (true) {
+    // Freed without the lock, since that may take long; and one by one, since
+    // a container is in use while one that is nested in it is open.
+    Trees closed;
+    const MutexLock lock(mutex_);
+    const bool kept = used_.size() <= budget_.containers &&
+                      bytes_ <= budget_.bytes && Descriptors::HaveRoom(0);
+    if (kept || !CloseOne(closed)) return;
+  }
+}
+
+bool MountedContainers::CloseOldest() {
+  Trees closed;  // freed after the lock is released
+  const MutexLock lock(mutex_);
+  return CloseOne(closed);
+}
+
+bool MountedContainers::CloseOne(Trees& closed) {
+  const auto oldest = std::find_if(
+      used_.rbegin(), used_.rend(),
+      [](const Slot* slot) { return slot->tree.use_count() == 1; });
+  if (oldest == used_.rend()) return false;
+  Close(**oldest, closed);
+  return true;
+}
+
+void MountedContainers::Close(Slot& slot, Trees& closed) {
+  if (slot.tree == nullptr) return;
+  bytes_ -= slot.tree->bytes;
+  used_.erase(slot.used);
+  closed.push_back(std::exchange(slot.tree, nullptr));
+}
+
+void MountedContainers::RenewInside(const Slot& slot, Trees& closed) {
+  for (const Number number : slot.attached) {
+    Slot& inner = *slots_.at(number);
+    Close(inner, closed);
+    inner.pages->Renew();
+    RenewInside(inner, closed);
+  }
+}
+
+void MountedContainers::Detach(Inode at) {
+  Trees closed;
+  const MutexLock lock(mutex_);
+  const auto found = by_place_.find(at);
+  if (found != by_place_.end()) DetachOne(found->second, closed);
+}
+
+void MountedContainers::DetachOne(Number number, Trees& closed) {
+  const auto found = slots_.find(number);
+  const std::shared_ptr<Slot> slot = found->second;
+  slots_.erase(found);
+  by_place_.erase(slot->attachment.at);
+  Close(*slot, closed);
+  for (const Number attached : slot->attached) DetachOne(attached, closed);
+}
+
+MountedContainers::Totals MountedContainers::Sum() const {
+  const MutexLock lock(mutex_);
+  Totals sum;
+  sum.memory = bytes_;
+  const auto add = [&sum](const ContainerSource& tree) {
+    if (tree.IsContainer()) ++sum.containers;
+    if (tree.is_view) return;
+    sum.files += tree.container_tree->PrimaryFiles();
+    sum.bytes = CheckedAdd(sum.bytes, tree.container_tree->TotalSize())
+                    .value_or(UINT64_MAX);
+  };
+  if (const auto top = slots_.find(kTop); top != slots_.end()) {
+    add(*top->second->tree);
+  }
+  for (const Slot* slot : used_) add(*slot->tree);
+  return sum;
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "core/base/heap_allowance.h"
+#include "core/base/limits.h"
+#include "core/base/mutex.h"
+#include "core/base/result.h"
+#include "core/container/container.h"
+#include "core/content/read_context.h"
+#include "core/content/verdict.h"
+#include "core/vfs/containers/container_source.h"
+
+namespace ctxfs {
+
+/// The containers and numbered directories that are attached to directories of
+/// a mount. A container is opened when a request first needs it. Those that
+/// have not been used for longest are closed when too many are open, or when
+/// they take too much memory; the next request opens the container again, with
+/// the same nodes. No lock is held while a container opens: requests for the
+/// same container wait for the one that opens it, all others go on. Safe for
+/// any number of threads.
+class MountedContainers {
+ public:
+  using Number = uint32_t;  // below 2^31
+  static constexpr Number kTop =
+      0;  // the mount's only container, if it has one
+
+  using Tree = std::shared_ptr<const ContainerSource>;
+  using ContainerResult = Result<std::shared_ptr<const Container>>;
+
+  enum class Kind : uint8_t {
+    kStored,  // a container that is a file (or a directory) of the file system
+    kNested,  // a container within a container, or beside it
+    kNumbered,  // the numbered files of a container; they cost nothing
+  };
+
+  /// What is attached, and where.
+  struct Attachment {
+    Inode at;  // the directory
+    Kind kind = Kind::kStored;
+    Number within = 0;              // of the tree that `at` is a node of
+    NodeId node = FileTree::kRoot;  // that node; neither counts for kStored
+  };
+
+  /// Opens the container at `attachment`, anew at each call. `outer` is the
+  /// tree that it is nested in; null for a stored one. Fails only on transient
+  /// errors or if the file has disappeared (kStale): a damaged container opens
+  /// as an unreadable one.
+  using Open = std::function<ContainerResult(const Attachment& attachment,
+                                             const ContainerSource* outer,
+                                             const ReadContext& context)>;
+  using Reopen = std::function<ContainerResult(const ReadContext& context)>;
+
+  /// Returns what is to be attached to a container besides its own nested
+  /// containers: its views.
+  using Extras = std::function<std::vector<ChildContainer>(
+      const std::shared_ptr<const Container>&)>;
+
+  /// How many containers besides the top are kept open, and bytes of heap that
+  /// all of them and those being opened may take: indexes, trees, whatever else
+  /// they have parsed or unpacked, but not blocks of the cache. Unused
+  /// containers are closed to make room. An opening that still does not fit
+  /// waits for others to become unused, and fails if it gains nothing for
+  /// `patience`.
+  struct Budget {
+    size_t containers = limits::kOpenContainers;
+    uint64_t bytes = limits::kOpenContainerBytes;
+    uint64_t top = 0;  // bytes that opening the mount's only container took
+    std::chrono::milliseconds patience{250};
+  };
+
+  /// Null `extras` adds nothing. `rules` outlive all trees.
+  MountedContainers(const MountRules& rules, const Budget& budget, Open open,
+                    Extras extras);
+
+  /// Attaches the mount's only container, which stays open. `base`: see
+  /// FileTreeSource. `own` are further tables of the tree.
+  void AttachTop(Inode at, Inode base,
+                 const std::shared_ptr<const Container>& container,
+                 ContainerTree::Tables own);
+  /// kLimit if that has more files than there is memory for.
+  const Status& top_status() const { return top_status_; }
+
+  /// Attaches a container, unless one is attached there, and returns its
+  /// number. The number is a hash of the place, the same in every mount unless
+  /// two places collide, which has a chance of one in two billion.
+  Number Attach(const Attachment& attachment);
+
+  /// The tree, opened if it is not; kStale for one that was detached or lost.
+  Result<Tree> Get(Number number, const ReadContext& context);
+
+  /// The tree if it is a container and open, or null.
+  Tree Opened(Number number) const;
+
+  std::optional<Number> NumberAt(Inode at) const;
+  std::optional<Attachment> AttachmentOf(Number number) const;
+  /// `number` and the containers that it is in, outermost first.
+  std::vector<Number> Chain(Number number) const;
+
+  /// Opens the container `old` anew, by `reopen` or, if that is null, by Open,
+  /// and closes everything in it. Does nothing if `old` was closed or replaced
+  /// meanwhile. Fails with kStale if the bytes are now those of another
+  /// container; with `lose` the container is then lost.
+  Status Renew(Number number, const Tree& old, const Reopen& reopen, bool lose,
+               const ReadContext& context);
+
+  /// Marks a container as lost: another one has taken its place, with other
+  /// nodes than the kernel knows. Opening it fails with kStale until it is
+  /// detached.
+  void Lose(Number number);
+  bool IsLost(Number number) const;
+
+  /// Closes the container that was not used for longest and that nobody uses
+  /// now. Returns false if there is none.
+  bool CloseOldest();
+
+  /// Forgets what is attached at `at`, and everything attached in that.
+  void Detach(Inode at);
+
+  struct Totals {
+    uint64_t containers = 0;
+    uint64_t files = 0;   // primary ones
+    uint64_t bytes = 0;   // of these, decoded
+    uint64_t memory = 0;  // that counts against Budget::bytes
+  };
+  /// Of what is open now.
+  Totals Sum() const;
+
+ private:
+  /// What identifies an opening of a container.
+  struct Opening {
+    std::optional<uint64_t> digest;
+    uint64_t nodes = 0;
+    FileTime ctime;
+    bool refused = false;  // for index=
+  };
+
+  struct Slot {
+    // Immutable.
+    Attachment attachment;
+    Number number = 0;
+    Inode base = 0;
+    ContainerTree::Tables own = {};
+    std::shared_ptr<Slot> outer = nullptr;  // that `attachment.at` is in
+    // Under mutex_.
+    std::vector<Number> attached = {};  // in the tree of this slot
+    Tree tree = nullptr;                // null: closed
+    std::list<Slot*>::iterator used =
+        {};  // if `tree` is not null, but for kTop
+    std::optional<Opening> opened_as = std::nullopt;  // the latest
+    bool lost = false;  // another container is in its place
+    // Has a lock of its own.
+    std::shared_ptr<PageLedger> pages = std::make_shared<PageLedger>();
+  };
+  using Trees = std::vector<Tree>;
+  using NewTree = std::shared_ptr<ContainerSource>;  // not shared yet
+
+  std::shared_ptr<Slot> Find(Number number) const;
+  /// The slot's tree, marked as used; null if it is closed.
+  Tree Use(Slot& slot);
+  void MarkUsed(Slot* slot) CTXFS_REQUIRES(mutex_);
+
+  /// The tree that the slot's directory is a node of.
+  Result<Tree> OuterOf(const Slot& slot, const ReadContext& context);
+  NewTree TreeAt(const Slot& slot, Tree outer) const;
+  Result<Tree> OpenOnce(const std::shared_ptr<Slot>& slot, const Tree& outer,
+                        const ReadContext& context);
+  /// Takes a tree while its memory is still reserved.
+  using KeepTree = std::function<Status(Tree)>;
+  /// Opens the container in place of `old`, which may be null: at once if it
+  /// needs little memory, otherwise when it is its turn (admission.cc).
+  Status OpenSlot(const Slot& slot, const Tree& outer, const Tree& old,
+                  const Reopen& reopen, const KeepTree& keep,
+                  const ReadContext& context);
+  Result<Tree> OpenWithin(const Slot& slot, const Tree& outer,
+                          const Reopen& open, const HeapAllowance& allowance,
+                          const ReadContext& context);
+  ContainerResult OpenContainer(const Reopen& open, const ReadContext& context);
+  Result<NewTree> MakeTree(const Slot& slot, const Tree& outer,
+                           const std::shared_ptr<const Container>& container,
+                           const Interrupt& interrupt);
+
+  /// Keeps `tree` open, unless the slot was detached or another thread has
+  /// opened it meanwhile; returns the tree to use. kStale if it is lost.
+  Result<Tree> Keep(const std::shared_ptr<Slot>& slot, Tree tree);
+  /// kStale if the slot's nodes were those of another container.
+  Status Accept(Slot& slot, const ContainerSource& tree, bool lose,
+                Trees& closed) CTXFS_REQUIRES(mutex_);
+  static bool IsAnother(const Slot& slot, const Opening& now);
+  std::optional<Opening> OpenedAs(const Slot& slot) const;
+
+  /// Memory of the budget that is reserved for one opening.
+  class Reservation;
+  class LargeOpening;
+
+  /// Closes containers that are not in use until the budget is kept.
+  void KeepBudget();
+  bool CloseOne(Trees& closed) CTXFS_REQUIRES(mutex_);
+  void Close(Slot& slot, Trees& closed) CTXFS_REQUIRES(mutex_);
+  /// Closes what is inside, to be opened anew from what is there now.
+  void RenewInside(const Slot& slot, Trees& closed) CTXFS_REQUIRES(mutex_);
+  void DetachOne(Number number, Trees& closed) CTXFS_REQUIRES(mutex_);
+
+  const MountRules& rules_;
+  const Budget budget_;
+  const Open open_;
+  const Extras extras_;
+  const uint64_t scope_ = NewOwner();  // of keys, which name what is opening
+
+  Status top_status_;  // set before the first request
+
+  mutable Mutex mutex_;
+  std::unordered_map<Number, std::shared_ptr<Slot>> slots_
+      CTXFS_GUARDED_BY(mutex_);
+  std::unordered_map<Inode, Number> by_place_ CTXFS_GUARDED_BY(mutex_);
+  /// The open slots but kTop, the latest used first. A container comes before
+  /// those that are nested in it, so that they are closed before it.
+  std::list<Slot*> used_ CTXFS_GUARDED_BY(mutex_);
+  uint64_t bytes_ CTXFS_GUARDED_BY(mutex_) = 0;     // of all trees
+  uint64_t reserved_ CTXFS_GUARDED_BY(mutex_) = 0;  // for trees being opened
+  CondVar room_;                                    // less is reserved
+  /// Since when containers in use leave too little to the opening whose turn it
+  /// is.
+  std::optional<std::chrono::steady_clock::time_point> short_since_
+      CTXFS_GUARDED_BY(mutex_);
+};
+
+}  // namespace ctxfs

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/vfs/materialized/made_files.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <iterator>
+
+#include "core/base/limits.h"
+#include "core/base/mutex_unlock.h"
+#include "core/codec/keyed_digest.h"
+#include "core/content/made_file.h"
+#include "core/content/read_through.h"
+#include "core/content/spill_store.h"
+#include "core/version.h"
+#include "core/vfs/log.h"
+
+namespace ctxfs {
+namespace {
+
+// The kernel has all pages of a smaller file after a few reads, and registering
+// it for the kernel takes as long as one.
+constexpr uint64_t kLeastSize = limits::kMiB;
+// A reader of many files is not followed by a list of all of them.
+constexpr size_t kMostQueued = 64;
+
+Result<std::string> DigestOf(const SpillFile::Part& part,
+                             const std::string& key,
+                             const ReadContext& context) {
+  KeyedDigest digest(key);
+  Buffer piece(limits::kMiB);
+  for (uint64_t at = 0; at < part.size(); at += piece.size()) {
+    CTXFS_TRY(context.Check());
+    const MutableBytes room =
+        piece.span().first(std::min<uint64_t>(piece.size(), part.size() - at));
+    CTXFS_TRY(part.Read(at, room));
+    digest.Update(room);
+  }
+  return digest.Hex();
+}
+
+}  // namespace
+
+MadeFiles::~MadeFiles() { Stop(); }
+
+void MadeFiles::Stop() {
+  std::thread thread;
+  {
+    const MutexLock lock(mutex_);
+    stopping_.Set();
+    queue_.clear();
+    changed_.NotifyAll();
+    thread.swap(thread_);
+  }
+  if (thread.joinable()) thread.join();
+}
+
+void MadeFiles::WriteTo(std::shared_ptr<SpillFile> files, bool copies) {
+  files_ = std::move(files);
+  copies_ = copies;
+}
+
+SpillFile::Loan MadeFiles::FindMade(Inode inode, const OpenFile& file) {
+  Part other;
+  const MutexLock lock(mutex_);
+  const auto found = by_inode_.find(inode);
+  if (found == by_inode_.end()) return nullptr;
+  const auto made = found->second;
+  if (made->made_from.lock() != file.made_from ||
+      made->part->size() != file.content.size()) {
+    other = Forget(made);
+    return nullptr;
+  }
+  made_.splice(made_.begin(), made_, made);
+  return files_->Lend(made->part, UINT64_MAX);
+}
+
+Status MadeFiles::Find(Inode inode, OpenFile& file,
+                       const ReadContext& context) {
+  if (file.backing != nullptr || file.made_from == nullptr) return {};
+  if (const auto block = file.content.AsBlock()) {
+    SpillFile::Loan decoded = FindFile(cache_, *block);
+    if (decoded != nullptr && decoded->size() == file.content.size()) {
+      file.backing = std::make_shared<const MadeFile>(file.made_from, decoded);
+      return {};
+    }
+  }
+  if (files_ == nullptr) return {};
+  SpillFile::Loan made = FindMade(inode, file);
+  if (made == nullptr) made = CTXFS_TRY(TakeUp(inode, file, context));
+  if (made == nullptr || !file.made_from->CheckAllUnchanged()) return {};
+  file.backing = std::make_shared<const MadeFile>(file.made_from, made);
+  file.content = Content(Range{file.backing, 0, nullptr}, made->size());
+  file.entries = nullptr;  // what follows it need not be decoded for its reader
+  const MutexLock lock(mutex_);
+  ++stats_.opened;
+  return {};
+}
+
+bool MadeFiles::IsWorthIt(const OpenFile& file) const {
+  if (files_ == nullptr || file.backing != nullptr ||
+      file.made_from == nullptr || file.lifetime == Lifetime::kNone ||
+      file.content.size() < kLeastSize ||
+      file.content.size() > files_->most()) {
+    return false;
+  }
+  return copies_ || file.content.WorkExceeds(0);
+}
+
+bool MadeFiles::IsWanted(const std::string& path) const {
+  return only_.empty() || only_.Match(path);
+}
+
+void MadeFiles::NoteRead(Inode inode, std::shared_ptr<const OpenFile> file) {
+  if (!IsWorthIt(*file)) return;
+  const ReadContext context(cache_, stopping_);
+  if (only_.empty() || IsWanted(path_(inode, context))) {
+    TryQueue({inode, std::move(file)});
+  }
+}
+
+void MadeFiles::NoteClosed(Inode inode) {
+  if (drop_pages_ == nullptr) return;
+  {
+    const MutexLock lock(mutex_);
+    const auto found = by_inode_.find(inode);
+    if (found == by_inode_.end() || !found->second->has_pages) return;
+  }
+  TryQueue({inode, nullptr});
+}
+
+void MadeFiles::TryQueue(Job job) {
+  try {
+    Queue(std::move(job));
+  } catch (...) {  // no memory or no thread
+    // Its readers are served without it.
+  }
+}
+
+void MadeFiles::Queue(Job job) {
+  const MutexLock lock(mutex_);
+  const bool queued =
+      std::any_of(queue_.begin(), queue_.end(), [&](const Job& one) {
+        return one.inode == job.inode && !one.file == !job.file;
+      });
+  if (queued || queue_.size() >= kMostQueued || stopping_.interrupted()) return;
+  queue_.push_back(std::move(job));
+  if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
+  changed_.NotifyAll();
+}
+
+void MadeFiles::Run() {
+  const MutexLock lock(mutex_);
+  while (!stopping_.interrupted()) {
+    if (queue_.empty()) {
+      changed_.Wait(mutex_);
+      continue;
+    }
+    Job job = std::move(queue_.front());
+    queue_.pop_front();
+    const MutexUnlock unlocked(mutex_);
+    try {
+      Do(job);
+    } catch (...) {
+      // Its readers are served without it.
+    }
+    job = {};  // may be the last reference to the container
+  }
+}
+
+void MadeFiles::Do(const Job& job) {
+  if (job.file != nullptr) {
+    if (const Status written = Write(job); !written) Warn(written.error());
+  }
+  Drop(job.inode);
+}
+
+SourcePtr MadeFiles::WithPages(Inode inode) {
+  const MutexLock lock(mutex_);
+  const auto found = by_inode_.find(inode);
+  if (found == by_inode_.end() || !found->second->has_pages) return nullptr;
+  const Made& made = *found->second;
+  SourcePtr from = made.made_from.lock();
+  if (from == nullptr) return nullptr;
+  return std::make_shared<const MadeFile>(std::move(from),
+                                          files_->Lend(made.part, UINT64_MAX));
+}
+
+void MadeFiles::Drop(Inode inode) {
+  if (drop_pages_ == nullptr) return;
+  const SourcePtr made = WithPages(inode);
+  if (made == nullptr || !drop_pages_(inode, made)) return;
+  const MutexLock lock(mutex_);
+  const auto found = by_inode_.find(inode);
+  if (found != by_inode_.end()) found->second->has_pages = false;
+}
+
+Status MadeFiles::Write(const Job& job) {
+  const OpenFile& file = *job.file;
+  if (FindMade(job.inode, file) != nullptr) return {};
+  const uint64_t size = file.content.size();
+  CTXFS_TRY(files_->CouldHold(size));
+  const Part part =
+      CTXFS_TRY(WithRoom(size, [&] { return files_->Reserve(size); }));
+  if (part == nullptr) return {};  // what is open takes the room
+  const ReadContext context(cache_, stopping_);
+  Status stored;
+  uint64_t at = 0;
+  const std::optional<KeptName> name = NameOf(job.inode, file, context);
+  KeyedDigest digest(name ? kept_->KeyFor(*name) : "");
+  const Status read =
+      ReadThrough(file.content, context, [&](Bytes piece) -> Status {
+        digest.Update(piece);
+        stored = part->Write(at, piece);
+        at += piece.size();
+        return stored;
+      });
+  if (!stored) return stored;
+  // A reader that comes later is told why.
+  if (!read || !file.made_from->CheckAllUnchanged()) return {};
+  const std::string hex = digest.Hex();
+  if (name && !hex.empty()) {
+    kept_->Keep(*name, part->descriptor(), hex, part);
+  }
+  Add(job.inode, file, part, /*has_pages=*/true);
+  const MutexLock lock(mutex_);
+  ++stats_.written;
+  return {};
+}
+
+void MadeFiles::Add(Inode inode, const OpenFile& file, Part part,
+                    bool has_pages) {
+  Part other;
+  const MutexLock lock(mutex_);
+  const auto before = by_inode_.find(inode);
+  if (before != by_inode_.end()) other = Forget(before->second);
+  std::list<Made> one;
+  one.push_back({inode, file.made_from, std::move(part), has_pages});
+  by_inode_.emplace(inode, one.begin());
+  made_.splice(made_.begin(), one);
+}
+
+std::optional<KeptName> MadeFiles::NameOf(Inode inode, const OpenFile& file,
+                                          const ReadContext& context) const {
+  // To be raised when a file of the same path gets other bytes.
+  constexpr const char* kMade = "file 1 of ";
+  if (kept_ == nullptr || file.made_from->descriptor() < 0 ||
+      file.made_from->asked_others()) {
+    return std::nullopt;
+  }
+  const std::string path = path_(inode, context);
+  if (path.empty() || !IsWanted(path)) return std::nullopt;
+  return KeptName{file.made_from, kMade + std::string(kVersion) + ":" + path};
+}
+
+bool MadeFiles::MayBeKept(Inode inode, const OpenFile& file) const {
+  if (kept_ == nullptr || !IsWorthIt(file)) return false;
+  const MutexLock lock(mutex_);
+  return !missed_.contains(inode);
+}
+
+Result<SpillFile::Loan> MadeFiles::TakeUp(Inode inode, const OpenFile& file,
+                                          const ReadContext& context) {
+  constexpr size_t kMostMissed = 100'000;
+  if (!MayBeKept(inode, file)) return SpillFile::Loan();
+  const std::optional<KeptName> name = NameOf(inode, file, context);
+  std::optional<KeptFiles::Kept> kept;
+  if (name) kept = kept_->Take(*name);
+  if (kept) {
+    const uint64_t size = file.content.size();
+    CTXFS_TRY(context.CheckFor(size));
+    const Result<Part> adopted =
+        WithRoom(size, [&] { return files_->Adopt(kept->file, size); });
+    // Once others are closed, it is taken up.
+    if (!adopted || *adopted == nullptr) return SpillFile::Loan();
+    const Part& part = *adopted;
+    Result<std::string> digest = DigestOf(*part, kept_->KeyFor(*name), context);
+    if (!digest && digest.error().code == Code::kInterrupted) {
+      return std::move(digest).error();
+    }
+    if (digest && !digest->empty() && *digest == kept->digest &&
+        kept->size == size) {
+      Add(inode, file, part, /*has_pages=*/false);
+      const MutexLock lock(mutex_);
+      ++stats_.taken;
+      return files_->Lend(part, UINT64_MAX);
+    }
+    Log(LogLevel::kWarning, "a materialised file is damaged, and removed");
+    kept_->Drop(*name, kept->digest);
+  }
+  const MutexLock lock(mutex_);
+  if (missed_.size() >= kMostMissed) missed_.clear();
+  missed_.insert(inode);
+  return SpillFile::Loan();
+}
+
+MadeFiles::Part MadeFiles::Forget(std::list<Made>::iterator made) {
+  Part part = std::move(made->part);
+  by_inode_.erase(made->inode);
+  made_.erase(made);
+  return part;
+}
+
+template <typename Take>
+Result<MadeFiles::Part> MadeFiles::WithRoom(uint64_t size, const Take& take) {
+  while (true) {
+    Result<Part> part = take();
+    if (part || part.error().sys_errno != ENOSPC) return part;
+    if (EvictOldest()) continue;
+    if (files_->bytes() > files_->most() - size) return Part();
+    return part;
+  }
+}
+
+bool MadeFiles::EvictOldest() {
+  Part oldest;  // freed without the lock
+  const MutexLock lock(mutex_);
+  const auto last = std::find_if(
+      made_.rbegin(), made_.rend(),
+      [this](const Made& one) { return !files_->IsLent(*one.part); });
+  if (last == made_.rend()) return false;
+  oldest = Forget(std::prev(last.base()));
+  return true;
+}
+
+void MadeFiles::Warn(const Error& error) {
+  if (warned_) return;
+  warned_ = true;
+  Log(LogLevel::kWarning, "not materialised: " + error.Text());
+}
+
+MadeFiles::Stats MadeFiles::stats() const {
+  const MutexLock lock(mutex_);
+  Stats stats = stats_;
+  stats.files = made_.size();
+  if (files_ != nullptr) stats.bytes = files_->bytes();
+  return stats;
+}
+
+}  // namespace ctxfs

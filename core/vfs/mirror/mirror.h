@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/base/mutex.h"
+#include "core/base/result.h"
+#include "core/content/read_context.h"
+#include "core/io/identity.h"
+#include "core/vfs/attributes.h"
+#include "core/vfs/containers/container_detector.h"
+#include "core/vfs/mirror/directory.h"
+#include "core/vfs/mirror/kept_sources.h"
+#include "core/vfs/mirror/snapshot.h"
+
+namespace ctxfs {
+
+/// A Directory as the mount shows it (docs/tree.md, section 1):
+/// sub-directories, containers, and other regular files; a link as its target.
+/// Everything else does not appear. Keeps only what the kernel has looked up
+/// and not yet forgotten, and the directories that are being listed. Safe for
+/// any number of threads.
+class Mirror {
+ public:
+  /// Inodes of mirrored files have this bit, and no others.
+  static constexpr Inode kBit = Inode{1} << 63;
+
+  /// The suffix of a directory that shows the contents of a container beside
+  /// it: of a file that a mirror shows as a file, or of a folder whose files
+  /// are one container.
+  static constexpr std::string_view kInside = "~dir";
+
+  struct Options {
+    /// Listings have NAME~dir for each file that is a container.
+    bool list_inside = false;
+    /// How long names and attributes may be believed (-o timeout=).
+    std::chrono::seconds lasting{1};
+    /// The kernel opens files itself (-o revalidate=): who has one open is not
+    /// known, so files that lost their names stay open for a while.
+    bool opened_by_kernel = false;
+  };
+
+  /// A mirrored file or directory.
+  struct Node {
+    Inode inode = 0;
+    Kind kind = Kind::kFile;
+    bool directory = false;  // there: a container may be one
+    bool link = false;       // a symbolic one that the directory has made
+    FileIdentity identity;
+    std::optional<Permissions> permissions;  // nothing: it has no owner
+    uint32_t names = 1;                      // of a file: hard links
+
+    /// Whether all names of the file, in all directories, share its inode.
+    bool IsShared() const { return kind == Kind::kFile && !link && names > 1; }
+  };
+
+  /// A node, and its file or directory, found but not opened.
+  struct Found {
+    Node node;
+    Directory::Item item;
+  };
+
+  /// Receives a name whose dentry the kernel should look up again; an empty
+  /// one: whose attributes of `directory` itself it should ask for again.
+  using Changed = std::function<void(Inode directory, const std::string& name)>;
+
+  /// Shows `directory` at the mount's root.
+  Mirror(std::unique_ptr<Directory> directory, Options options);
+
+  /// Returns what `name` is in `directory` (the mount's root, or one of ours),
+  /// or nothing. Counts as a look-up of the kernel's until Forget. A directory
+  /// is probed here and nowhere else: it may be a container of several files.
+  Maybe<Node> Lookup(Inode directory, std::string_view name);
+
+  /// Takes back `count` look-ups. Returns whether the inode is now unknown.
+  bool Forget(Inode inode, uint64_t count);
+
+  /// Returns what an inode is now; kStale when it is something else or nothing.
+  Result<Found> Find(Inode inode) const;
+
+  /// Calls `changed` for each change that the directory reports, in a thread of
+  /// its own. After StopTelling no new call begins; it returns at once,
+  /// even while a call is running.
+  void TellChanges(Changed changed);
+  void StopTelling();
+
+  /// Returns what stat shows of an inode: as Find, or of a file that lost its
+  /// name while it is open.
+  Result<Node> Examine(Inode inode) const;
+
+  /// As Find, for an open. If that fails because the name is another file's,
+  /// the kernel looks it up and opens it once more for its caller
+  /// (CallerScope), who then gets what that look-up found, even if the name is
+  /// another file's again.
+  using FoundPtr = std::shared_ptr<const Found>;
+  Result<FoundPtr> FindToOpen(Inode inode);
+
+  /// Whether the plain file at `inode`, which `source` has open, is a container
+  /// as well (NAME~dir), so that its bytes must not change.
+  Result<bool> HoldsContainer(Inode inode, const Source& source) const;
+
+  /// Mirrored files that stay open for the next reader.
+  KeptSources& kept() { return kept_; }
+
+  /// Notes that `source` is the file at `inode`, for as long as it is open.
+  void NoteSource(Inode inode, const SourcePtr& source);
+  /// The file at `inode` if it has lost its name and READs name no handle of
+  /// it; else null.
+  SourcePtr OpenedByKernel(Inode inode) const;
+
+  /// The file system below the file at `inode`; below the root for an inode
+  /// that is not mirrored. Nothing where there is none.
+  std::optional<struct statvfs> FileSystemOf(Inode inode) const;
+
+  /// Whether the file at `inode` was `identity` when the kernel last opened it.
+  bool WasOpenedAs(Inode inode, const FileIdentity& identity) const;
+  void NoteOpened(Inode inode, const FileIdentity& identity);
+
+  /// Whether the kernel was told no other size of the file at `inode`: by
+  /// Lookup, or as NoteSize says.
+  bool WasToldSize(Inode inode, uint64_t size) const;
+  void NoteSize(Inode inode, uint64_t size);
+
+  /// Makes the container at `inode` stale for good: its bytes are another
+  /// container's. Its name is found under another inode from now on.
+  void Retire(Inode inode);
+
+  /// Returns the inode that Lookup gives for `name` in `directory`. It differs
+  /// from `inode`, which List gave, if an inode of that name was retired.
+  Inode InodeNow(Inode directory, std::string_view name, Inode inode) const;
+
+  /// Returns everything in `directory`, in no order, without opening any
+  /// sub-directory. All who list a directory share a snapshot of it while it
+  /// does not change, and one thread takes it for those who wait.
+  Result<std::shared_ptr<const DirectorySnapshot>> List(
+      Inode directory, const ReadContext& context);
+
+  /// The directory that `inode` is in, as it was looked up; kRootInode if
+  /// unknown.
+  Inode Parent(Inode inode) const;
+
+  /// Modification time of the root, in nanoseconds since 1970, at mount.
+  FileTime mtime() const { return directory_->identity().mtime; }
+
+  /// Those of the directory that is shown at the root.
+  std::optional<Permissions> RootPermissions() const;
+
+  /// Opens what was found.
+  Result<SourcePtr> OpenFound(const Found& found,
+                              const SourceOptions& options) const {
+    return directory_->Open(found.item, options);
+  }
+
+  /// Below the mount's root: "a/b.mcf"; for messages.
+  std::string PathOf(Inode inode) const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  /// A name in the directory of an inode.
+  using Name = std::pair<Inode, std::string>;
+
+  /// A node that the kernel holds.
+  struct Held {
+    Inode parent;  // with `name`, where it was last looked up
+    std::string name;
+    Node node;  // as it was looked up
+    uint64_t count;
+    uint64_t size = node.identity.size;  // that the kernel was told first
+    bool resized = false;                // it was told another one, too
+    FileIdentity opened = {};            // when it was last opened
+    bool retired = false;
+    std::set<Name> others = {};  // further names of a shared inode
+    std::vector<std::weak_ptr<const Source>> sources = {};  // that are open
+
+    bool Is(Inode directory, std::string_view of, const Node& now) const;
+    void NoteName(Inode directory, std::string_view looked_up);
+    /// Its names, the latest first, at most `most` of them.
+    std::vector<Name> Names(size_t most = SIZE_MAX) const;
+    void NoteSize(uint64_t told) { resized = resized || told != size; }
+  };
+
+  /// An open that the kernel repeats.
+  struct Retry {
+    Name name;
+    Clock::time_point since;
+    FoundPtr found = nullptr;  // by its look-up
+  };
+
+  /// Where a directory is, and which directories it lies in, itself included.
+  struct Place {
+    Inode inode;
+    std::string path;  // in directory_
+    std::vector<FileIdentity> line;
+  };
+
+  /// The latest listing of a directory, while someone has it open.
+  struct Listed {
+    const uint64_t taking = NewOwner();  // names the work of listing it
+    std::weak_ptr<const DirectorySnapshot> snapshot;  // all under mutex_
+    FileIdentity identity;
+    std::chrono::steady_clock::time_point taken;
+  };
+  class Lister;
+
+  /// kStale for an inode that the kernel does not hold.
+  Result<Place> PlaceOf(Inode directory) const;
+  static std::string PathIn(const Place& place, std::string_view name);
+  /// Returns what `name` is, if it is shown. Unless `probe`, a container that
+  /// is a directory counts as a directory.
+  Maybe<Found> See(const Place& place, std::string_view name, bool probe) const;
+  /// The same, of what directory_ has under that name.
+  Maybe<Found> SeeFile(const Place& place, std::string_view name,
+                       bool probe) const;
+  /// Returns the container that is shown as NAME~dir. NAME is a file of a
+  /// format with Traits::stays_file, or a folder with a Format::folder_index.
+  Maybe<Found> SeeInside(const Place& place, std::string_view name) const;
+  /// The file `name` if it is a container that stays a file; a directory.
+  Maybe<Found> SeeContained(const Place& place, std::string_view name) const;
+  /// The file in the folder `name` that makes a container of it. Nothing if
+  /// others see the mirror and may not search the folder.
+  Maybe<Found> SeeFolderIndex(const Place& place, std::string_view name,
+                              const Node& folder) const;
+  static Inode InodeOf(Inode parent, std::string_view name, const Node& node);
+  /// The node of `item`, which is a `kind`, as `name` in `place`.
+  static Node NodeOf(const Place& place, std::string_view name,
+                     const Directory::Item& item, Kind kind);
+  /// Returns `inode` as it is under one of its names. Fails with kStale if it
+  /// is not there any more.
+  Result<Found> FindAs(Inode inode, const Node& held, const Name& name) const;
+  /// A source that has the file at `inode` open; null if there is none.
+  SourcePtr OpenedAt(Inode inode) const;
+  void NoteOpenNames(Inode inode, const Held& held) CTXFS_REQUIRES(mutex_);
+  /// The files that were opened under a name, and may still be.
+  std::vector<Inode> OpenedBy(const Name& name) const;
+  void NoteRetry(Inode inode);
+  /// Notes what a look-up found that a Retry waits for.
+  void NoteFound(const Name& name, Found found) CTXFS_REQUIRES(mutex_);
+  /// What the look-up of the caller's Retry found, if that is at `inode` and
+  /// was not long ago; else null.
+  FoundPtr FoundAgain(Inode inode) const;
+  void EndRetry();
+  /// Returns the inode by which the kernel holds `name`. It comes after `inode`
+  /// if Lookup found that retired.
+  Inode HeldAs(Inode directory, std::string_view name, Inode inode) const
+      CTXFS_REQUIRES(mutex_);
+  /// The next one to be tried if `inode` is another file's.
+  static Inode After(Inode inode) { return (inode + 1) | kBit; }
+  static Error FileIsGone() {
+    return {Code::kStale, "the file is there no more"};
+  }
+  static bool StillIs(const Node& held, const Node& now);
+  /// Whether a directory is one of those that `place` lies in.
+  static bool Loops(const Place& place, const FileIdentity& directory);
+
+  std::shared_ptr<Listed> ListedAt(Inode directory);
+
+  /// Every name that the kernel holds.
+  std::vector<Name> HeldNames() const;
+  std::vector<Inode> HeldFiles() const;
+
+  const Options options_;
+  mutable ContainerDetector detector_;
+  KeptSources kept_;
+  std::atomic<bool> any_retired_ = false;
+  mutable Mutex mutex_;
+  std::unordered_map<Inode, Held> held_ CTXFS_GUARDED_BY(mutex_);
+  std::unordered_map<Inode, std::shared_ptr<Listed>> listed_
+      CTXFS_GUARDED_BY(mutex_);
+  /// Names of files that were opened, if changes are reported.
+  std::set<std::pair<Name, Inode>> open_names_ CTXFS_GUARDED_BY(mutex_);
+  std::map<uint64_t, Retry> retries_ CTXFS_GUARDED_BY(mutex_);  // by caller
+  const std::unique_ptr<Directory>
+      directory_;  // last: its thread uses the rest
+};
+
+}  // namespace ctxfs

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/container/container.h"
+#include "core/vfs/mirror/mirror.h"
+#include "core/vfs/tree_source.h"
+
+namespace ctxfs {
+
+/// The directories and plain files of a Mirror. A node is its inode. Of a
+/// container it shows the directory itself; what is in it is a ContainerSource.
+class MirrorSource final : public TreeSource {
+ public:
+  /// `make_room` closes a container that nobody uses, for its descriptors;
+  /// returns false if there is none.
+  MirrorSource(std::unique_ptr<Mirror> mirror, const MountRules& rules,
+               std::function<bool()> make_room);
+
+  Maybe<FoundNode> Lookup(Node directory, std::string_view name,
+                          const ReadContext& context) const override;
+  Result<OpenFile> Open(Node file, const ReadContext& context) const override;
+  std::unique_ptr<Listing> List(Node directory) const override;
+  Result<Attributes> Examine(Node node,
+                             const ReadContext& context) const override;
+  Result<std::string> ReadLink(Node node) const override;
+  Inode Parent(Node node) const override { return mirror_->Parent(node); }
+  std::string Path(Node node) const override { return mirror_->PathOf(node); }
+  Maybe<OpenFile> Reopen(const OpenFile& file) const override;
+  void NoteOpened(Inode inode, const OpenFile& file) const override;
+
+  Mirror& mirror() const { return *mirror_; }
+
+  /// Opens the container at `inode`, anew at each call. A damaged one opens as
+  /// an unreadable one.
+  Result<std::shared_ptr<const Container>> OpenContainer(
+      Inode inode, const ReadContext& context) const;
+
+ private:
+  class MirrorListing;
+
+  Result<SourcePtr> OpenSourceOf(Inode inode) const;
+  /// Whether reads of the file show what it has then (OpenFile::live).
+  bool IsLive(Inode inode, const Source& source) const;
+
+  const std::unique_ptr<Mirror> mirror_;
+  const MountRules& rules_;
+  const std::function<bool()> make_room_;
+};
+
+}  // namespace ctxfs

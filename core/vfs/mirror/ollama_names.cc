@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/vfs/mirror/ollama_names.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/base/json.h"
+#include "core/base/text.h"
+#include "core/tree/free_names.h"
+#include "core/tree/safe_name.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr uint64_t kMostManifestBytes = 4 << 20;
+constexpr size_t kMostLayers = 10'000;
+constexpr size_t kMostManifestsKept = 256;
+constexpr size_t kBlobDigits = 64;
+constexpr std::string_view kManifests = "manifests";
+constexpr std::string_view kBlobName = "sha256-";
+constexpr std::string_view kMediaType = "application/vnd.ollama.image.";
+/// The parts of a name that ollama leaves out.
+constexpr std::string_view kOwnRegistry = "registry.ollama.ai";
+constexpr std::string_view kLibrary = "library";
+
+/// The directory of a model's manifests, or one above it: registry, namespace,
+/// model and tag, as far as there are any.
+using ModelParts = std::vector<std::string>;
+
+std::string ManifestPath(const ModelParts& parts) {
+  std::string path(kManifests);
+  for (const std::string& part : parts) path += "/" + part;
+  return path;
+}
+
+/// The parts that a path is short for, all of which exist only if it has the
+/// form of [[REGISTRY/]NAMESPACE/]MODEL:TAG; and the file after these.
+struct Name {
+  ModelParts parts;
+  std::string file;
+};
+
+std::optional<Name> ModelOf(std::string_view path) {
+  const std::vector<std::string_view> components = ComponentsOf(path);
+  Name name;
+  for (size_t i = 0; i < components.size() && i < 3; ++i) {
+    const std::string_view one = components[i];
+    // A registry may have a port.
+    const size_t colon = one.rfind(':');
+    const bool last = colon != std::string_view::npos && colon > 0 &&
+                      (i > 0 || components.size() <= 2);
+    if (!last) {
+      name.parts.emplace_back(one);
+      continue;
+    }
+    if (name.parts.empty()) name.parts.emplace_back(kLibrary);
+    if (name.parts.size() == 1) {
+      name.parts.emplace(name.parts.begin(), kOwnRegistry);
+    }
+    name.parts.emplace_back(one.substr(0, colon));
+    name.parts.emplace_back(one.substr(colon + 1));
+    if (components.size() > i + 2) return std::nullopt;
+    if (components.size() == i + 2) name.file = components[i + 1];
+    return name;
+  }
+  return std::nullopt;
+}
+
+/// The same, if there is a manifest of that model: a registry may have a colon,
+/// too.
+Maybe<Name> FindModel(const Directory& raw, const std::string& path) {
+  std::optional<Name> name = ModelOf(path);
+  if (!name) return name;
+  const auto manifest = CTXFS_TRY(raw.Find(ManifestPath(name->parts)));
+  if (!manifest || manifest->directory) return std::optional<Name>();
+  return name;
+}
+
+/// blobs/sha256-HEX for "sha256:HEX"; empty for anything else.
+std::string BlobPath(std::string_view digest) {
+  constexpr std::string_view kPrefix = "sha256:";
+  if (!digest.starts_with(kPrefix)) return "";
+  digest.remove_prefix(kPrefix.size());
+  if (digest.size() != kBlobDigits ||
+      digest.find_first_not_of("0123456789abcdef") != std::string_view::npos) {
+    return "";
+  }
+  return fmt::format("blobs/{}{}", kBlobName, digest);
+}
+
+/// The name of a layer: "model.gguf", "template", "params".
+std::string LayerName(const Json& layer) {
+  std::string type = TextAt(layer, "mediaType");
+  if (!type.starts_with(kMediaType)) return "layer";
+  type.erase(0, kMediaType.size());
+  for (const char* const weights : {"model", "adapter", "projector"}) {
+    if (type == weights) return type + ".gguf";
+  }
+  return SafeComponent(type);
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> ReadManifest(
+    const std::string& path, std::string_view text) {
+  const auto unfit = [&path](const std::string& why) {
+    return Error{Code::kCorrupt, Quote(path) + ": " + why};
+  };
+  const Result<ParsedJson> json = ParseJson(text);
+  if (!json) return unfit(json.error().Text());
+  const Json* const layers = MemberAt(json->value, "layers");
+  if (layers == nullptr || !layers->is_array()) return unfit("has no layers");
+  if (layers->size() > kMostLayers) {
+    return Error{Code::kLimit,
+                 fmt::format("{}: {} layers, at most {}", Quote(path),
+                             layers->size(), kMostLayers)};
+  }
+  std::vector<std::pair<std::string, std::string>> files;
+  files.emplace_back("manifest.json", path);
+  std::set<std::string> taken = {"manifest.json"};
+  FreeNames free;
+  const auto add = [&](const std::string& name, const std::string& digest) {
+    std::string blob = BlobPath(digest);
+    if (blob.empty()) return false;
+    std::string own = free.Find({.name = name}, [&](const std::string& one) {
+      return !taken.insert(one).second;
+    });
+    files.emplace_back(std::move(own), std::move(blob));
+    return true;
+  };
+  for (const Json& layer : *layers) {
+    const std::string digest = TextAt(layer, "digest");
+    if (!add(LayerName(layer), digest)) {
+      return unfit("the digest " + Quote(digest) +
+                   " is not sha256 and 64 digits");
+    }
+  }
+  if (const Json* const config = MemberAt(json->value, "config")) {
+    (void)add("config.json", TextAt(*config, "digest"));
+  }
+  return files;
+}
+
+/// Calls `visit` with each path that models have, below `above`.
+Status ListShort(const Directory& raw, const ModelParts& parts,
+                 const std::string& above, const CacheNames::Visit& visit) {
+  const CacheNames::Place directory{CacheNames::Place::Kind::kDirectory};
+  for (const std::string& name : CTXFS_TRY(NamesIn(raw, ManifestPath(parts)))) {
+    ModelParts below = parts;
+    below.push_back(name);
+    if (parts.size() == 2) {
+      for (const std::string& tag :
+           CTXFS_TRY(NamesIn(raw, ManifestPath(below)))) {
+        CTXFS_TRY(visit(above + name + ":" + tag, directory));
+      }
+      continue;
+    }
+    const bool unnamed =
+        name == (parts.empty() ? kOwnRegistry : kLibrary) && above.empty();
+    if (unnamed) {
+      CTXFS_TRY(ListShort(raw, below, above, visit));
+    } else {
+      CTXFS_TRY(visit(above + name, directory));
+    }
+  }
+  return {};
+}
+
+/// The parts of a directory above models; nullopt if there is no such one.
+Maybe<ModelParts> PartsAbove(const Directory& raw, const std::string& path) {
+  ModelParts parts;
+  for (const std::string_view one : ComponentsOf(path)) {
+    parts.emplace_back(one);
+  }
+  if (parts.size() > 2) return std::optional<ModelParts>();
+  std::vector<ModelParts> candidates = {parts};
+  if (parts.size() == 1) {
+    candidates.push_back({std::string(kOwnRegistry), parts.front()});
+  }
+  for (ModelParts& candidate : candidates) {
+    const auto found = CTXFS_TRY(raw.Find(ManifestPath(candidate)));
+    if (found && found->directory) return std::optional(std::move(candidate));
+  }
+  return std::optional<ModelParts>();
+}
+
+}  // namespace
+
+bool OllamaNames::Recognise(const Directory& raw) {
+  const Maybe<Directory::Item> manifests = raw.Find(std::string(kManifests));
+  if (!manifests || !*manifests || !(*manifests)->directory) return false;
+  return AnyName(raw, "blobs", [](const std::string& name) {
+    return name.starts_with(kBlobName) &&
+           name.size() == kBlobName.size() + kBlobDigits;
+  });
+}
+
+Result<OllamaNames::FilesPtr> OllamaNames::FilesOf(
+    const Directory& raw, const std::string& path) const {
+  const std::optional<Directory::Item> found = CTXFS_TRY(raw.Find(path));
+  if (!found || found->directory) return FilesPtr();
+  {
+    const MutexLock lock(mutex_);
+    const auto known = kept_.find(path);
+    if (known != kept_.end() && known->second.identity == found->identity) {
+      return known->second.files;
+    }
+  }
+  const std::optional<std::string> text =
+      CTXFS_TRY(SmallFile(raw, path, kMostManifestBytes));
+  if (!text) return FilesPtr();
+  auto files =
+      std::make_shared<const Files>(CTXFS_TRY(ReadManifest(path, *text)));
+  const MutexLock lock(mutex_);
+  if (kept_.size() >= kMostManifestsKept) kept_.clear();
+  kept_[path] = {found->identity, files};
+  return FilesPtr(files);
+}
+
+Result<CacheNames::Place> OllamaNames::Find(const Directory& raw,
+                                            const std::string& path) const {
+  const std::optional<Name> name = CTXFS_TRY(FindModel(raw, path));
+  if (name && name->file.empty()) return Place{Place::Kind::kDirectory};
+  if (name) {
+    const FilesPtr files = CTXFS_TRY(FilesOf(raw, ManifestPath(name->parts)));
+    if (files == nullptr) return Place{};
+    for (const auto& [own, raw_path] : *files) {
+      if (own == name->file) return Place{Place::Kind::kRaw, raw_path};
+    }
+    return Place{};
+  }
+  const std::optional<ModelParts> above = CTXFS_TRY(PartsAbove(raw, path));
+  return Place{above ? Place::Kind::kDirectory : Place::Kind::kNothing};
+}
+
+Status OllamaNames::List(const Directory& raw, const std::string& path,
+                         const Visit& visit) const {
+  if (path.empty()) return ListShort(raw, {}, "", visit);
+  if (const auto name = CTXFS_TRY(FindModel(raw, path))) {
+    const FilesPtr files = CTXFS_TRY(FilesOf(raw, ManifestPath(name->parts)));
+    if (files == nullptr) return {};
+    for (const auto& [own, raw_path] : *files) {
+      CTXFS_TRY(visit(own, {Place::Kind::kRaw, raw_path}));
+    }
+    return {};
+  }
+  const std::optional<ModelParts> above = CTXFS_TRY(PartsAbove(raw, path));
+  if (!above) return {};
+  return ListShort(raw, *above, path + "/",
+                   [&path, &visit](std::string_view name, const Place& place) {
+                     return visit(name.substr(path.size() + 1), place);
+                   });
+}
+
+bool OllamaNames::Hides(std::string_view name) const {
+  return name == kManifests || name == "blobs";
+}
+
+std::optional<std::string> OllamaNames::WatchedFor(
+    const std::string& /*path*/) const {
+  return std::nullopt;
+}
+
+std::string OllamaNames::ChangedName(const std::string& /*path*/,
+                                     const std::string& /*name*/) const {
+  return "";
+}
+
+}  // namespace ctxfs

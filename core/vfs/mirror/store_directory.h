@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/base/mutex.h"
+#include "core/io/url_store.h"
+#include "core/vfs/mirror/directory.h"
+
+namespace ctxfs {
+
+/// A directory of a store of objects (UrlStore). Names are shown as those of
+/// entries of a container are (docs/tree.md, section 7): made safe, and an
+/// object beside a directory of the same name as NAME~file. Names that no URL
+/// can have are left out, with a line in the log. Nothing has an owner. Changes
+/// are seen when the store lists the directory anew; none are reported.
+class StoreDirectory final : public Directory {
+ public:
+  /// `url` is that of a directory, whether or not it ends in '/'.
+  explicit StoreDirectory(std::string url);
+
+  FileIdentity identity() const override;
+  Maybe<Item> Find(const std::string& path) const override;
+  Result<Item> FindDirectory(const std::string& path) const override;
+  Status List(const Item& directory, const Visit& visit) const override;
+  /// The path of an Item is that in this directory.
+  Result<SourcePtr> Open(const Item& item,
+                         const SourceOptions& options) const override;
+
+ private:
+  class Shown;
+  using ShownPtr = std::shared_ptr<const Shown>;
+
+  /// A name, and the directory that it is in.
+  struct Place {
+    std::string directory;  // URL
+    ShownPtr shown;         // keeps `name`
+    const StoreName* name;
+  };
+
+  /// How the names of the directory at `url` are shown.
+  Result<ShownPtr> ShownIn(const std::string& url) const;
+  /// Finds a path that is not empty.
+  Maybe<Place> Walk(std::string_view path) const;
+  /// The URL of the directory at a path; nothing if there is none.
+  Maybe<std::string> UrlOf(const std::string& path) const;
+  static Item ItemOf(const Place& place, const std::string& path);
+
+  const std::string url_;
+  mutable Mutex mutex_;
+  /// The latest of each directory, by its URL.
+  mutable std::map<std::string, ShownPtr> shown_ CTXFS_GUARDED_BY(mutex_);
+};
+
+}  // namespace ctxfs

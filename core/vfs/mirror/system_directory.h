@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/vfs/mirror/directory.h"
+#include "core/vfs/mirror/directory_watch.h"
+
+namespace ctxfs {
+
+/// A directory of the system, or several files and directories of the system
+/// under names of our choice. Nothing that is mounted there by ctxfs is sent a
+/// request (MountGuard), and only regular files and directories are opened.
+class SystemDirectory final : public Directory {
+ public:
+  /// A name at the top, and the absolute path of what it shows.
+  struct Top {
+    std::string name;
+    std::string path;
+  };
+
+  struct Options {
+    /// Where the mount is; it is never shown in itself.
+    std::string mount_point = {};
+    /// Links that lead out of the directory are not followed.
+    bool confined = false;
+    /// Links that lead out of it are errors, except for those of a download
+    /// cache (core/io/download_cache.h).
+    bool refuses_leaving = false;
+    /// Whether changes are reported, by inotify.
+    bool watched = false;
+  };
+
+  /// The directory at the absolute path `path`.
+  SystemDirectory(std::string path, Options options);
+  /// A directory of `tops`.
+  SystemDirectory(std::vector<Top> tops, Options options);
+
+  FileIdentity identity() const override { return identity_; }
+  bool is_for_others() const override { return options_.confined; }
+  Maybe<Item> Find(const std::string& path) const override;
+  Result<Item> FindDirectory(const std::string& path) const override;
+  Status List(const Item& directory, const Visit& visit) const override;
+  Result<SourcePtr> Open(const Item& item,
+                         const SourceOptions& options) const override;
+  std::optional<struct statvfs> FileSystemOf(
+      const std::string& path) const override;
+  void Watch(Inode inode, const std::string& path) override;
+  void Unwatch(Inode inode) override;
+  void SetListener(ChangeListener listener) override;
+  void StopWatching() override;
+
+ private:
+  struct Opened;
+
+  bool IsAllTops(const std::string& path) const {
+    return path.empty() && !tops_.empty();
+  }
+  /// The absolute path; empty if no top has the name that it begins with.
+  std::string AbsolutePath(const std::string& path) const;
+  bool Shows(const std::string& real_path) const;
+  bool IsInside(const std::string& real_path) const;
+  /// Whether the link at `path`, in the directory or below it, is one of a
+  /// download cache and leads to `real_path`.
+  bool LeadsToBlob(const std::string& path, const std::string& real_path) const;
+  /// Whether everyone may search all directories on the way to a link's target.
+  bool LeadsEveryoneTo(const std::string& real_path) const;
+
+  Status ListTops(const Visit& visit) const;
+  Status VisitName(const Opened& opened, const std::string& name,
+                   unsigned char type, const Visit& visit) const;
+  static Status VisitFile(const Opened& opened, const std::string& name,
+                          const Visit& visit);
+  Status VisitDirectory(const Opened& opened, const std::string& name,
+                        const Visit& visit) const;
+
+  const std::vector<Top> tops_;  // empty: root_
+  const std::string root_;
+  const Options options_;
+  FileIdentity identity_;  // of several tops, the latest mtime alone
+  std::vector<std::string> real_roots_;
+  const std::unique_ptr<DirectoryWatch> watch_;  // null: not watched
+};
+
+}  // namespace ctxfs
