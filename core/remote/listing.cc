@@ -20,8 +20,6 @@ namespace {
 // Pages without a name that may follow one another: keys that were deleted.
 constexpr unsigned kMostEmptyPages = 100;
 constexpr unsigned kMostPages = 10'000;
-// Bytes of a name that a message shows.
-constexpr size_t kMostShown = 64;
 constexpr uint64_t kMostListingBytes = 512 * limits::kMiB;
 
 Error Wrong(const std::string& how) {
@@ -39,14 +37,14 @@ ListingBuilder::ListingBuilder(std::string directory)
 
 void ListingBuilder::LeaveOut(const std::string& name) {
   if (listing_->left_out++ == 0) {
-    listing_->first_left_out = Secrets().Shown(name, kMostShown);
+    listing_->first_left_out = Secrets().Shown(name);
   }
 }
 
 Status ListingBuilder::AddKey(StoreName key) {
   if (!key.name.starts_with(prefix_)) {
     return Wrong("a key is not in the directory that was asked for: '" +
-                 Secrets().Shown(key.name, kMostShown) + "'");
+                 Secrets().Shown(key.name) + "'");
   }
   // An empty object of the directory's own name stands for the directory.
   if (key.name.size() == prefix_.size() && !key.directory && key.size == 0) {
@@ -55,7 +53,7 @@ Status ListingBuilder::AddKey(StoreName key) {
   key.name.erase(0, prefix_.size());
   if (key.name.find('/') != key.name.npos) {
     return Wrong("a key is deeper than what was asked for: '" +
-                 Secrets().Shown(key.name, kMostShown) + "'");
+                 Secrets().Shown(key.name) + "'");
   }
   if (!CheckName(directory_, key.name, key.directory)) {
     LeaveOut(key.name);

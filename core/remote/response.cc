@@ -16,8 +16,6 @@ namespace ctxfs::remote {
 namespace {
 
 constexpr size_t kMostLineBytes = 2048;
-// Bytes of a field that a message shows.
-constexpr size_t kMostShown = 64;
 constexpr size_t kMostExplained = 200;
 
 std::string LowerCase(std::string_view text) {
@@ -103,7 +101,7 @@ Error FromStatus(const ResponseHead& head, bool opened,
   std::string what = "unexpected " + text;
   if (!head.bucket_region.empty()) {
     what += "; the bucket is in the region " +
-            secrets.Shown(head.bucket_region, kMostShown) + ": set AWS_REGION";
+            secrets.Shown(head.bucket_region) + ": set AWS_REGION";
   }
   return {Code::kIo, std::move(what)};
 }
@@ -120,7 +118,7 @@ Status CheckEncoding(const ResponseHead& head, const Secrets& secrets) {
     return {};
   }
   return Lies("encodes the object, which was not asked for: " +
-              secrets.Shown(head.content_encoding, kMostShown));
+              secrets.Shown(head.content_encoding));
 }
 
 Result<Promise> CheckPage(const ResponseHead& head, const Asked& asked,
@@ -190,7 +188,7 @@ Result<Promise> CheckHead(const ResponseHead& head, const Asked& asked,
   const auto range = ParseContentRange(head.content_range);
   if (!range) {
     return Lies("sends no valid Content-Range: '" +
-                secrets.Shown(head.content_range, kMostShown) + "'");
+                secrets.Shown(head.content_range) + "'");
   }
   Promise promise{IdentityOf(head, range->size),
                   range->last - range->first + 1};

@@ -93,7 +93,7 @@ class S3Reader {
     text_.clear();
     if (++depth_ > kMostDepth) return Fail("it is nested too deep");
     if (depth_ == 1 && name != root_) {
-      return Fail("it is '" + Secrets().Shown(name, 64) + "'");
+      return Fail("it is '" + Secrets().Shown(name) + "'");
     }
     if (depth_ == 2) group_ = name;
     if (depth_ == 2 && name == "Contents") object_ = Object{};

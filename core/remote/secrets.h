@@ -23,7 +23,7 @@ class Secrets {
   ///   what follows the name of an authorization scheme;
   ///   values of parameters such as signature= and of queries of URLs;
   ///   users and passwords of URLs, and key IDs of AWS.
-  std::string Shown(std::string_view text, size_t most) const;
+  std::string Shown(std::string_view text, size_t most = 64) const;
 
   /// Whether `text` has a secret of at least 8 bytes, as it is or with escapes.
   bool AreIn(std::string_view text) const;
