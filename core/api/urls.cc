@@ -11,8 +11,8 @@
 
 #include "core/container/format.h"
 #include "core/io/url_store.h"
-#include "core/remote/fetch_program.h"
-#include "core/remote/remote_store.h"
+#include "core/remote/client/fetch_program.h"
+#include "core/remote/client/remote_store.h"
 
 namespace ctxfs::api {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ctxfs-fetch: fetches URLs for a process that uses libctxfs, which starts it
-// (core/remote/fetch_program.h) with a socket and shared memory. A process of
-// its own, as it alone has a network and credentials.
+// (core/remote/client/fetch_program.h) with a socket and shared memory. A
+// process of its own, as it alone has a network and credentials.
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "core/io/fd.h"
-#include "core/remote/fetch_program.h"
+#include "core/remote/client/fetch_program.h"
 #include "fs/remote/keeper_process.h"
 
 namespace ctxfs {

@@ -17,8 +17,8 @@
 
 #include "core/io/fd.h"
 #include "core/io/io_error.h"
-#include "core/remote/fetcher.h"
-#include "core/remote/messages.h"
+#include "core/remote/client/messages.h"
+#include "core/remote/fetcher/fetcher.h"
 #include "fs/sandbox/seccomp.h"
 
 namespace ctxfs {

@@ -8,8 +8,8 @@
 
 #include "core/base/result.h"
 #include "core/cache/block_store.h"
-#include "core/remote/settings.h"
-#include "core/remote/shared_slots.h"
+#include "core/remote/client/shared_slots.h"
+#include "core/remote/fetcher/settings.h"
 
 namespace ctxfs {
 

@@ -16,9 +16,9 @@
 
 #include "core/base/environment.h"
 #include "core/cache/block_store.h"
-#include "core/remote/fetcher.h"
-#include "core/remote/messages.h"
-#include "core/remote/settings.h"
+#include "core/remote/client/messages.h"
+#include "core/remote/fetcher/fetcher.h"
+#include "core/remote/fetcher/settings.h"
 #include "core/vfs/log.h"
 #include "fs/remote/keeper.h"
 #include "fs/sandbox/privileges.h"

@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "core/remote/shared_slots.h"
+#include "core/remote/client/shared_slots.h"
 
 namespace ctxfs {
 

@@ -8,13 +8,13 @@
 #include <string_view>
 #include <utility>
 
-#include "core/remote/aws_metadata.h"
-#include "core/remote/listing.h"
-#include "core/remote/messages.h"
-#include "core/remote/response.h"
-#include "core/remote/secrets.h"
-#include "core/remote/settings.h"
-#include "core/remote/url.h"
+#include "core/remote/client/messages.h"
+#include "core/remote/fetcher/aws_metadata.h"
+#include "core/remote/fetcher/settings.h"
+#include "core/remote/stores/listing.h"
+#include "core/remote/stores/response.h"
+#include "core/remote/stores/secrets.h"
+#include "core/remote/stores/url.h"
 #include "tests/fuzz/target.h"
 #include "tests/support/judge.h"
 

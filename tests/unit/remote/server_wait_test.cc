@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "core/base/interrupt.h"
-#include "core/remote/channel.h"
-#include "core/remote/failed_ranges.h"
-#include "core/remote/fetch_client.h"
+#include "core/remote/client/channel.h"
+#include "core/remote/client/failed_ranges.h"
+#include "core/remote/client/fetch_client.h"
 #include "tests/unit/testing/result.h"
 
 namespace ctxfs::remote {

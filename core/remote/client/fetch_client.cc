@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/remote/client/fetch_client.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "core/base/heap_allowance.h"
+#include "core/base/mutex_unlock.h"
+#include "core/base/server_wait.h"
+#include "core/remote/client/fetch_errors.h"
+
+namespace ctxfs::remote {
+namespace {
+
+constexpr std::chrono::milliseconds kMoment(50);
+// A request that ends so many fetchers is likely the reason.
+constexpr unsigned kMostRestarts = 8;
+
+/// The request for the tail of an object that is being opened.
+FetchRequest TailOf(const std::string& url) {
+  FetchRequest request;
+  request.url = url;
+  request.tail = true;
+  return request;
+}
+
+}  // namespace
+
+FetchClient::FetchClient(Fd socket, SharedSlots slots,
+                         std::chrono::milliseconds timeout)
+    : socket_(std::move(socket)),
+      shared_(std::move(slots)),
+      timeout_(timeout),
+      slots_(SharedSlots::kCount) {
+  for (uint16_t i = 0; i < SharedSlots::kCount; ++i) {
+    slots_[i].place = order_.insert(order_.end(), i);
+  }
+}
+
+FetchStats FetchClient::stats() const {
+  const MutexLock lock(mutex_);
+  return stats_;
+}
+
+void FetchClient::MarkRead(Slot& slot) {
+  if (slot.ahead) --ahead_;
+  slot.ahead = false;
+}
+
+void FetchClient::Forget(uint16_t number) {
+  Slot& slot = slots_[number];
+  MarkRead(slot);
+  if (slot.key) granules_.erase(*slot.key);
+  slot.key.reset();
+  slot.pending.reset();
+  slot.passing = false;
+  slot.counted = false;
+  slot.read = 0;
+  order_.splice(order_.begin(), order_, slot.place);
+}
+
+std::optional<uint16_t> FetchClient::TakeSlot() {
+  for (const uint16_t number : order_) {
+    Slot& slot = slots_[number];
+    if (slot.pins > 0 || slot.pending != nullptr) continue;
+    Forget(number);
+    order_.splice(order_.end(), order_, slot.place);
+    return number;
+  }
+  return std::nullopt;
+}
+
+void FetchClient::FreeSlots(const Pending& pending) {
+  for (const uint16_t slot : pending.request.slots) Forget(slot);
+}
+
+void FetchClient::Transmit(const std::string& message) {
+  // A write to a closed socket would raise SIGPIPE.
+  struct pollfd state {
+    socket_.get(), POLLOUT, 0
+  };
+  (void)::poll(&state, 1, 0);
+  ssize_t n = -1;
+  if ((state.revents & (POLLHUP | POLLERR)) == 0) {
+    do {
+      n = ::write(socket_.get(), message.data(), message.size());
+    } while (n < 0 && errno == EINTR);
+  }
+  if (n < 0) End();
+}
+
+void FetchClient::Send(Unsent& unsent) {
+  const PendingPtr& pending = unsent.pending();
+  FetchRequest& request = pending->request;
+  request.id = ++requests_;
+  request.epoch = epoch_;
+  pending->message = Encode(request);
+  pending_.emplace(request.id, pending);
+  // Nothing fails from here on for lack of memory.
+  Transmit(unsent.Release()->message);
+}
+
+class FetchClient::Reading {
+ public:
+  explicit Reading(FetchClient& client)
+      CTXFS_ANNOTATION(no_thread_safety_analysis)
+      : client_(client) {
+    client_.reading_ = true;
+  }
+  ~Reading() CTXFS_ANNOTATION(no_thread_safety_analysis) {
+    client_.reading_ = false;
+    client_.news_.NotifyAll();
+  }
+  Reading(const Reading&) = delete;
+  Reading& operator=(const Reading&) = delete;
+
+ private:
+  FetchClient& client_;
+};
+
+void FetchClient::AwaitNews() {
+  if (reading_) {
+    news_.WaitFor(mutex_, kMoment);
+    return;
+  }
+  const Reading reading(*this);
+  std::optional<FetchReply> reply;
+  std::vector<BlockFile> files;
+  bool ended = false;
+  {
+    const MutexUnlock unlocked(mutex_);
+    // A message that could not be taken is still there.
+    if (received_.text.empty()) {
+      struct pollfd readable {
+        socket_.get(), POLLIN, 0
+      };
+      if (::poll(&readable, 1, static_cast<int>(kMoment.count())) <= 0) return;
+      received_ = ReceiveMessage(socket_.get());
+    }
+    ended = received_.text.empty();
+    reply = DecodeReply(received_.text);
+    if (reply) files = LoadPassed(*reply, std::move(received_.descriptors));
+    received_ = {};
+  }
+  const uint64_t pauses = stats_.pauses;
+  if (reply) Take(std::move(*reply), std::move(files));
+  if (ended) End();
+  if (stats_.pauses == pauses || !tell_refusal_) return;
+  const auto refusal = static_cast<int>(stats_.refusal);
+  const MutexUnlock unlocked(mutex_);
+  tell_refusal_(refusal);
+}
+
+class FetchClient::Taken {
+ public:
+  Taken(FetchClient& client, PendingPtr pending)
+      : client_(client), pending_(std::move(pending)) {}
+  ~Taken() CTXFS_ANNOTATION(no_thread_safety_analysis) {
+    if (!pending_->done) client_.Lose(pending_, Lost::kNoMemory);
+  }
+  Taken(const Taken&) = delete;
+  Taken& operator=(const Taken&) = delete;
+
+  Pending* operator->() const { return pending_.get(); }
+  const PendingPtr& pending() const { return pending_; }
+
+ private:
+  FetchClient& client_;
+  const PendingPtr pending_;
+};
+
+void FetchClient::Take(FetchReply reply, std::vector<BlockFile> files) {
+  if (reply.id == 0) return Restart(reply.epoch);
+  const auto found = pending_.find(reply.id);
+  if (found == pending_.end() || reply.epoch != epoch_) return;
+  const Taken pending(*this, std::move(found->second));
+  pending_.erase(found);
+  stats_.Add(reply);
+  // Fewer came than were sent, or one was damaged in between.
+  if (files.size() < reply.files.size()) takes_files_ = false;
+  for (BlockFile& file : files) files_.Add(pending->object, std::move(file));
+  // Nothing fails from here on for lack of memory.
+  pending->reply = std::move(reply);
+  pending->done = true;
+  if (pending->request.tail) {
+    if (pending->abandoned) Abandon(pending.pending());
+    if (pending->expected) KeepTail(pending.pending());
+    return;
+  }
+  uint64_t granule = pending->request.first;
+  for (const uint16_t slot : pending->request.slots) {
+    const bool passed = IsPassed(pending->reply, granule++);
+    // The first granule of an object is kept by the thread that opens it.
+    if (pending->failed() || pending->abandoned || passed) {
+      Forget(slot);
+    } else if (pending->object != 0) {
+      slots_[slot].pending.reset();
+      slots_[slot].passing = pending->reply.kept && slots_[slot].ahead;
+    }
+  }
+}
+
+void FetchClient::Restart(uint32_t epoch) {
+  epoch_ = epoch;
+  ++stats_.restarts;
+  for (auto one = pending_.begin(); one != pending_.end() && !ended_;) {
+    const PendingPtr pending = one->second;
+    if (++pending->restarts > kMostRestarts) {
+      one = pending_.erase(one);
+      Lose(pending, Lost::kFetcherEnded);
+      continue;
+    }
+    ++one;
+    pending->request.epoch = epoch;
+    SetEpoch(pending->message, epoch);
+    Transmit(pending->message);
+  }
+}
+
+Error FetchClient::Pending::error() const {
+  if (lost == Lost::kNoMemory) {
+    return {Code::kNoMemory, "no memory for the reply to a request"};
+  }
+  if (lost == Lost::kNot) return *reply.error;
+  return restarts > kMostRestarts ? FetcherEndedAgain(restarts)
+                                  : FetcherEnded();
+}
+
+void FetchClient::Lose(const PendingPtr& pending, Lost why) {
+  pending->done = true;
+  pending->lost = why;
+  FreeSlots(*pending);
+}
+
+void FetchClient::End() {
+  ended_ = true;
+  for (const auto& [id, pending] : pending_) {
+    Lose(pending, Lost::kFetcherEnded);
+  }
+  pending_.clear();
+}
+
+Status FetchClient::WaitMore(const Interrupt& interrupt) {
+  CTXFS_TRY(interrupt.CheckFor(Interrupt::kUnknownWork));
+  // A moment later than a fetch, which knows why there is no answer.
+  const auto end = ServerWait::OfThread().End(timeout_);
+  if (ServerWait::Clock::now() > end + kMoment) return NoAnswer(timeout_);
+  AwaitNews();
+  return {};
+}
+
+Status FetchClient::Await(const PendingPtr& pending,
+                          const Interrupt& interrupt) {
+  while (!pending->done) CTXFS_TRY(WaitMore(interrupt));
+  if (pending->failed()) return pending->error();
+  return {};
+}
+
+Status FetchClient::TakeSlots(const PendingPtr& pending, size_t count,
+                              const Interrupt& interrupt) {
+  std::vector<uint16_t>& slots = pending->request.slots;
+  while (true) {
+    if (ended_) return FetcherEnded();
+    while (slots.size() < count && pending_.size() < kMostPending) {
+      const std::optional<uint16_t> slot = TakeSlot();
+      if (!slot) break;
+      slots_[*slot].pending = pending;
+      slots.push_back(*slot);
+    }
+    if (slots.size() == count) return {};
+    // Two that each have some would wait for each other.
+    for (const uint16_t slot : slots) Forget(slot);
+    slots.clear();
+    CTXFS_TRY(WaitMore(interrupt));
+  }
+}
+
+RemoteObject FetchClient::Known(const std::string& url,
+                                const Identity& identity, int64_t modified_ns) {
+  constexpr size_t kMostKnown = 65'536;
+  const std::string key =
+      url + '\0' + identity.etag + '\0' + std::to_string(identity.size);
+  const MutexLock lock(mutex_);
+  if (known_.size() >= kMostKnown) known_.clear();
+  uint64_t& number = known_[key];
+  if (number == 0) number = ++objects_;
+  return {number, url, identity, modified_ns};
+}
+
+FetchClient::PendingPtr FetchClient::SendIfRoom(FetchRequest request,
+                                                size_t count) {
+  Unsent unsent(*this, count);
+  unsent.request() = std::move(request);
+  std::vector<uint16_t>& slots = unsent.request().slots;
+  slots.reserve(count);
+  while (slots.size() < count && pending_.size() < kMostPending) {
+    const std::optional<uint16_t> slot = TakeSlot();
+    if (!slot) break;
+    slots_[*slot].pending = unsent.pending();
+    slots.push_back(*slot);
+  }
+  if (slots.size() != count || ended_) return nullptr;
+  PendingPtr pending = unsent.pending();
+  Send(unsent);
+  return pending;
+}
+
+void FetchClient::Abandon(const PendingPtr& pending) {
+  if (pending == nullptr) return;
+  pending->abandoned = true;
+  const bool freed = pending->lost != Lost::kNot ||
+                     (pending->reply.error && !pending->request.tail);
+  if (pending->done && !freed) FreeSlots(*pending);
+}
+
+void FetchClient::ExpectTail(const PendingPtr& tail,
+                             const RemoteObject& object) {
+  // Its slots are free if it was lost.
+  if (tail->lost != Lost::kNot) return;
+  FetchRequest& request = tail->request;
+  tail->object = object.number;
+  tail->expected = object.identity;
+  request.first = FirstOfTail(object.identity.size);
+  uint64_t granule = request.first;
+  const uint64_t end = Granules(object.identity.size);
+  for (auto slot = request.slots.begin();
+       slot != request.slots.end() && granule < end; ++slot, ++granule) {
+    const Key key{object.number, granule};
+    if (granules_.emplace(key, *slot).second) slots_[*slot].key = key;
+  }
+  if (tail->done) KeepTail(tail);
+}
+
+void FetchClient::KeepTail(const PendingPtr& tail) {
+  const FetchReply& reply = tail->reply;
+  const bool right = !reply.error && reply.identity == tail->expected;
+  for (const uint16_t slot : tail->request.slots) {
+    if (right && slots_[slot].key) {
+      slots_[slot].pending.reset();
+    } else {
+      Forget(slot);
+    }
+  }
+}
+
+Result<RemoteObject> FetchClient::Open(const std::string& url,
+                                       const Interrupt& interrupt,
+                                       bool with_tail) {
+  CTXFS_TRY(CheckLength(url));
+  const ServerWait wait;
+  const MutexLock lock(mutex_);
+  Unsent unsent(*this, 1);
+  unsent.request().url = url;
+  CTXFS_TRY(TakeSlots(unsent.pending(), 1, interrupt));
+  const uint16_t slot = unsent.request().slots.front();
+  Awaited opening(*this, unsent.pending());
+  Send(unsent);
+  Awaited tail(*this,
+               with_tail ? SendIfRoom(TailOf(url), kTailGranules) : nullptr);
+  const PendingPtr& pending = opening.pending();
+  CTXFS_TRY(Await(pending, interrupt));
+  RemoteObject object;
+  object.number = ++objects_;
+  object.url = url;
+  object.identity = pending->reply.identity;
+  object.modified_ns = DateOf(pending->reply.last_modified);
+  const Key key{object.number, 0};
+  if (object.identity.size == 0) {
+    Forget(slot);
+  } else {
+    granules_[key] = slot;
+    slots_[slot].pending.reset();
+    slots_[slot].key = key;
+  }
+  if (tail.pending() != nullptr) ExpectTail(tail.pending(), object);
+  tail.Release();
+  opening.Release();
+  return object;
+}
+
+}  // namespace ctxfs::remote

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Pages of listings, by the client of the fetcher.
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "core/base/heap_allowance.h"
+#include "core/base/server_wait.h"
+#include "core/remote/client/fetch_client.h"
+
+namespace ctxfs::remote {
+
+FetchClient::PendingPtr FetchClient::PageAhead::Take(
+    const std::string& directory, const std::string& token) {
+  if (pending_ == nullptr || pending_->request.url != directory ||
+      pending_->request.page != token) {
+    return nullptr;
+  }
+  return std::exchange(pending_, nullptr);
+}
+
+FetchClient::PageAhead FetchClient::RequestPage(const std::string& directory,
+                                                const std::string& token) {
+  FetchRequest request;
+  request.url = directory;
+  request.page = token;
+  const MutexLock lock(mutex_);
+  return {this, SendIfRoom(std::move(request), kPageGranules)};
+}
+
+void FetchClient::DropPage(const PendingPtr& pending) {
+  const MutexLock lock(mutex_);
+  Abandon(pending);
+}
+
+Result<PageText> FetchClient::ListPage(const std::string& directory,
+                                       const std::string& token,
+                                       const Interrupt& interrupt,
+                                       PageAhead ahead) {
+  CTXFS_TRY(CheckLength(directory));
+  const ServerWait wait;
+  // Before the request: a thread that must not wait would waste it.
+  CTXFS_TRY(interrupt.CheckFor(Interrupt::kUnknownWork));
+  CTXFS_TRY(HeapAllowance::Admit(kMostPageBytes));
+  const MutexLock lock(mutex_);
+  Awaited awaited(*this, ahead.Take(directory, token));
+  if (awaited.pending() == nullptr) {
+    Unsent unsent(*this, kPageGranules);
+    unsent.request().url = directory;
+    unsent.request().page = token;
+    CTXFS_TRY(TakeSlots(unsent.pending(), kPageGranules, interrupt));
+    awaited.Await(unsent.pending());
+    Send(unsent);
+  }
+  const PendingPtr& pending = awaited.pending();
+  CTXFS_TRY(Await(pending, interrupt));
+  PageText page{"", std::move(pending->reply.link)};
+  uint64_t left = std::min<uint64_t>(pending->reply.page_bytes, kMostPageBytes);
+  page.body.reserve(static_cast<size_t>(left));
+  ServerWait::OfThread().NoteArrival(left);
+  for (const uint16_t slot : pending->request.slots) {
+    const auto n = static_cast<size_t>(std::min(left, kGranuleBytes));
+    page.body += AsText(shared_.At(slot).first(n));
+    left -= n;
+  }
+  return page;
+}
+
+}  // namespace ctxfs::remote

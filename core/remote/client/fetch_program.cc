@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/remote/client/fetch_program.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "core/base/interrupt_scope.h"
+#include "core/base/text.h"
+#include "core/io/io_error.h"
+#include "core/remote/client/channel.h"
+#include "core/remote/client/messages.h"
+
+namespace ctxfs::remote {
+namespace {
+
+/// How a process is started: with the two descriptors, all signals as they are
+/// at first, and none blocked.
+class Start {
+ public:
+  Start() {
+    ::posix_spawn_file_actions_init(&actions_);
+    ::posix_spawnattr_init(&attributes_);
+  }
+  ~Start() {
+    ::posix_spawn_file_actions_destroy(&actions_);
+    ::posix_spawnattr_destroy(&attributes_);
+  }
+  Start(const Start&) = delete;
+  Start& operator=(const Start&) = delete;
+
+  /// Fails with an errno, as does Run.
+  int Prepare(const Fd& socket, const Fd& memory) {
+    sigset_t all;
+    sigset_t none;
+    ::sigfillset(&all);
+    ::sigemptyset(&none);
+    int failed = ::posix_spawn_file_actions_adddup2(&actions_, socket.get(),
+                                                    kFetchSocket);
+    if (failed == 0) {
+      failed = ::posix_spawn_file_actions_adddup2(&actions_, memory.get(),
+                                                  kFetchMemory);
+    }
+    if (failed == 0) {
+      failed = ::posix_spawnattr_setsigdefault(&attributes_, &all);
+    }
+    if (failed == 0) failed = ::posix_spawnattr_setsigmask(&attributes_, &none);
+    if (failed == 0) {
+      failed = ::posix_spawnattr_setflags(
+          &attributes_, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+    }
+    return failed;
+  }
+
+  int Run(const std::string& path, pid_t* process) {
+    std::string name = path;
+    char* arguments[] = {name.data(), nullptr};
+    return ::posix_spawn(process, path.c_str(), &actions_, &attributes_,
+                         arguments, ::environ);
+  }
+
+ private:
+  posix_spawn_file_actions_t actions_{};
+  posix_spawnattr_t attributes_{};
+};
+
+/// A copy of a descriptor above those that ctxfs-fetch starts with, so that
+/// neither takes the place of the other.
+Fd Above(const Fd& descriptor) {
+  return Fd(::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, 1 + kFetchMemory));
+}
+
+Error CannotStart(const std::string& path, int number) {
+  Error error = SystemError(
+      "cannot start the program that fetches URLs, " + Quote(path), number);
+  // A part of the installation is missing: no other try will find it.
+  if (number == ENOENT) error.code = Code::kUnsupported;
+  return error;
+}
+
+}  // namespace
+
+Result<std::chrono::milliseconds> AwaitFetcher(const Fd& socket) {
+  constexpr int kMoment = 50;  // milliseconds
+  struct pollfd readable {
+    socket.get(), POLLIN, 0
+  };
+  while (::poll(&readable, 1, kMoment) <= 0) {
+    CTXFS_TRY(InterruptScope::OfThread().CheckFor(Interrupt::kUnknownWork));
+  }
+  const auto ready = DecodeReply(ReceiveMessage(socket.get()).text);
+  if (!ready) {
+    return Error{Code::kIo, "the process that fetches URLs did not start"};
+  }
+  if (ready->error) return *ready->error;
+  return std::chrono::milliseconds(ready->timeout_ms);
+}
+
+Result<std::shared_ptr<FetchClient>> StartFetchProgram(
+    const std::string& path) {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+    return IoError("cannot make a socket");
+  }
+  Fd own(ends[0]);
+  Fd other(ends[1]);
+  Fd memory(-1);
+  SharedSlots slots = CTXFS_TRY(SharedSlots::MakeFile(&memory));
+  other = Above(other);
+  memory = Above(memory);
+  if (!other.ok() || !memory.ok()) return IoError("cannot make a descriptor");
+  Start start;
+  pid_t process = -1;
+  int failed = start.Prepare(other, memory);
+  if (failed == 0) failed = start.Run(path, &process);
+  if (failed != 0) return CannotStart(path, failed);
+  // It ends as soon as it has started the process that stays.
+  while (::waitpid(process, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  other = Fd(-1);
+  const std::chrono::milliseconds timeout = CTXFS_TRY(AwaitFetcher(own));
+  return std::make_shared<FetchClient>(std::move(own), std::move(slots),
+                                       timeout);
+}
+
+}  // namespace ctxfs::remote

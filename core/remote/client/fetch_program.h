@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "core/base/result.h"
+#include "core/remote/client/fetch_client.h"
+
+namespace ctxfs::remote {
+
+/// The descriptors that ctxfs-fetch starts with: the socket to its client, and
+/// the memory of SharedSlots.
+constexpr int kFetchSocket = 3;
+constexpr int kFetchMemory = 4;
+
+/// Starts ctxfs-fetch (fs/remote/fetch_main.cc), the file `path`, which fetches
+/// URLs for this process until that ends. For processes that may have threads
+/// and cannot fork. Waits until it is ready, as the thread's InterruptScope
+/// allows; fails with the reason why it is not.
+Result<std::shared_ptr<FetchClient>> StartFetchProgram(const std::string& path);
+
+/// Waits for the first message of a fetcher, which says whether it is ready.
+/// Returns how long it tries to fetch something.
+Result<std::chrono::milliseconds> AwaitFetcher(const Fd& socket);
+
+}  // namespace ctxfs::remote

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads of objects by the client of the fetcher: what is requested, and where
+// the bytes come from.
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "core/base/mutex_unlock.h"
+#include "core/base/server_wait.h"
+#include "core/remote/client/fetch_client.h"
+#include "core/remote/client/fetch_errors.h"
+
+namespace ctxfs::remote {
+namespace {
+
+// Of the requests on their way, fetching in advance leaves half to reads.
+constexpr size_t kMostPendingAhead = FetchClient::kMostPending / 2;
+// Slots with what was fetched in advance and not read yet.
+constexpr size_t kMostSlotsAhead = SharedSlots::kCount / 2;
+// Bytes that a read requests at a time, at most.
+constexpr uint64_t kStepBytes = 16 << 20;
+// Ranges that what is read at a time is divided into, and the granules that
+// each has at least: small ones would cost more by their number than they gain.
+constexpr uint64_t kRanges = 8;
+constexpr uint64_t kLeastGranules = 16;
+// No answer is waited for that would have to come so soon.
+constexpr std::chrono::milliseconds kTooLittle(50);
+
+}  // namespace
+
+bool FetchClient::HasRoom(Purpose purpose) const {
+  if (purpose != Purpose::kAhead) return pending_.size() < kMostPending;
+  return pending_.size() < kMostPendingAhead && ahead_ < kMostSlotsAhead;
+}
+
+uint64_t FetchClient::RequestRun(const RemoteObject& object, uint64_t first,
+                                 uint64_t most, Purpose purpose) {
+  Unsent unsent(*this, static_cast<size_t>(most));
+  const PendingPtr& pending = unsent.pending();
+  FetchRequest& request = unsent.request();
+  pending->object = object.number;
+  for (uint64_t granule = first; granule < first + most; ++granule) {
+    const Key key{object.number, granule};
+    if (!IsWanted(object, granule, purpose)) break;
+    const std::optional<uint16_t> number = TakeSlot();
+    if (!number) break;
+    request.slots.push_back(*number);
+    Slot& slot = slots_[*number];
+    slot.pending = pending;
+    granules_[key] = *number;
+    slot.key = key;
+    slot.ahead = purpose == Purpose::kAhead;
+    if (slot.ahead) ++ahead_;
+  }
+  const uint64_t count = request.slots.size();
+  if (count == 0) return 0;
+  request.url = object.url;
+  request.identity = object.identity;
+  request.first = first;
+  request.takes_files = takes_files_ && purpose != Purpose::kDamaged;
+  Send(unsent);
+  return count;
+}
+
+uint64_t FetchClient::Request(const RemoteObject& object, uint64_t offset,
+                              uint64_t length, uint64_t window,
+                              Purpose purpose) {
+  if (length == 0) return offset;
+  uint64_t granule = offset / kGranuleBytes;
+  const uint64_t end = (offset + length - 1) / kGranuleBytes + 1;
+  const uint64_t each = std::clamp<uint64_t>(window / kGranuleBytes / kRanges,
+                                             kLeastGranules, kMostGranules);
+  while (granule < end && !ended_) {
+    if (!IsWanted(object, granule, purpose)) {
+      ++granule;
+      continue;
+    }
+    if (!HasRoom(purpose)) break;
+    const uint64_t requested =
+        RequestRun(object, granule, std::min(each, end - granule), purpose);
+    if (requested == 0) break;
+    granule += requested;
+  }
+  return granule * kGranuleBytes;
+}
+
+class FetchClient::Pinned {
+ public:
+  explicit Pinned(Slot& slot) : slot_(slot) { ++slot_.pins; }
+  ~Pinned() { --slot_.pins; }
+  Pinned(const Pinned&) = delete;
+  Pinned& operator=(const Pinned&) = delete;
+
+ private:
+  Slot& slot_;
+};
+
+size_t FetchClient::Copy(uint16_t number, uint64_t offset, MutableBytes out) {
+  Slot& slot = slots_[number];
+  const auto at = static_cast<size_t>(offset % kGranuleBytes);
+  const size_t n = std::min(out.size(), kGranuleBytes - at);
+  // One of a reader that goes on is the first to go when all of it was read, if
+  // the cache has it. So few slots are in use, whose bytes are in the
+  // processor's cache.
+  if (at == slot.read) slot.read = at + n;
+  const bool first = slot.passing && slot.read == kGranuleBytes;
+  order_.splice(first ? order_.begin() : order_.end(), order_, slot.place);
+  MarkRead(slot);
+  if (!std::exchange(slot.counted, true)) {
+    ServerWait::OfThread().NoteArrival(kGranuleBytes);
+  }
+  const Pinned pinned(slot);
+  const MutexUnlock unlocked(mutex_);
+  std::memcpy(out.data(), shared_.At(number).data() + at, n);
+  return n;
+}
+
+bool FetchClient::IsThere(const RemoteObject& object, uint64_t granule,
+                          Purpose purpose) const {
+  return granules_.contains({object.number, granule}) ||
+         (purpose != Purpose::kDamaged && files_.Has(object.number, granule));
+}
+
+bool FetchClient::IsWanted(const RemoteObject& object, uint64_t granule,
+                           Purpose purpose) const {
+  return !IsThere(object, granule, purpose) &&
+         (purpose != Purpose::kAhead ||
+          failed_.Find(object.number, granule) == nullptr);
+}
+
+Result<std::optional<size_t>> FetchClient::CopyFrom(
+    const BlockFile& file, const RemoteObject& object, uint64_t offset,
+    MutableBytes out, const Interrupt& interrupt) {
+  CTXFS_TRY(interrupt.Check());
+  const uint64_t granule = offset / kGranuleBytes;
+  const std::vector<MutableBytes> whole =
+      WholeGranules(object.identity.size, offset, out, file.end() - granule);
+  if (whole.empty()) {
+    const bool loaded = CTXFS_TRY(Load(file, object, granule, interrupt));
+    return loaded ? std::optional<size_t>(0) : std::nullopt;
+  }
+  size_t read = 0;
+  {
+    const MutexUnlock unlocked(mutex_);
+    read = file.Read(granule, whole);
+  }
+  size_t copied = 0;
+  for (size_t i = 0; i < read; ++i) copied += whole[i].size();
+  stats_.cached += copied;
+  return read == 0 ? std::nullopt : std::optional(copied);
+}
+
+Result<bool> FetchClient::Load(const BlockFile& file,
+                               const RemoteObject& object, uint64_t granule,
+                               const Interrupt& interrupt) {
+  const std::optional<uint16_t> number = TakeSlot();
+  if (!number) {
+    CTXFS_TRY(WaitMore(interrupt));
+    return true;
+  }
+  const Key key{object.number, granule};
+  const MutableBytes bytes =
+      shared_.At(*number).first(GranuleSize(object.identity.size, granule));
+  Slot& slot = slots_[*number];
+  bool whole = false;
+  {
+    const Pinned pinned(slot);
+    const MutexUnlock unlocked(mutex_);
+    whole = file.Read(granule, {&bytes, 1}) == 1;
+  }
+  // Another thread may have been as fast.
+  if (!whole || !granules_.emplace(key, *number).second) {
+    Forget(*number);
+    return whole;
+  }
+  slot.key = key;
+  slot.passing = true;
+  stats_.cached += bytes.size();
+  return true;
+}
+
+Status FetchClient::CheckFailed(const Key& key) {
+  const ServerWait& wait = ServerWait::OfThread();
+  const auto now = ServerWait::Clock::now();
+  const auto failed = failed_.Take(key.first, key.second, wait.began(), now);
+  if (!failed) return {};
+  if (failed->end <= now + kTooLittle) return failed->error;
+  ServerWait::OfThread().EndBy(failed->end);
+  return {};
+}
+
+Result<bool> FetchClient::AwaitGranules(const PendingPtr& pending,
+                                        uint64_t older,
+                                        const Interrupt& interrupt) {
+  const Status fetched = Await(pending, interrupt);
+  if (fetched) return false;
+  const Error& error = fetched.error();
+  if (error.code == Code::kInterrupted || error.sys_errno == ENETDOWN) {
+    return error;
+  }
+  // A server that refuses a tail may serve the same granules by their offsets.
+  if (pending->request.tail && pending->done) return true;
+  const auto end = ServerWait::OfThread().End(timeout_);
+  const bool passes = pending->done && error.sys_errno == EAGAIN;
+  if (passes && pending->request.id <= older &&
+      end > ServerWait::Clock::now() + kTooLittle) {
+    return true;
+  }
+  const FetchRequest& request = pending->request;
+  failed_.Add(
+      {pending->object, request.first, request.slots.size(), end, error});
+  return error;
+}
+
+Status FetchClient::Read(const RemoteObject& object, uint64_t offset,
+                         MutableBytes out, const Interrupt& interrupt) {
+  const ServerWait wait;
+  const MutexLock lock(mutex_);
+  const uint64_t older = requests_;
+  uint64_t requested = offset;
+  uint64_t step = kStepBytes;
+  Purpose purpose = Purpose::kRead;
+  while (!out.empty()) {
+    if (ended_) return FetcherEnded();
+    const Key key{object.number, offset / kGranuleBytes};
+    if (!granules_.contains(key) && purpose != Purpose::kDamaged) {
+      if (const auto file = files_.Find(object.number, key.second)) {
+        const std::optional<size_t> copied =
+            CTXFS_TRY(CopyFrom(*file, object, offset, out, interrupt));
+        if (!copied) {
+          files_.Drop(file);
+          purpose = Purpose::kDamaged;
+        }
+        out = out.subspan(copied.value_or(0));
+        offset += copied.value_or(0);
+        continue;
+      }
+    }
+    const auto found = granules_.find(key);
+    const bool here =
+        found != granules_.end() && slots_[found->second].pending == nullptr;
+    if (!here) CTXFS_TRY(CheckFailed(key));
+    // Half a step in advance, so that ranges are large and none is late.
+    if (found == granules_.end() || requested < offset + step / 2) {
+      const uint64_t from =
+          found == granules_.end() ? offset : std::max(requested, offset);
+      const uint64_t end = offset + std::min<uint64_t>(out.size(), step);
+      if (from < end) {
+        requested = Request(object, from, end - from, end - from, purpose);
+      }
+    }
+    const auto there = granules_.find(key);
+    if (there == granules_.end()) {
+      // Other requests hold all slots, or kMostPending are on their way.
+      CTXFS_TRY(WaitMore(interrupt));
+      continue;
+    }
+    if (const PendingPtr pending = slots_[there->second].pending) {
+      const Result<bool> again = AwaitGranules(pending, older, interrupt);
+      if (!again && !MayBePart(again.error(), pending->request)) {
+        return again.error();
+      }
+      if (!again) step = kGranuleBytes - offset % kGranuleBytes;
+      if (!again || *again) requested = offset;
+      continue;
+    }
+    const size_t copied = Copy(there->second, offset, out);
+    out = out.subspan(copied);
+    offset += copied;
+  }
+  return {};
+}
+
+bool FetchClient::Has(const RemoteObject& object, uint64_t offset) const {
+  const MutexLock lock(mutex_);
+  return IsThere(object, offset / kGranuleBytes, Purpose::kRead);
+}
+
+uint64_t FetchClient::Prefetch(const RemoteObject& object, uint64_t offset,
+                               uint64_t length, uint64_t window) {
+  const MutexLock lock(mutex_);
+  return Request(object, offset, length, std::max(length, window),
+                 Purpose::kAhead);
+}
+
+}  // namespace ctxfs::remote

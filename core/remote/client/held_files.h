@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <vector>
+
+#include "core/cache/block_file.h"
+#include "core/io/fd.h"
+#include "core/remote/client/messages.h"
+
+namespace ctxfs::remote {
+
+/// Open files of the cache: those that were used last. Not safe for several
+/// threads; the files are.
+class HeldFiles {
+ public:
+  /// Enough for what is fetched in advance. Each takes a descriptor, and its
+  /// bytes on disk after it was dropped.
+  static constexpr size_t kMost = 64;
+  using FilePtr = std::shared_ptr<const BlockFile>;
+
+  void Add(uint64_t object, BlockFile file);
+  /// Whether a file has this granule.
+  bool Has(uint64_t object, uint64_t granule) const;
+  /// Returns the file with this granule; null if there is none. Closes files
+  /// that the cache has dropped.
+  FilePtr Find(uint64_t object, uint64_t granule);
+  void Drop(const FilePtr& file);
+  size_t size() const { return files_.size(); }
+
+ private:
+  struct Held {
+    uint64_t object;
+    FilePtr file;
+  };
+
+  std::list<Held> files_;  // least recently used first
+};
+
+/// Returns the files of a reply, as far as their descriptors came and their
+/// heads are undamaged.
+std::vector<BlockFile> LoadPassed(const FetchReply& reply,
+                                  std::vector<Fd> descriptors);
+
+/// Whether a file has a granule in place of its slot.
+bool IsPassed(const FetchReply& reply, uint64_t granule);
+
+/// Divides `out`, which is for the bytes at `offset` of an object of `size`
+/// bytes, into whole granules, at most `most`. There is none unless one begins
+/// at `offset`.
+std::vector<MutableBytes> WholeGranules(uint64_t size, uint64_t offset,
+                                        MutableBytes out, uint64_t most);
+
+}  // namespace ctxfs::remote

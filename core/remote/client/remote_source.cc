@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/remote/client/remote_source.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <vector>
+
+#include "core/base/interrupt_scope.h"
+#include "core/io/io_error.h"
+#include "core/io/read_ahead.h"
+#include "core/remote/stores/url.h"
+
+namespace ctxfs::remote {
+namespace {
+
+constexpr uint64_t kFirstAhead = 128 * 1024;
+// For a reader that has read little, and at most.
+constexpr uint64_t kMostAheadAtFirst = 8 << 20;
+constexpr uint64_t kMostAhead = 32 << 20;
+// What is fetched in advance grows by so much at a time, at most: a request for
+// each read would make many small ones.
+constexpr uint64_t kGrowth = 4 << 20;
+// Announced ranges so close are fetched as one: the bytes between them take
+// less time than another request.
+constexpr uint64_t kTogether = 128 * 1024;
+// An index of which so much was read is fetched in ranges that grow so fast:
+// one of 8 MiB in four round trips.
+constexpr uint64_t kLeastIndex = 32 * 1024;
+constexpr uint64_t kIndexGrowth = 4;
+// Reads this close are one stream: the kernel's reads come in any order.
+constexpr uint64_t kClose = 128 * 1024;
+// Reads that make a stream, and entries that do. Two random reads are often
+// close, three rarely.
+constexpr unsigned kInARow = 3;
+
+}  // namespace
+
+Result<SourcePtr> RemoteSource::Open(std::shared_ptr<FetchClient> client,
+                                     const std::string& url, bool with_tail) {
+  const RemoteObject object =
+      CTXFS_TRY(client->Open(url, InterruptScope::OfThread(), with_tail));
+  return SourcePtr(
+      std::make_shared<const RemoteSource>(std::move(client), object));
+}
+
+FileTime RemoteSource::mtime() const {
+  constexpr int64_t kSecond = 1'000'000'000;
+  return {object_.modified_ns / kSecond, object_.modified_ns % kSecond};
+}
+
+std::string RemoteSource::name() const { return NameOf(object_.url); }
+
+RemoteSource::Stream& RemoteSource::StreamOf(uint64_t offset,
+                                             uint64_t length) const {
+  const uint64_t end = offset + length;
+  auto stream = std::ranges::find_if(streams_, [offset](const Stream& one) {
+    return one.next <= offset + kClose && offset <= one.next + kClose;
+  });
+  if (stream == streams_.end()) {
+    stream = streams_.begin() + static_cast<ptrdiff_t>(oldest_);
+    oldest_ = (oldest_ + 1) % streams_.size();
+    *stream = {offset, end, offset};
+  }
+  stream->next = std::max(stream->next, end);
+  if (++stream->reads >= kInARow) {
+    const uint64_t most =
+        std::clamp(stream->next - stream->start, kMostAheadAtFirst, kMostAhead);
+    stream->ahead = std::clamp(2 * stream->ahead, kFirstAhead, most);
+  }
+  return *stream;
+}
+
+uint64_t RemoteSource::EndOf(Stream& stream, uint64_t end,
+                             const ReadAhead& known) const {
+  const uint64_t last = end + std::min(known.bytes(), size() - end);
+  if (last > stream.last) ++stream.entries;
+  stream.last = last;
+  if (stream.entries <= kInARow) return last;
+  // A reader of all entries would wait at the start of each. At most as much
+  // again as it has read.
+  const uint64_t read = stream.next - stream.start;
+  return std::max(last, stream.next + std::min(read, size() - stream.next));
+}
+
+void RemoteSource::FetchKnown(Stream& stream, uint64_t offset, uint64_t length,
+                              const ReadAhead& known) const {
+  if (known.likelihood() == ReadAhead::Likelihood::kCertain) {
+    stream.ahead = kMostAhead;
+  } else {
+    stream.fetched = std::max(stream.fetched, offset + length);
+  }
+  const uint64_t last = EndOf(stream, offset + length, known);
+  const uint64_t wanted = std::min(stream.next + stream.ahead, last);
+  if (wanted <= stream.fetched) return;
+  const uint64_t more = wanted - stream.fetched;
+  if (wanted < last && more < std::min(stream.ahead / 2, kGrowth)) return;
+  stream.fetched =
+      client_->Prefetch(object_, stream.fetched, more, stream.ahead);
+}
+
+void RemoteSource::FetchIndex(const Stream& stream, uint64_t offset,
+                              uint64_t length) const {
+  if (length == 0 || client_->Has(object_, offset + length - 1)) return;
+  const uint64_t before = stream.next - length - stream.start;
+  if (stream.next < stream.start + length || before < kLeastIndex) return;
+  const uint64_t more = std::min(
+      {kIndexGrowth * before, kMostAheadAtFirst, size() - offset - length});
+  (void)client_->Prefetch(object_, offset, length + more);
+}
+
+void RemoteSource::FetchAhead(uint64_t offset, uint64_t length) const {
+  const ReadAhead* const known = ReadAhead::OfThread();
+  const MutexLock lock(mutex_);
+  Stream& stream = StreamOf(offset, length);
+  if (known != nullptr) return FetchKnown(stream, offset, length, *known);
+  FetchIndex(stream, offset, length);
+}
+
+void RemoteSource::Prefetch(std::span<const SourceRange> ranges) const {
+  std::vector<SourceRange> sorted;
+  for (const auto& [offset, length] : ranges) {
+    if (offset >= size()) continue;
+    sorted.push_back({offset, std::min(length, size() - offset)});
+  }
+  std::ranges::sort(sorted, {}, &SourceRange::offset);
+  for (size_t i = 0; i < sorted.size();) {
+    const uint64_t from = sorted[i].offset;
+    uint64_t end = from + sorted[i].length;
+    while (++i < sorted.size() && sorted[i].offset <= end + kTogether) {
+      end = std::max(end, sorted[i].offset + sorted[i].length);
+    }
+    (void)client_->Prefetch(object_, from, end - from);
+  }
+}
+
+Status RemoteSource::ReadAt(uint64_t offset, MutableBytes out) const {
+  if (!InBounds(offset, out.size(), size())) return PastTheEnd(offset);
+  CTXFS_TRY(CheckUnchanged());
+  FetchAhead(offset, out.size());
+  Status read = client_->Read(object_, offset, out, InterruptScope::OfThread());
+  if (!read && read.error().code == Code::kStale) {
+    stale_ = true;
+    if (listed_.changed) listed_.changed();
+  }
+  return read;
+}
+
+Status RemoteSource::CheckUnchanged() const {
+  if (!stale_) return {};
+  return Error{Code::kStale,
+               "the object changed on the server since it was opened"};
+}
+
+Result<SourcePtr> RemoteSource::OpenBeside(const std::string& path) const {
+  const std::string url = CTXFS_TRY(UrlBeside(object_.url, path));
+  Result<SourcePtr> opened = Open(client_, url);
+  if (!opened && opened.error().sys_errno == ENOENT) {
+    return Error{Code::kNotFound, "there is no such object beside this one"};
+  }
+  return opened;
+}
+
+}  // namespace ctxfs::remote

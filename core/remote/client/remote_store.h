@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/base/interrupt.h"
+#include "core/base/mutex.h"
+#include "core/io/url_store.h"
+#include "core/remote/client/fetch_client.h"
+
+namespace ctxfs::remote {
+
+/// Objects and directories of servers, by a FetchClient. One thread lists a
+/// directory for all that wait for it, and they share its error. Listings are
+/// kept for a while, 512 MiB of them at most.
+class RemoteStore final : public UrlStore {
+ public:
+  /// `lasting`: how long a listing is believed. `names_index_at_end`: whether
+  /// what has this name is a file whose last bytes are read when it is opened.
+  RemoteStore(std::shared_ptr<FetchClient> client, std::chrono::seconds lasting,
+              bool (*names_index_at_end)(std::string_view name));
+
+  /// `lasting` of this process: CTXFS_LISTING_SECONDS, or a minute.
+  static std::chrono::seconds ListingLasts();
+
+  Result<SourcePtr> Open(const std::string& url) override;
+  Result<StoreListingPtr> List(const std::string& directory) override;
+  Result<SourcePtr> OpenListed(const std::string& directory,
+                               const StoreName& name) override;
+  std::string UrlOf(const std::string& directory,
+                    const StoreName& name) const override;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  /// What a thread that lists a directory has for those that wait for it.
+  struct Attempt {
+    Clock::time_point began = Clock::now();
+    bool done = false;
+    StoreListingPtr listing;     // null: it failed
+    std::optional<Error> error;  // nullopt: it succeeded, or threw
+  };
+  using AttemptPtr = std::shared_ptr<Attempt>;
+
+  /// The latest listing of a directory.
+  struct Kept {
+    StoreListingPtr listing;  // null: none yet
+    uint64_t bytes = 0;
+    Clock::time_point taken;
+    bool changed = false;  // an object is not what the listing says
+    AttemptPtr attempt;    // null: no thread lists the directory now
+  };
+  /// Ends an attempt in its destructor, so that nobody waits for one that threw
+  /// std::bad_alloc.
+  class EndOfAttempt;
+
+  /// What was opened a moment ago: a command looks what a URL is before it
+  /// opens it.
+  struct Opened {
+    std::string url;
+    SourcePtr source;
+    Clock::time_point at;
+  };
+
+  bool IsFresh(const Kept& kept) const;
+  Result<Kept> Take(const std::string& directory, const Interrupt& interrupt);
+  /// Waits for the end of an attempt. Fails with kInterrupted.
+  Status Await(const Attempt& attempt, const Interrupt& interrupt)
+      CTXFS_REQUIRES(mutex_);
+  /// Lists the directory for all that wait for `attempt`.
+  Result<StoreListingPtr> ListFor(const std::string& directory,
+                                  const AttemptPtr& attempt,
+                                  const Interrupt& interrupt);
+  /// Drops the listings that were taken first, until the rest is within the
+  /// bound.
+  void DropOldest() CTXFS_REQUIRES(mutex_);
+  void NoteChange(const std::string& directory);
+  Result<SourcePtr> OpenDirectory(const std::string& directory);
+  /// Opens an object that a listing told of, if its ETag can be asked for.
+  SourcePtr OpenKnown(const std::string& directory, const StoreName& name);
+  SourcePtr OpenedJustNow(const std::string& url);
+  void NoteOpened(const std::string& url, const SourcePtr& source);
+
+  const std::shared_ptr<FetchClient> client_;
+  const std::chrono::seconds lasting_;
+  bool (*const names_index_at_end_)(std::string_view name);
+  Mutex mutex_;
+  CondVar news_;
+  std::map<std::string, Kept> kept_ CTXFS_GUARDED_BY(mutex_);
+  std::list<Opened> opened_ CTXFS_GUARDED_BY(mutex_);
+};
+
+}  // namespace ctxfs::remote

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/remote/client/shared_slots.h"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "core/io/io_error.h"
+
+namespace ctxfs::remote {
+namespace {
+
+constexpr size_t kBytes = SharedSlots::kCount * kGranuleBytes;
+
+}  // namespace
+
+// MAP_NORESERVE, as few mounts use all of it.
+Result<SharedSlots> SharedSlots::Map(int file, int flags) {
+  void* const bytes = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
+                             MAP_SHARED | MAP_NORESERVE | flags, file, 0);
+  if (bytes == MAP_FAILED) return IoError("cannot share memory");
+  // The bytes are in the store.
+  (void)::madvise(bytes, kBytes, MADV_DONTDUMP);
+  return SharedSlots(static_cast<std::byte*>(bytes));
+}
+
+// No name and no descriptor by which another process could map it.
+Result<SharedSlots> SharedSlots::Make() { return Map(-1, MAP_ANONYMOUS); }
+
+Result<SharedSlots> SharedSlots::MakeFile(Fd* file) {
+  *file = Fd(::memfd_create("ctxfs", MFD_CLOEXEC));
+  if (!file->ok() || ::ftruncate(file->get(), kBytes) != 0) {
+    return IoError("cannot share memory");
+  }
+  return Map(file->get(), 0);
+}
+
+Result<SharedSlots> SharedSlots::OpenFile(const Fd& file) {
+  struct stat found {};
+  // Using more than a file has ends the process by a signal.
+  if (::fstat(file.get(), &found) != 0 ||
+      found.st_size != static_cast<off_t>(kBytes)) {
+    return Error{Code::kIo, "the memory to share is not there"};
+  }
+  return Map(file.get(), 0);
+}
+
+SharedSlots::SharedSlots(SharedSlots&& other) noexcept
+    : bytes_(std::exchange(other.bytes_, nullptr)) {}
+
+SharedSlots::~SharedSlots() {
+  if (bytes_ != nullptr) (void)::munmap(bytes_, kBytes);
+}
+
+}  // namespace ctxfs::remote

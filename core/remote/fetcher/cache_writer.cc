@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/remote/fetcher/cache_writer.h"
+
+#include <utility>
+
+#include "core/base/mutex_unlock.h"
+#include "core/remote/client/channel.h"
+
+namespace ctxfs::remote {
+
+CacheWriter::CacheWriter(BlockStore& cache, int socket)
+    : cache_(cache),
+      socket_(socket),
+      thread_([this] { Run(); }),
+      room_([this] { RunMakeRoom(); }) {}
+
+CacheWriter::~CacheWriter() {
+  {
+    const MutexLock lock(mutex_);
+    ending_ = true;
+  }
+  changed_.NotifyAll();
+  thread_.join();
+  written_.NotifyAll();
+  room_.join();
+}
+
+void CacheWriter::Add(Task task) {
+  {
+    const MutexLock lock(mutex_);
+    tasks_.push_back(std::move(task));
+  }
+  changed_.NotifyAll();
+}
+
+void CacheWriter::Run() {
+  const MutexLock lock(mutex_);
+  while (true) {
+    while (tasks_.empty() && !ending_) changed_.Wait(mutex_);
+    if (tasks_.empty()) return;
+    Task task = std::move(tasks_.front());
+    tasks_.pop_front();
+    {
+      const MutexUnlock unlocked(mutex_);
+      Do(task);
+    }
+    wrote_ = true;
+    written_.NotifyAll();
+  }
+}
+
+void CacheWriter::Do(Task& task) {
+  task.reply.kept = cache_.Write(task.key, task.first, task.blocks);
+  // After the blocks, which it leads to.
+  if (!task.record_key.empty()) {
+    cache_.WriteRecord(task.record_key, task.record);
+  }
+  task.reply.refusal = static_cast<uint32_t>(cache_.refusal());
+  if (!SendMessage(socket_, Encode(task.reply))) broken_ = true;
+}
+
+void CacheWriter::RunMakeRoom() {
+  const MutexLock lock(mutex_);
+  while (true) {
+    while (!wrote_ && !ending_) written_.Wait(mutex_);
+    if (!wrote_) return;
+    wrote_ = false;
+    const MutexUnlock unlocked(mutex_);
+    cache_.MakeRoom();
+  }
+}
+
+}  // namespace ctxfs::remote

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/cache/block_store.h"
+#include "core/remote/client/shared_slots.h"
+#include "core/remote/fetcher/settings.h"
+
+namespace ctxfs::remote {
+
+/// Loads libcurl and what it reads from files. Returns the certificates to
+/// trust, as PEM. Called once, before the process confines itself. Fails with
+/// kUnsupported without libcurl, and with kIo if `settings.ca_file` cannot be
+/// read.
+Result<std::string> LoadCertificates(const Settings& settings);
+
+/// Answers requests that come from `socket` until its other end is closed: from
+/// the cache, if that has the granules, and else by HTTP. Knows no format: the
+/// bytes are not looked at. `epoch` is FetchRequest's; `cache` may be null.
+/// Returns false if the socket fails.
+bool RunFetcher(int socket, const SharedSlots& slots, const Settings& settings,
+                const std::string& certificates, BlockStore* cache,
+                uint32_t epoch);
+
+}  // namespace ctxfs::remote

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/environment.h"
+#include "core/remote/stores/url.h"
+
+namespace ctxfs::remote {
+
+/// Keys of S3. Without an access key, requests are not signed.
+struct AwsKeys {
+  std::string access_key;
+  std::string secret_key;
+  std::string session_token;  // empty: none
+};
+
+/// Where a container or an instance of AWS gets keys. Of the two, the first
+/// that is not empty is asked.
+struct MetadataService {
+  std::string container;        // URL
+  std::string container_token;  // empty: none
+  std::string instance;         // base of URLs
+};
+
+/// A user of a web server, from a netrc file.
+struct WebUser {
+  std::string host;  // empty: any other
+  std::string name;
+  std::string password;
+};
+
+/// How objects are fetched. Holds secrets: only the fetcher has it.
+struct Settings {
+  Endpoints endpoints;
+  AwsKeys aws;
+  std::optional<MetadataService> metadata;  // set: keys come from there
+  std::string hub_token;
+  std::vector<WebUser> users;
+  std::vector<WebUser> proxy_users;  // of proxies, which libcurl finds itself
+  std::string ca_file;               // PEM; empty: the system's certificates
+  /// How long a request that fails is repeated before it fails for good.
+  std::chrono::milliseconds timeout{60'000};
+  bool offline = false;  // serve what the cache has, and make no request
+};
+
+/// Reads the settings from environment variables, ~/.aws and netrc files, as
+/// the usual clients do (docs/remote.md).
+Settings SettingsFrom(const Environment& environment);
+
+/// What a profile of AWS says; what it leaves out is empty.
+struct AwsProfile {
+  AwsKeys keys;
+  std::string region;
+  std::string endpoint;
+  std::string addressing;
+};
+
+/// Returns the profile in a section of the text of a file such as
+/// ~/.aws/credentials, or nullopt if it has no such section.
+std::optional<AwsProfile> ProfileIn(std::string_view text,
+                                    std::string_view section);
+
+/// Returns the users in the text of a netrc file.
+std::vector<WebUser> UsersIn(std::string_view text);
+
+}  // namespace ctxfs::remote

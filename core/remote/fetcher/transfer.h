@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/bytes.h"
+#include "core/base/result.h"
+#include "core/remote/fetcher/curl.h"
+#include "core/remote/fetcher/settings.h"
+#include "core/remote/stores/response.h"
+#include "core/remote/stores/secrets.h"
+
+namespace ctxfs::remote {
+
+/// One HTTP request for a range of an object or for a page of a listing, and
+/// its outcome. The caller runs
+/// it by adding handle() to a multi handle of libcurl.
+class Transfer {
+ public:
+  /// The body goes to `out`, granule by granule; together they have
+  /// `asked.length` bytes, of which a page may leave some. All arguments
+  /// outlive the transfer.
+  Transfer(const Location& location, const Settings& settings,
+           const std::string& certificates, const Asked& asked,
+           const std::vector<MutableBytes>& out,
+           std::chrono::milliseconds timeout);
+  Transfer(const Transfer&) = delete;
+  Transfer& operator=(const Transfer&) = delete;
+
+  CURL* handle() const { return easy_.get(); }
+
+  /// Returns what the head promised, if the body kept it; of a page, its
+  /// length. `result` is libcurl's verdict. An Error with EAGAIN may pass;
+  /// others do not.
+  Result<Promise> Finish(CURLcode result);
+
+  /// Bytes of the body that came.
+  uint64_t received() const { return received_; }
+  std::optional<uint64_t> retry_after() const;
+  const std::string& last_modified() const { return head_.last_modified; }
+  const std::string& link() const { return head_.link; }
+
+ private:
+  static size_t OnHead(char* line, size_t size, size_t count, void* self);
+  static size_t OnBody(char* bytes, size_t size, size_t count, void* self);
+  bool TakeBody(Bytes bytes);
+  /// Whether the page that came has a secret.
+  bool EchoesSecrets() const;
+  void SetTarget(std::chrono::milliseconds timeout,
+                 const std::string& certificates);
+  void SetRange();
+  void SetCredentials();
+  /// Adds them to `secrets_`, so that no message shows them.
+  void NoteSecrets();
+  /// Restricts redirects to https once the transfer has come to it.
+  void StaySecure();
+  Error FromCurl(CURLcode result) const;
+
+  const Location& location_;
+  const Settings& settings_;
+  const Asked& asked_;
+  const std::vector<MutableBytes>& out_;
+  CurlList headers_;
+  CurlEasy easy_;
+  ResponseHead head_;
+  Secrets secrets_;
+  std::optional<Result<Promise>> promise_;  // set with the body's first byte
+  std::string explanation_;                 // the body of an error
+  uint64_t received_ = 0;
+  uint64_t stored_ = 0;
+};
+
+}  // namespace ctxfs::remote
