@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/base/limits.h"
-#include "core/container/foreign_formats.h"
+#include "core/container/foreign/foreign_formats.h"
 #include "core/container/format.h"
 
 namespace ctxfs {

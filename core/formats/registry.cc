@@ -7,7 +7,7 @@
 #include "core/base/heap_allowance.h"
 #include "core/compressed/compressed_source.h"
 #include "core/compressed/compression.h"
-#include "core/container/foreign_formats.h"
+#include "core/container/foreign/foreign_formats.h"
 #include "core/container/format.h"
 
 namespace ctxfs {

@@ -9,8 +9,8 @@
 #include "core/base/limits.h"
 #include "core/codec/deflate.h"
 #include "core/compressed/compression.h"
-#include "core/container/foreign_formats.h"
-#include "core/container/foreign_probes.h"
+#include "core/container/foreign/foreign_formats.h"
+#include "core/container/foreign/foreign_probes.h"
 #include "core/container/format.h"
 
 namespace ctxfs {

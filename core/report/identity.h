@@ -6,7 +6,7 @@
 #include "core/base/json.h"
 #include "core/base/result.h"
 #include "core/container/container.h"
-#include "core/container/facts.h"
+#include "core/container/facts/facts.h"
 #include "core/content/read_context.h"
 
 namespace ctxfs {

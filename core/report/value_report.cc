@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "core/base/limits.h"
-#include "core/container/model_files.h"
+#include "core/container/facts/model_files.h"
 #include "core/report/array_statistics.h"
 #include "core/report/contact_sheet.h"
 #include "core/report/lane_plot.h"

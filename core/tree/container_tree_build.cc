@@ -8,10 +8,10 @@
 
 #include "core/base/heap_allowance.h"
 #include "core/base/limits.h"
+#include "core/container/archive/plain_name.h"
 #include "core/container/documents.h"
 #include "core/container/file_set.h"
 #include "core/container/format.h"
-#include "core/container/plain_name.h"
 #include "core/tree/container_tree.h"
 #include "core/tree/entry_places.h"
 #include "core/tree/faults_json.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/container/plain_name.h"
+#include "core/container/archive/plain_name.h"
 
 namespace ctxfs {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstdio>
 
 #include "core/base/limits.h"
-#include "core/container/plain_name.h"
+#include "core/container/archive/plain_name.h"
 
 namespace ctxfs {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "core/container/link_plan.h"
+#include "core/container/archive/link_plan.h"
 
 namespace ctxfs {
 

@@ -11,7 +11,7 @@
 #include "core/base/heap_allowance.h"
 #include "core/base/heap_meter.h"
 #include "core/base/limits.h"
-#include "core/container/foreign_formats.h"
+#include "core/container/foreign/foreign_formats.h"
 #include "core/io/directory.h"
 #include "core/io/download_cache.h"
 #include "core/io/url.h"

@@ -10,7 +10,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/mutex_unlock.h"
-#include "core/container/foreign_formats.h"
+#include "core/container/foreign/foreign_formats.h"
 #include "core/container/format.h"
 #include "core/io/directory.h"
 #include "core/io/download_cache.h"

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/base/json.h"
-#include "core/container/foreign_formats.h"
+#include "core/container/foreign/foreign_formats.h"
 #include "core/container/format.h"
 #include "fs/commands/arguments.h"
 #include "fs/commands/command.h"

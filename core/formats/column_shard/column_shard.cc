@@ -16,8 +16,8 @@
 
 #include "core/base/heap_allowance.h"
 #include "core/base/limits.h"
-#include "core/container/config_facts.h"
 #include "core/container/documents.h"
+#include "core/container/facts/config_facts.h"
 #include "core/container/file_set.h"
 #include "core/container/open.h"
 #include "core/content/check_at.h"

@@ -14,7 +14,7 @@
 
 #include "core/container/container.h"
 #include "core/container/documents.h"
-#include "core/container/facts.h"
+#include "core/container/facts/facts.h"
 #include "core/container/open.h"
 #include "core/formats/cowrie/array_files.h"
 #include "core/formats/cowrie/cowrie.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/container/container.h"
-#include "core/container/facts.h"
+#include "core/container/facts/facts.h"
 #include "core/container/format.h"
 #include "core/content/verdict.h"
 #include "core/formats/cowrie/cowrie.h"

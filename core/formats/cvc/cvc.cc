@@ -19,7 +19,7 @@
 #include "core/base/heap_allowance.h"
 #include "core/base/limits.h"
 #include "core/container/bytes_after.h"
-#include "core/container/config_facts.h"
+#include "core/container/facts/config_facts.h"
 #include "core/container/open.h"
 
 namespace ctxfs::cvc {

@@ -14,7 +14,7 @@
 #include "core/base/json.h"
 #include "core/base/result.h"
 #include "core/container/container.h"
-#include "core/container/facts.h"
+#include "core/container/facts/facts.h"
 #include "core/container/format.h"
 #include "core/content/checksum_guard.h"
 

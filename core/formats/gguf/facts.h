@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/container/facts.h"
+#include "core/container/facts/facts.h"
 #include "core/container/file_table.h"
 #include "core/content/read_context.h"
 #include "core/formats/gguf/header.h"

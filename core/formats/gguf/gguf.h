@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/container/facts.h"
+#include "core/container/facts/facts.h"
 #include "core/container/format.h"
 #include "core/container/tensor_container.h"
 #include "core/formats/gguf/header.h"

@@ -10,7 +10,7 @@
 #include "core/base/dtype.h"
 #include "core/base/result.h"
 #include "core/container/container.h"
-#include "core/container/name_list.h"
+#include "core/container/facts/name_list.h"
 #include "core/content/read_context.h"
 #include "core/formats/gguf/dequant.h"
 #include "core/formats/gguf/reader.h"

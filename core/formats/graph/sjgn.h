@@ -9,7 +9,7 @@
 
 #include "core/base/result.h"
 #include "core/container/container.h"
-#include "core/container/facts.h"
+#include "core/container/facts/facts.h"
 #include "core/container/format.h"
 #include "core/content/block.h"
 #include "core/formats/graph/sjgn_sections.h"

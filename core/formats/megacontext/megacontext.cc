@@ -13,7 +13,7 @@
 #include "core/base/errors.h"
 #include "core/base/text.h"
 #include "core/container/documents.h"
-#include "core/container/facts.h"
+#include "core/container/facts/facts.h"
 #include "core/container/file_set.h"
 #include "core/container/open.h"
 #include "core/formats/megacontext/level.h"

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "core/codec/codec.h"
-#include "core/container/foreign_formats.h"
+#include "core/container/foreign/foreign_formats.h"
 #include "core/formats/mem8/image.h"
 
 namespace ctxfs::mem8 {

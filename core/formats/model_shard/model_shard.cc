@@ -6,7 +6,8 @@
 //   NAME.scales     float scales of the int8 tensor NAME; also NAME.scale, or
 //                   BASE.scales for BASE.weight
 //   __metadata__    JSON of the model
-//   config.json     files for from_pretrained (core/container/model_files.h)
+//   config.json     files for from_pretrained
+//   (core/container/facts/model_files.h)
 #include "core/formats/model_shard/model_shard.h"
 
 #include <xxhash.h>
@@ -19,9 +20,9 @@
 #include "core/base/heap_allowance.h"
 #include "core/base/limits.h"
 #include "core/base/seed.h"
-#include "core/container/config_facts.h"
 #include "core/container/documents.h"
-#include "core/container/model_files.h"
+#include "core/container/facts/config_facts.h"
+#include "core/container/facts/model_files.h"
 #include "core/container/open.h"
 #include "core/content/check_at.h"
 #include "core/content/content_source.h"

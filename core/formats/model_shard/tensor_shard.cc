@@ -9,7 +9,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/limits.h"
-#include "core/container/facts.h"
+#include "core/container/facts/facts.h"
 #include "core/container/file_set.h"
 #include "core/content/check_at.h"
 

@@ -13,7 +13,7 @@
 #include "core/base/errors.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
-#include "core/container/model_files.h"
+#include "core/container/facts/model_files.h"
 #include "core/content/check_at.h"
 #include "core/formats/model_shard/limits.h"
 #include "core/formats/model_shard/model_shard.h"

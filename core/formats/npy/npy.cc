@@ -14,7 +14,7 @@
 #include "core/base/dtype.h"
 #include "core/container/bytes_after.h"
 #include "core/container/documents.h"
-#include "core/container/facts.h"
+#include "core/container/facts/facts.h"
 #include "core/container/file_set.h"
 #include "core/container/format.h"
 #include "core/container/open.h"

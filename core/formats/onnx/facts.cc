@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "core/container/config_facts.h"
+#include "core/container/facts/config_facts.h"
 
 namespace ctxfs::onnx {
 namespace {

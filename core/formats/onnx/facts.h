@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "core/container/facts.h"
+#include "core/container/facts/facts.h"
 #include "core/container/file_table.h"
 
 namespace ctxfs::onnx {

@@ -12,9 +12,9 @@
 
 #include "core/base/seed.h"
 #include "core/container/container.h"
-#include "core/container/facts.h"
+#include "core/container/facts/facts.h"
+#include "core/container/facts/name_list.h"
 #include "core/container/format.h"
-#include "core/container/name_list.h"
 #include "core/formats/onnx/elements.h"
 #include "core/formats/onnx/external.h"
 #include "core/formats/onnx/graph.h"

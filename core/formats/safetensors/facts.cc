@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/container/config_facts.h"
+#include "core/container/facts/config_facts.h"
 
 namespace ctxfs::safetensors {
 namespace {

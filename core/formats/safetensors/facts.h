@@ -5,7 +5,7 @@
 
 #include "core/base/json.h"
 #include "core/container/exports.h"
-#include "core/container/facts.h"
+#include "core/container/facts/facts.h"
 
 namespace ctxfs::safetensors {
 

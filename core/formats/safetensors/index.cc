@@ -11,7 +11,7 @@
 #include "core/base/heap_allowance.h"
 #include "core/base/text.h"
 #include "core/container/documents.h"
-#include "core/container/model_files.h"
+#include "core/container/facts/model_files.h"
 #include "core/container/open.h"
 #include "core/formats/safetensors/facts.h"
 #include "core/formats/safetensors/limits.h"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/container/facts.h"
+#include "core/container/facts/facts.h"
 #include "core/container/format.h"
 #include "core/container/tensor_container.h"
 #include "core/formats/safetensors/index_json.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/container/name_list.h"
+#include "core/container/facts/name_list.h"
 #include "core/content/read_context.h"
 #include "core/formats/safetensors/header.h"
 

@@ -17,7 +17,7 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/container/documents.h"
-#include "core/container/model_files.h"
+#include "core/container/facts/model_files.h"
 #include "core/container/open.h"
 #include "core/formats/safetensors/facts.h"
 #include "core/formats/safetensors/limits.h"

@@ -10,7 +10,7 @@
 #include "core/base/bytes.h"
 #include "core/base/json.h"
 #include "core/base/result.h"
-#include "core/container/facts.h"
+#include "core/container/facts/facts.h"
 #include "core/container/format.h"
 #include "core/container/tensor_container.h"
 #include "core/formats/safetensors/header.h"

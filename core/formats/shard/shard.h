@@ -14,7 +14,7 @@
 #include "core/codec/checksum.h"
 #include "core/codec/codec.h"
 #include "core/container/container.h"
-#include "core/container/facts.h"
+#include "core/container/facts/facts.h"
 #include "core/container/format.h"
 #include "core/content/verdict.h"
 

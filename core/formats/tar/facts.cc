@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "core/base/limits.h"
-#include "core/container/config_facts.h"
+#include "core/container/facts/config_facts.h"
 #include "core/content/content.h"
 #include "core/formats/tar/samples.h"
 

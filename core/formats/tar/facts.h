@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "core/container/facts.h"
+#include "core/container/facts/facts.h"
 #include "core/container/file_table.h"
 #include "core/container/shows_samples.h"
 #include "core/formats/tar/members.h"

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/container/archive/packed_attributes.h"
 #include "core/container/file_table.h"
-#include "core/container/packed_attributes.h"
 
 namespace ctxfs::tar {
 

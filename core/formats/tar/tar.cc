@@ -17,10 +17,10 @@
 
 #include "core/base/limits.h"
 #include "core/base/text.h"
+#include "core/container/archive/link_plan.h"
 #include "core/container/bytes_after.h"
 #include "core/container/container.h"
-#include "core/container/facts.h"
-#include "core/container/link_plan.h"
+#include "core/container/facts/facts.h"
 #include "core/container/open.h"
 #include "core/container/put_text.h"
 #include "core/formats/tar/facts.h"

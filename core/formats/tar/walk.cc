@@ -8,7 +8,7 @@
 
 #include "core/base/heap_allowance.h"
 #include "core/base/text.h"
-#include "core/container/plain_name.h"
+#include "core/container/archive/plain_name.h"
 #include "core/formats/tar/limits.h"
 
 namespace ctxfs::tar {

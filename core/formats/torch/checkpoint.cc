@@ -20,7 +20,7 @@
 #include "core/base/heap_allowance.h"
 #include "core/base/text.h"
 #include "core/base/whole_number.h"
-#include "core/container/model_files.h"
+#include "core/container/facts/model_files.h"
 #include "core/container/open.h"
 #include "core/formats/torch/limits.h"
 #include "core/formats/zip/coverage.h"

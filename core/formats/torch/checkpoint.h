@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/container/facts.h"
+#include "core/container/facts/facts.h"
 #include "core/container/format.h"
 #include "core/container/tensor_container.h"
 #include "core/formats/torch/global_names.h"

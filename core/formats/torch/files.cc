@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "core/base/text.h"
-#include "core/container/config_facts.h"
 #include "core/container/documents.h"
+#include "core/container/facts/config_facts.h"
 #include "core/content/strided.h"
 #include "core/formats/torch/checkpoint.h"
 

@@ -13,7 +13,7 @@
 #include "core/base/json.h"
 #include "core/base/result.h"
 #include "core/base/seed.h"
-#include "core/container/facts.h"
+#include "core/container/facts/facts.h"
 
 namespace ctxfs::torch {
 

@@ -12,8 +12,8 @@
 
 #include "core/base/heap_allowance.h"
 #include "core/base/limits.h"
+#include "core/container/facts/signal_facts.h"
 #include "core/container/file_set.h"
-#include "core/container/signal_facts.h"
 #include "core/content/sha256_of.h"
 #include "core/formats/manifest/manifest.h"
 #include "core/formats/wshard/join.h"

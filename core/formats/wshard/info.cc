@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/container/config_facts.h"
-#include "core/container/signal_facts.h"
+#include "core/container/facts/config_facts.h"
+#include "core/container/facts/signal_facts.h"
 #include "core/content/check_at.h"
 #include "core/formats/wshard/wshard.h"
 

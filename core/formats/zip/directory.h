@@ -8,9 +8,9 @@
 
 #include "core/base/bytes.h"
 #include "core/base/result.h"
+#include "core/container/archive/packed_attributes.h"
 #include "core/container/container.h"
 #include "core/container/format.h"
-#include "core/container/packed_attributes.h"
 #include "core/content/read_context.h"
 #include "core/formats/zip/end_record.h"
 #include "core/formats/zip/methods.h"

@@ -11,7 +11,7 @@
 
 #include "core/base/json.h"
 #include "core/container/exports.h"
-#include "core/container/facts.h"
+#include "core/container/facts/facts.h"
 #include "core/content/read_context.h"
 #include "core/formats/zip/zip.h"
 

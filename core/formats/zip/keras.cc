@@ -5,7 +5,7 @@
 
 #include "core/base/json.h"
 #include "core/base/limits.h"
-#include "core/container/config_facts.h"
+#include "core/container/facts/config_facts.h"
 #include "core/formats/zip/member_text.h"
 
 namespace ctxfs::zip {

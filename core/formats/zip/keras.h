@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "core/container/facts.h"
+#include "core/container/facts/facts.h"
 #include "core/formats/zip/zip.h"
 
 namespace ctxfs::zip {

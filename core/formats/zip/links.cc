@@ -8,7 +8,7 @@
 
 #include "core/base/heap_allowance.h"
 #include "core/base/text.h"
-#include "core/container/link_plan.h"
+#include "core/container/archive/link_plan.h"
 #include "core/formats/zip/zip.h"
 
 namespace ctxfs::zip {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "core/base/bytes.h"
-#include "core/container/packed_attributes.h"
+#include "core/container/archive/packed_attributes.h"
 #include "core/formats/zip/directory.h"
 #include "core/io/identity.h"
 

@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "core/base/heap_allowance.h"
-#include "core/container/config_facts.h"
+#include "core/container/facts/config_facts.h"
 #include "core/container/file_set.h"
 #include "core/container/put_text.h"
 #include "core/formats/npy/header.h"

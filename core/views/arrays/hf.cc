@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/container/documents.h"
-#include "core/container/model_files.h"
+#include "core/container/facts/model_files.h"
 #include "core/views/arrays/safetensors.h"
 #include "core/views/view.h"
 

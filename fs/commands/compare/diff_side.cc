@@ -9,7 +9,7 @@
 
 #include "core/base/human_size.h"
 #include "core/base/limits.h"
-#include "core/container/model_files.h"
+#include "core/container/facts/model_files.h"
 #include "core/io/url.h"
 #include "core/registry/views.h"
 #include "core/views/view.h"

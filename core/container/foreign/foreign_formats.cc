@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Formats that ctxfs recognises only to name a program that reads them.
-#include "core/container/foreign_formats.h"
+#include "core/container/foreign/foreign_formats.h"
 
 #include <algorithm>
 #include <string>
@@ -9,7 +9,7 @@
 
 #include "core/base/limits.h"
 #include "core/base/text.h"
-#include "core/container/foreign_probes.h"
+#include "core/container/foreign/foreign_probes.h"
 
 namespace ctxfs {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/container/exports.h"
-#include "core/container/facts.h"
+#include "core/container/facts/facts.h"
 #include "core/content/read_context.h"
 
 namespace ctxfs {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/container/config_facts.h"
+#include "core/container/facts/config_facts.h"
 
 #include <fmt/core.h>
 

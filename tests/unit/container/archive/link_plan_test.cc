@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which symbolic links of an archive are shown (docs/tree.md, section 6).
-#include "core/container/link_plan.h"
+#include "core/container/archive/link_plan.h"
 
 #include <gtest/gtest.h>
 

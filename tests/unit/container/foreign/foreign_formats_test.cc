@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/container/foreign_formats.h"
+#include "core/container/foreign/foreign_formats.h"
 
 #include <gtest/gtest.h>
 

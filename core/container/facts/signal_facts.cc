@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/container/signal_facts.h"
+#include "core/container/facts/signal_facts.h"
 
 #include <fmt/core.h>
 

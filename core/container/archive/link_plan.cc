@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/container/link_plan.h"
+#include "core/container/archive/link_plan.h"
 
 #include <fmt/core.h>
 #include <xxhash.h>
@@ -10,7 +10,7 @@
 #include "core/base/limits.h"
 #include "core/base/seed.h"
 #include "core/base/text.h"
-#include "core/container/plain_name.h"
+#include "core/container/archive/plain_name.h"
 
 namespace ctxfs {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/container/packed_attributes.h"
+#include "core/container/archive/packed_attributes.h"
 
 #include <gtest/gtest.h>
 

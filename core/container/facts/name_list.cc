@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/container/name_list.h"
+#include "core/container/facts/name_list.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/container/plain_name.h"
+#include "core/container/archive/plain_name.h"
 
 namespace ctxfs {
 

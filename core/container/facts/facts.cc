@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/container/facts.h"
+#include "core/container/facts/facts.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/container/foreign_probes.h"
+#include "core/container/foreign/foreign_probes.h"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "core/codec/checksum.h"
-#include "core/container/foreign_formats.h"
+#include "core/container/foreign/foreign_formats.h"
 
 namespace ctxfs::foreign {
 namespace {

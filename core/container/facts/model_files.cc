@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/container/model_files.h"
+#include "core/container/facts/model_files.h"
 
 #include <array>
 #include <memory>
