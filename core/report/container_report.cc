@@ -13,9 +13,9 @@
 #include "core/report/entry_rows.h"
 #include "core/report/found_faults.h"
 #include "core/report/identity.h"
-#include "core/report/layer_sizes.h"
 #include "core/report/script_json.h"
-#include "core/report/value_report.h"
+#include "core/report/sections/layer_sizes.h"
+#include "core/report/sections/value_report.h"
 
 namespace ctxfs {
 namespace {

@@ -10,7 +10,7 @@
 #include "core/base/limits.h"
 #include "core/base/parallel.h"
 #include "core/content/sha256_of.h"
-#include "core/report/array_statistics.h"
+#include "core/report/sections/array_statistics.h"
 #include "core/views/arrays/elements.h"
 #include "core/views/view.h"
 #include "fs/commands/compare/json_difference.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/report/value_difference.h"
+#include "core/report/sections/value_difference.h"
 #include "fs/commands/compare/diff_side.h"
 #include "fs/commands/progress.h"
 

@@ -8,14 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "core/report/contact_sheet.h"
 #include "core/report/entry_rows.h"
-#include "core/report/lane_plot.h"
-#include "core/report/layer_sizes.h"
-#include "core/report/sample_sheet.h"
 #include "core/report/script_json.h"
-#include "core/report/table_preview.h"
-#include "core/report/tokenizer_summary.h"
+#include "core/report/sections/contact_sheet.h"
+#include "core/report/sections/lane_plot.h"
+#include "core/report/sections/layer_sizes.h"
+#include "core/report/sections/sample_sheet.h"
+#include "core/report/sections/table_preview.h"
+#include "core/report/sections/tokenizer_summary.h"
 #include "core/views/pictures/picture_of.h"
 #include "tests/unit/testing/fake_arrays.h"
 #include "tests/unit/testing/result.h"

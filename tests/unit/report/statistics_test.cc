@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/report/array_statistics.h"
+#include "core/report/sections/array_statistics.h"
 #include "tests/unit/testing/fake_arrays.h"
 #include "tests/unit/testing/result.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/report/value_difference.h"
+#include "core/report/sections/value_difference.h"
 
 #include <gtest/gtest.h>
 

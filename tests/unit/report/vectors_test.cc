@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "core/report/principal_axes.h"
-#include "core/report/vector_summary.h"
+#include "core/report/sections/principal_axes.h"
+#include "core/report/sections/vector_summary.h"
 #include "tests/unit/testing/fake_arrays.h"
 #include "tests/unit/testing/interrupts.h"
 #include "tests/unit/testing/result.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/report/sample_sheet.h"
+#include "core/report/sections/sample_sheet.h"
 
 #include <optional>
 #include <string>

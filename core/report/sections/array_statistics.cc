@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/report/array_statistics.h"
+#include "core/report/sections/array_statistics.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include <span>
 #include <utility>
 
-#include "core/report/element_windows.h"
+#include "core/report/sections/element_windows.h"
 #include "core/views/view.h"
 
 namespace ctxfs {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/report/vector_summary.h"
+#include "core/report/sections/vector_summary.h"
 
 #include <algorithm>
 #include <array>
@@ -13,10 +13,10 @@
 
 #include "core/base/bytes.h"
 #include "core/codec/digest.h"
-#include "core/report/array_statistics.h"
-#include "core/report/element_windows.h"
-#include "core/report/principal_axes.h"
 #include "core/report/script_json.h"
+#include "core/report/sections/array_statistics.h"
+#include "core/report/sections/element_windows.h"
+#include "core/report/sections/principal_axes.h"
 #include "core/views/arrays/elements.h"
 #include "core/views/view.h"
 
@@ -27,7 +27,7 @@ constexpr uint64_t kMostVectors = 1'000'000;
 constexpr uint64_t kMostProjectedBytes = 64 * limits::kMiB;
 constexpr uint64_t kMostWidth = 1 << 20;
 constexpr uint64_t kReadAtATime = 32'768;  // elements
-constexpr size_t kBins = 40;
+constexpr size_t kNormBins = 40;
 constexpr size_t kRepeats = 10;
 
 /// Number `i` of `count` that are spread evenly over `all`; for count == all,
@@ -107,12 +107,13 @@ class Summary {
     const auto [least, most] =
         std::minmax_element(norms_.begin(), norms_.end());
     const double range = *most - *least;
-    std::vector<uint64_t> bins(range > 0 ? kBins : 1);
+    std::vector<uint64_t> bins(range > 0 ? kNormBins : 1);
     double sum = 0;
     for (const double norm : norms_) {
       sum += norm;
       const double place =
-          range > 0 ? (norm - *least) / range * static_cast<double>(kBins) : 0;
+          range > 0 ? (norm - *least) / range * static_cast<double>(kNormBins)
+                    : 0;
       ++bins[std::min(bins.size() - 1, static_cast<size_t>(place))];
     }
     shown["min"] = shown["low"] = *least;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/report/element_windows.h"
+#include "core/report/sections/element_windows.h"
 
 #include <algorithm>
 

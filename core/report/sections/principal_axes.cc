@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/report/principal_axes.h"
+#include "core/report/sections/principal_axes.h"
 
 #include <algorithm>
 #include <cmath>

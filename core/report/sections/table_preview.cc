@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/report/table_preview.h"
+#include "core/report/sections/table_preview.h"
 
 #include <fmt/core.h>
 

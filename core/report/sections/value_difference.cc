@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/report/value_difference.h"
+#include "core/report/sections/value_difference.h"
 
 #include <algorithm>
 #include <cmath>
 #include <span>
 
-#include "core/report/element_windows.h"
+#include "core/report/sections/element_windows.h"
 #include "core/views/view.h"
 
 namespace ctxfs {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/report/lane_plot.h"
+#include "core/report/sections/lane_plot.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/report/array_statistics.h"
-#include "core/report/element_windows.h"
 #include "core/report/script_json.h"
+#include "core/report/sections/array_statistics.h"
+#include "core/report/sections/element_windows.h"
 #include "core/views/arrays/elements.h"
 
 namespace ctxfs {

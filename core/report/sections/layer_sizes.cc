@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/report/layer_sizes.h"
+#include "core/report/sections/layer_sizes.h"
 
 #include <algorithm>
 #include <utility>

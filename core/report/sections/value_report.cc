@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/report/value_report.h"
+#include "core/report/sections/value_report.h"
 
 #include <fmt/core.h>
 
@@ -10,14 +10,14 @@
 
 #include "core/base/limits.h"
 #include "core/container/facts/model_files.h"
-#include "core/report/array_statistics.h"
-#include "core/report/contact_sheet.h"
-#include "core/report/lane_plot.h"
-#include "core/report/sample_sheet.h"
 #include "core/report/script_json.h"
-#include "core/report/table_preview.h"
-#include "core/report/tokenizer_summary.h"
-#include "core/report/vector_summary.h"
+#include "core/report/sections/array_statistics.h"
+#include "core/report/sections/contact_sheet.h"
+#include "core/report/sections/lane_plot.h"
+#include "core/report/sections/sample_sheet.h"
+#include "core/report/sections/table_preview.h"
+#include "core/report/sections/tokenizer_summary.h"
+#include "core/report/sections/vector_summary.h"
 #include "core/views/arrays/elements.h"
 #include "core/views/pictures/picture_of.h"
 #include "core/views/view.h"

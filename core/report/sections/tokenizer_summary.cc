@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/report/tokenizer_summary.h"
+#include "core/report/sections/tokenizer_summary.h"
 
 #include <cstdint>
 #include <string>

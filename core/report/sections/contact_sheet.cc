@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/report/contact_sheet.h"
+#include "core/report/sections/contact_sheet.h"
 
 #include <algorithm>
 #include <utility>
