@@ -19,7 +19,7 @@ CONTENT = CODEC + ["core/codec", "core/io"]
 CONTAINER = CONTENT + ["core/content"]
 ABOVE = CONTAINER + ["core/container"]
 VFS = ABOVE + ["core/tree", "core/views"]
-CORE = VFS + ["core/registry", "core/report", "core/vfs"]
+CORE = VFS + ["core/views/list", "core/report", "core/vfs"]
 
 # Lowest layer first. A folder below one of these belongs to it.
 MAY_INCLUDE = {
@@ -38,7 +38,7 @@ MAY_INCLUDE = {
     "core/views": ABOVE,
     "core/report": ABOVE + ["core/views"],
     # Names every view, those of reports too.
-    "core/registry": ABOVE + ["core/report", "core/views"],
+    "core/views/list": ABOVE + ["core/report", "core/views"],
     "core/tree": ABOVE,
     "core/vfs": VFS,
     # The interface for C.

@@ -13,10 +13,10 @@
 #include "core/container/format.h"
 #include "core/content/window.h"
 #include "core/io/url.h"
-#include "core/registry/views.h"
 #include "core/version.h"
 #include "core/vfs/key_file.h"
 #include "core/vfs/source_tree.h"
+#include "core/views/list/views.h"
 
 using ctxfs::Code;
 using ctxfs::Error;

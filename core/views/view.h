@@ -27,7 +27,7 @@ using ViewTables = std::vector<std::shared_ptr<const FileTable>>;
 /// Files made of a container's exports for programs that do not know its format
 /// (docs/views.md). To add a view, write a file in a folder of core/views that
 /// ends in `extern const View kNameView{...};`, and name it in
-/// core/registry/views.cc.
+/// core/views/list/views.cc.
 struct View {
   std::string_view name;  // in -o views=
 

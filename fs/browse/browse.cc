@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "core/base/text.h"
-#include "core/registry/views.h"
 #include "core/vfs/source_tree.h"
+#include "core/views/list/views.h"
 #include "fs/browse/browser.h"
 #include "fs/browse/details.h"
 #include "fs/browse/screen.h"

@@ -12,9 +12,9 @@
 
 #include "core/base/printable.h"
 #include "core/io/url_store.h"
-#include "core/registry/views.h"
 #include "core/vfs/log.h"
 #include "core/vfs/source_tree.h"
+#include "core/views/list/views.h"
 #include "fs/commands/command.h"
 #include "fs/commands/confine.h"
 #include "fs/common/mount_table.h"

@@ -5,7 +5,7 @@
 
 #include "core/content/read_through.h"
 #include "core/io/url.h"
-#include "core/registry/views.h"
+#include "core/views/list/views.h"
 #include "fs/commands/confine.h"
 
 namespace ctxfs {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string>
 
-#include "core/registry/views.h"
+#include "core/views/list/views.h"
 #include "fs/mount/options.h"
 
 namespace ctxfs {

@@ -10,9 +10,9 @@
 
 #include "core/base/limits.h"
 #include "core/base/path_patterns.h"
-#include "core/registry/views.h"
 #include "core/vfs/listing.h"
 #include "core/vfs/log.h"
+#include "core/views/list/views.h"
 
 namespace ctxfs {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/registry/views.h"
+#include "core/views/list/views.h"
 #include "tests/fuzz/target.h"
 #include "tests/support/judge.h"
 

@@ -22,8 +22,8 @@
 #include "core/content/content.h"
 #include "core/io/directory.h"
 #include "core/io/source.h"
-#include "core/registry/views.h"
 #include "core/tree/container_tree.h"
+#include "core/views/list/views.h"
 #include "core/views/view.h"
 
 namespace ctxfs {

@@ -26,10 +26,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/registry/views.h"
 #include "core/vfs/log.h"
 #include "core/vfs/mirror/system_directory.h"
 #include "core/vfs/namespace.h"
+#include "core/views/list/views.h"
 #include "core/views/view.h"
 #include "tests/model/kernel.h"
 #include "tests/model/samples.h"

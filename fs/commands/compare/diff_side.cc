@@ -11,7 +11,7 @@
 #include "core/base/limits.h"
 #include "core/container/facts/model_files.h"
 #include "core/io/url.h"
-#include "core/registry/views.h"
+#include "core/views/list/views.h"
 #include "core/views/view.h"
 #include "fs/commands/confine.h"
 #include "fs/common/mount_table.h"

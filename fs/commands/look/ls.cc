@@ -3,9 +3,9 @@
 // ctxfs ls: lists names, and on request what the index says of the files.
 #include <cstdio>
 
-#include "core/registry/views.h"
 #include "core/tree/index_json.h"
 #include "core/vfs/source_tree.h"
+#include "core/views/list/views.h"
 #include "fs/commands/arguments.h"
 #include "fs/commands/confine.h"
 #include "fs/commands/text.h"

@@ -9,8 +9,8 @@
 #include <initializer_list>
 #include <map>
 
-#include "core/registry/views.h"
 #include "core/tree/container_tree.h"
+#include "core/views/list/views.h"
 #include "core/views/view.h"
 #include "tests/unit/testing/faulty_source.h"
 #include "tests/unit/testing/files.h"

@@ -12,11 +12,11 @@
 
 #include "core/base/limits.h"
 #include "core/base/sanitized.h"
-#include "core/registry/views.h"
 #include "core/report/container_report.h"
 #include "core/report/found_faults.h"
 #include "core/report/page.h"
 #include "core/tree/container_tree.h"
+#include "core/views/list/views.h"
 #include "core/views/view.h"
 #include "tests/unit/testing/fake_arrays.h"
 #include "tests/unit/testing/interrupts.h"

@@ -10,10 +10,10 @@
 #include <string>
 #include <string_view>
 
-#include "core/registry/views.h"
 #include "core/vfs/file_handle.h"
 #include "core/vfs/namespace.h"
 #include "core/vfs/xattr.h"
+#include "core/views/list/views.h"
 #include "core/views/view.h"
 #include "tests/unit/testing/fake_arrays.h"
 #include "tests/unit/testing/namespace.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/registry/views.h"
+#include "core/views/list/views.h"
 
 #include <algorithm>
 
