@@ -47,7 +47,7 @@ def copies(folder: pathlib.Path, source: pathlib.Path, count: int) -> pathlib.Pa
 
 
 def mcf_without(tools: lib.Tools, source: pathlib.Path) -> bytes:
-    """Without ModelInfo and QuantInfo (docs/mcf.md, section 3)."""
+    """Without ModelInfo and QuantInfo (docs/formats/mcf.md, section 3)."""
     data = bytearray(source.read_bytes())
     (count,), (directory,) = struct.unpack_from("<I", data, 12), struct.unpack_from("<Q", data, 16)
     for at in range(directory, directory + 24 * count, 24):
@@ -58,7 +58,7 @@ def mcf_without(tools: lib.Tools, source: pathlib.Path) -> bytes:
 
 
 def mem8_without(tools: lib.Tools, source: pathlib.Path) -> bytes:
-    """Without sections of a known type (docs/mem8.md, sections 2 and 3)."""
+    """Without sections of a known type (docs/formats/mem8.md, sections 2 and 3)."""
     data = bytearray(source.read_bytes())
     index = subprocess.run([tools.build / "ctxfs", "cat", f"{source}//.ctxfs/index.json"],
                            check=True, capture_output=True).stdout

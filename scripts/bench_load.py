@@ -66,7 +66,7 @@ def write_safetensors(path: pathlib.Path, array: np.ndarray) -> None:
 
 
 def write_cvc(path: pathlib.Path, array: np.ndarray) -> None:
-    """Version 2.0, one column without compression; see docs/cvc.md."""
+    """Version 2.0, one column without compression; see docs/formats/cvc.md."""
     pieces = np.split(array, CHUNKS)
     column = {"name": "vectors", "dimension": COLUMNS, "dtype": "float32",
               "compression": "none"}

@@ -42,7 +42,7 @@ def digits(count: int, width: int = 8) -> np.ndarray:
 
 def write_shard(path, names: np.ndarray, role=0, content_type=0, metadata=b"",
                 length=None, name_at=None, stored=1) -> None:
-    """A Shard v2 (docs/shard.md) whose entries are `stored` zeros each, in a hole of
+    """A Shard v2 (docs/formats/shard.md) whose entries are `stored` zeros each, in a hole of
     the file, without checksums.
 
     `names` has a row for each entry, unless `name_at` tells where its name is in

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes golden/conventions, or the folder named: what docs/conventions.md describes, with answers.
+"""Writes golden/conventions, or the folder named: what docs/formats/conventions.md describes, with answers.
 
 Needs python3, python3-numpy and python3-cryptography. Everything is fixed, the
 keys and nonces too: the same bytes come out each time. Not by our reader.

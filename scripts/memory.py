@@ -82,7 +82,7 @@ def zstd(data: np.ndarray) -> bytes:
 
 
 def make_container(path: pathlib.Path) -> None:
-    """A Shard v2 (docs/shard.md) of ENTRIES compressed entries with checksums."""
+    """A Shard v2 (docs/formats/shard.md) of ENTRIES compressed entries with checksums."""
     crc = crc32c_of()
     names = [f"e{i:03}".encode() for i in range(ENTRIES)]
     strings = 64 + 48 * ENTRIES

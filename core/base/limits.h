@@ -17,7 +17,7 @@ constexpr uint64_t kGiB = 1024 * kMiB;
 /// the checksum of all of it.
 constexpr size_t kProbeBytes = 512;
 
-/// Entries of one container (docs/shard.md, section 15).
+/// Entries of one container (docs/formats/shard.md, section 15).
 constexpr uint32_t kEntries = 10'000'000;
 /// Bytes of one container's names (same).
 constexpr uint64_t kNameBytes = 100 * kMiB;
@@ -25,8 +25,8 @@ constexpr uint64_t kNameBytes = 100 * kMiB;
 /// names (docs/robustness.md, section 6).
 constexpr uint32_t kTreeNodes = 24'000'000;
 constexpr uint64_t kTreeNameBytes = 256 * kMiB;
-/// Bytes that one compressed entry may decode to in memory (docs/shard.md,
-/// section 15).
+/// Bytes that one compressed entry may decode to in memory
+/// (docs/formats/shard.md, section 15).
 constexpr uint64_t kDecodedBytes = kGiB;
 /// Bytes that one compressed entry may decode to in a temporary file.
 constexpr uint64_t kStreamedBytes = 1024 * kGiB;
@@ -37,11 +37,11 @@ constexpr uint64_t kSpillBytes = 10 * kGiB;
 constexpr uint64_t kStoredBytes = kDecodedBytes + 16 * kMiB;
 
 /// Tensor headers that info.json is made from: each is a read somewhere in the
-/// container (docs/model_shard.md, section 6).
+/// container (docs/formats/model_shard.md, section 6).
 constexpr uint32_t kHeadersExamined = 4096;
 
 /// Values of what is kept of this project's conventions in a container's
-/// metadata (docs/conventions.md).
+/// metadata (docs/formats/conventions.md).
 constexpr uint64_t kConventionValues = 2'000'000;
 
 /// Entries of a container of tensors or lanes whose arrays are views: an array

@@ -12,7 +12,7 @@ constexpr size_t kAeadNonceBytes = 12;
 constexpr size_t kAeadTagBytes = 16;
 
 /// Derives the 32-byte key of an entry by HKDF-SHA256. It is in locked memory
-/// that core dumps leave out (docs/conventions.md, section 1).
+/// that core dumps leave out (docs/formats/conventions.md, section 1).
 Result<Buffer> DeriveKey(const MasterKey& master, Bytes salt, Bytes info);
 
 /// Decrypts `sealed`, which is nonce, ciphertext and tag, by AES-256-GCM with

@@ -62,7 +62,7 @@ Status DecodeGzip(Bytes stored, MutableBytes out,
 
 /// Decodes LZ4 sequences without the end-of-block rules: accepts blocks that
 /// end in a match, and matches within the last twelve bytes, which the
-/// JavaScript writers make (docs/shard.md, section 9.2).
+/// JavaScript writers make (docs/formats/shard.md, section 9.2).
 Status DecodeLz4Lenient(Bytes stored, MutableBytes out,
                         const Interrupt& interrupt = NeverInterrupted());
 

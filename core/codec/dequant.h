@@ -12,7 +12,7 @@ namespace ctxfs {
 
 /// Quantised codes come in blocks of 32: signed two's complement numbers of 2,
 /// 3, 4, 6 or 8 bits, packed from the lowest bit on. This is the layout of q8,
-/// q4, k6, k4, k3, k2, int8 and int4 (docs/mcf.md, sections 6 and 7).
+/// q4, k6, k4, k3, k2, int8 and int4 (docs/formats/mcf.md, sections 6 and 7).
 constexpr size_t kBlockCodes = 32;
 /// Bytes of a block once it is dequantised to float32.
 constexpr size_t kBlockFloatBytes = kBlockCodes * sizeof(float);

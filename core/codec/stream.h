@@ -50,7 +50,7 @@ Status DecodeLzmaStream(const NextBytes& next, const StreamSizes& sizes,
 Status DecodeXzStream(const NextBytes& next, const StreamSizes& sizes,
                       const ByteSink& sink, const Interrupt& interrupt);
 
-/// Deflate with a window of 64 KiB (docs/zip.md, section 7).
+/// Deflate with a window of 64 KiB (docs/formats/zip.md, section 7).
 Status DecodeDeflate64Stream(const NextBytes& next, const StreamSizes& sizes,
                              const ByteSink& sink, const Interrupt& interrupt);
 

@@ -36,7 +36,8 @@ constexpr float SmallFloat(unsigned code, unsigned mantissa_bits, int bias) {
   return (code & 0x80U) != 0 ? -size : size;
 }
 
-/// The value of an 8-bit float of `dtype` (docs/safetensors.md, section 3).
+/// The value of an 8-bit float of `dtype` (docs/formats/safetensors.md, section
+/// 3).
 constexpr float Float8(DType dtype, unsigned code) {
   const unsigned size = code & 0x7FU;
   switch (dtype) {

@@ -75,7 +75,7 @@ class samples(torch.utils.data.IterableDataset):  # pylint: disable=invalid-name
 
     What a sample is depends on the container:
 
-    * a tar archive, which is one of WebDataset (docs/tar.md): a dict of "__key__", "__url__" (the
+    * a tar archive, which is one of WebDataset (docs/formats/tar.md): a dict of "__key__", "__url__" (the
       path of the archive) and the bytes of each member by its extension, such as "jpg" and "cls";
     * one with records (`views/samples.jsonl`), such as a SampleShard: the JSON value of each;
     * any other, such as an episode: a single dict of "__key__" (its name without the extension),

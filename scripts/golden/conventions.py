@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Answers of golden/conventions, which scripts/make_conventions.py writes: encryption,
-deltas, tiles and traces (docs/conventions.md)."""
+deltas, tiles and traces (docs/formats/conventions.md)."""
 
 import math
 import pathlib

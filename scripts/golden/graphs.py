@@ -10,7 +10,7 @@ import struct
 from common import require, sha256
 
 CODES = {"f32": "f", "i32": "i", "i64": "q", "bool": "?"}
-# What gen1 values have in this order, and the dtypes of docs/cowrie.md.
+# What gen1 values have in this order, and the dtypes of docs/formats/cowrie.md.
 GEN1 = {"edge_index": "i64", "node_features": "f32", "node_labels": "i64"}
 KINDS = ("meta", "node_table", "edge_table", "feature", "split", "aux")
 SJGN = {"csr_indices", "csr_indptr", "dst", "flags", "num_nodes", "sections", "src", "test",

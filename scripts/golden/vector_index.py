@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers of vector indexes (docs/vector_index.md): their arrays, which are parts of the rows
+"""Answers of vector indexes (docs/formats/vector_index.md): their arrays, which are parts of the rows
 of one entry."""
 
 from common import require

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes large ColumnShards (docs/columnshard.md), by the format page."""
+"""Writes large ColumnShards (docs/formats/columnshard.md), by the format page."""
 
 import json
 import struct

@@ -55,7 +55,7 @@ def insert(path, before: str, lines: str) -> None:
 def add_example(tree) -> None:
     for folder in ("core", "golden", "tests"):
         shutil.copytree(EXAMPLE / folder, tree / folder, dirs_exist_ok=True)
-    shutil.copy(EXAMPLE / "docs" / "pile.md", tree / "docs")
+    shutil.copy(EXAMPLE / "docs" / "formats" / "pile.md", tree / "docs" / "formats")
     insert(tree / "core" / "formats" / "registry.cc", "  FORMAT(kOnnx)",
            (EXAMPLE / "registry.line").read_text())
     insert(tree / "README.md", "| Manifests of form A", (EXAMPLE / "README.row").read_text())

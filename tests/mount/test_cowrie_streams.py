@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams of cowrie values that were made for a test (docs/cowrie.md, section 7)."""
+"""Streams of cowrie values that were made for a test (docs/formats/cowrie.md, section 7)."""
 
 import errno
 import gzip

@@ -19,7 +19,7 @@ FORMAT_PAGES = sorted({page for one in formats() for page in one["docs"]})
 
 @pytest.mark.parametrize("page", FORMAT_PAGES)
 def test_a_format_page_starts_with_a_mount(page):
-    text = (console.ROOT / "docs" / f"{page}.md").read_text()
+    text = (console.ROOT / "docs" / "formats" / f"{page}.md").read_text()
     assert text.index("## Try it\n") == text.index("\n## ") + 1
     assert text.index("```console\n$ mount.ctxfs ") < text.index("\n## ", text.index("## Try it"))
 
@@ -62,7 +62,7 @@ def rows(text: str, heading: str) -> list[str]:
 
 def pages_in(table: list[str]) -> set[str]:
     """The pages that the rows of a table link to."""
-    return set(re.findall(r"\]\((?:docs/)?([\w.]+)\.md\)", "\n".join(table)))
+    return set(re.findall(r"\]\((?:docs/)?formats/([\w.]+)\.md\)", "\n".join(table)))
 
 
 def compare_tables(root, known: list[dict]) -> None:
@@ -94,7 +94,7 @@ def test_29_3_tables_of_formats_are_what_the_program_says():
 def test_29_3_every_folder_and_page_of_formats_exists():
     for one in formats():
         assert one["golden"] and all((GOLDEN / folder).is_dir() for folder in one["golden"]), one
-        assert one["docs"] and all((console.ROOT / "docs" / f"{page}.md").exists()
+        assert one["docs"] and all((console.ROOT / "docs" / "formats" / f"{page}.md").exists()
                                    for page in one["docs"]), one
     folders = {folder for one in formats() for folder in one["golden"]}
     assert folders == {path.name for path in GOLDEN.iterdir() if path.is_dir()}

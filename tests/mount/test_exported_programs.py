@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that torch.export has saved: weights by their names (docs/zip.md, section 16)."""
+"""Programs that torch.export has saved: weights by their names (docs/formats/zip.md, section 16)."""
 
 import json
 import zipfile

@@ -61,7 +61,7 @@ def raw_shard(path, entries: dict[str, bytes], size=RAW, role=1):
 
 
 def tensor(code: int, shape) -> bytes:
-    """The header of a tensor (docs/model_shard.md, section 2)."""
+    """The header of a tensor (docs/formats/model_shard.md, section 2)."""
     return struct.pack("<BBH", code, len(shape), 0) + struct.pack(
         f"<{len(shape)}Q", *shape
     )

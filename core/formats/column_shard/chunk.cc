@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One chunk of a ColumnShard: the part of a column in a row group
-// (docs/columnshard.md, section 3).
+// (docs/formats/columnshard.md, section 3).
 //
 //   0   u8 declared coding
 //   1   u32 rows

@@ -18,8 +18,8 @@ inline Error Corrupt(std::string what, uint64_t at = kNoOffset) {
   return {Code::kCorrupt, std::move(what), at};
 }
 
-/// The types of columns, by their numbers in the file (docs/columnshard.md,
-/// section 2).
+/// The types of columns, by their numbers in the file
+/// (docs/formats/columnshard.md, section 2).
 enum class ColumnType : uint8_t {
   kBool = 1,
   kInt8 = 2,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ColumnShard, Shard role 8 (docs/columnshard.md).
+// ColumnShard, Shard role 8 (docs/formats/columnshard.md).
 //
 //   RG:NAME      an entry for each row group and column: a chunk (chunk.cc)
 //   __schema__   the last entry, JSON: columns, row groups, statistics

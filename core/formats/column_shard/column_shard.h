@@ -19,9 +19,9 @@ namespace ctxfs::column_shard {
 /// The files of a column.
 enum class ColumnFile : uint8_t { kValues, kValidity };
 
-/// A ColumnShard (docs/columnshard.md): a table of typed columns, with a chunk
-/// for each column and row group. The chunks are the entries; the files of the
-/// columns have their values.
+/// A ColumnShard (docs/formats/columnshard.md): a table of typed columns, with
+/// a chunk for each column and row group. The chunks are the entries; the files
+/// of the columns have their values.
 class ColumnShard final : public shard::ShardContainer {
  public:
   using shard::ShardContainer::ShardContainer;

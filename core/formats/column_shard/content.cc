@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The contents of a ColumnShard's columns over all row groups
-// (docs/columnshard.md, section 5).
+// (docs/formats/columnshard.md, section 5).
 #include <fmt/core.h>
 
 #include <utility>

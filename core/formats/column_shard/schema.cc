@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The schema of a ColumnShard: the chunks of each column, and their numbers of
-// rows and values (docs/columnshard.md, sections 1, 3 and 4).
+// rows and values (docs/formats/columnshard.md, sections 1, 3 and 4).
 #include "core/formats/column_shard/schema.h"
 
 #include <fmt/core.h>

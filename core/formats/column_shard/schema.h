@@ -37,7 +37,7 @@ struct Column {
 };
 
 /// The columns of a ColumnShard's schema, as far as the sizes of the chunks in
-/// the index confirm them (docs/columnshard.md, sections 1 and 4).
+/// the index confirm them (docs/formats/columnshard.md, sections 1 and 4).
 struct ColumnTable {
   uint64_t rows = 0;  // row_count of the schema
   std::vector<Column> columns;

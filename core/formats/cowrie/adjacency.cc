@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Neighbours in compressed rows (docs/cowrie.md, section 2).
+// Neighbours in compressed rows (docs/formats/cowrie.md, section 2).
 //
 //   u8 width of ids (1: 4 bytes, 2: 8), nodes, edges, nodes + 1 row offsets,
 //   ids

@@ -15,7 +15,7 @@
 
 namespace ctxfs::cowrie {
 
-/// The arrays of one cowrie value as files (docs/cowrie.md, section 4).
+/// The arrays of one cowrie value as files (docs/formats/cowrie.md, section 4).
 class ArrayFiles {
  public:
   /// `arrays` lie in `data`. `packed`: whether that is not the file itself.

@@ -27,7 +27,7 @@ enum class CowrieCoding : uint8_t {
   kText,       // decimal digits in texts: `made` has the bytes of the file
 };
 
-/// An array in a cowrie value (docs/cowrie.md, section 4).
+/// An array in a cowrie value (docs/formats/cowrie.md, section 4).
 struct CowrieArray {
   std::string name;
   DType dtype = DType::kI64;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The frame of cowrie values of generation 2 (docs/cowrie.md, section 1).
+// The frame of cowrie values of generation 2 (docs/formats/cowrie.md, section
+// 1).
 //
 //   0   "SJ", u8 version 2
 //   3   u8 flags: 1 compressed, 2 with gzip, 4 with zstd, 8 hints

@@ -24,7 +24,7 @@ bool LooksLikeCowrieGraph1(Bytes bytes);
 /// Whether `bytes` begin with a tag of generation 1: a weaker sign still.
 bool StartsLikeCowrie1(Bytes bytes);
 
-/// A cowrie value (docs/cowrie.md).
+/// A cowrie value (docs/formats/cowrie.md).
 struct CowrieValue {
   Json json;
   /// Their offsets are within `unpacked` if that is set, else within the bytes.
@@ -72,8 +72,8 @@ struct Gen1Choice {
 };
 
 /// Reads a value of generation 1 in every dialect that it can have
-/// (docs/cowrie.md, section 5). Fails with the error of the reading that got
-/// furthest.
+/// (docs/formats/cowrie.md, section 5). Fails with the error of the reading
+/// that got furthest.
 Result<Gen1Choice> ChooseCowrie1(
     Bytes bytes, const Interrupt& interrupt = NeverInterrupted());
 

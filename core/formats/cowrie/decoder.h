@@ -10,8 +10,8 @@
 
 namespace ctxfs::cowrie {
 
-/// Decodes the value after a cowrie frame's header into JSON (docs/cowrie.md,
-/// sections 1 to 3), and finds the arrays in it.
+/// Decodes the value after a cowrie frame's header into JSON
+/// (docs/formats/cowrie.md, sections 1 to 3), and finds the arrays in it.
 class CowrieDecoder : private CowrieReader {
  public:
   /// `offset` is where `bytes` are in the file or the decompressed value.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cowrie values as containers (docs/cowrie.md): files of their own, and entries
-// of a GraphShard.
+// Cowrie values as containers (docs/formats/cowrie.md): files of their own, and
+// entries of a GraphShard.
 //
 //   "SJ", version 2, ...          generation 2 (cowrie.cc)
 //   a tag                         generation 1 (gen1.cc, gen1_choice.cc)

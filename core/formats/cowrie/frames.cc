@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Streams of cowrie values (docs/cowrie.md, section 7).
+// Streams of cowrie values (docs/formats/cowrie.md, section 7).
 //
 //   0   "SJST", u8 version 2, u8 flags, u16 header length (24)
 //   8   u32 type, u32 payload length, u32 raw length, u32 metadata length

@@ -12,8 +12,8 @@
 
 namespace ctxfs::cowrie {
 
-/// A record of a stream, as its header says (docs/cowrie.md, section 7). All of
-/// it is in the file.
+/// A record of a stream, as its header says (docs/formats/cowrie.md, section
+/// 7). All of it is in the file.
 struct StreamRecord {
   static constexpr uint8_t kPacked = 0x01;
   static constexpr uint8_t kChecksum = 0x02;

@@ -8,9 +8,9 @@
 
 namespace ctxfs::cowrie {
 
-/// Decodes a value of cowrie's generation 1 into JSON (docs/cowrie.md, section
-/// 5), and finds the arrays in it. A text that is not UTF-8 is a fault: it
-/// shows that the bytes are of another dialect.
+/// Decodes a value of cowrie's generation 1 into JSON (docs/formats/cowrie.md,
+/// section 5), and finds the arrays in it. A text that is not UTF-8 is a fault:
+/// it shows that the bytes are of another dialect.
 class CowrieGen1 : private CowrieReader {
  public:
   /// `numbers`: whether the JSON has the elements of arrays too. They are

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Finds out in which dialect a value of generation 1 is written
-// (docs/cowrie.md, section 5). Nothing says so: tags before and after version
-// 2.0.0, and graphs by Go and by the other languages, differ in their meaning
-// alone. In nearly every file one reading alone uses all bytes.
+// (docs/formats/cowrie.md, section 5). Nothing says so: tags before and after
+// version 2.0.0, and graphs by Go and by the other languages, differ in their
+// meaning alone. In nearly every file one reading alone uses all bytes.
 #include <algorithm>
 #include <array>
 #include <utility>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Graphs of cowrie's generation 1 as Go writes them, and their parts
-// (docs/cowrie.md, section 5). The graph itself:
+// (docs/formats/cowrie.md, section 5). The graph itself:
 //
 //   u8, u8   which parts follow: a bit for each, in their order
 //   parts    name, metadata, nodes, edges, edge index, adjacency, features of

@@ -8,7 +8,7 @@
 
 namespace ctxfs::cowrie {
 
-/// Limits on one value (docs/cowrie.md, section 6): bytes after its own
+/// Limits on one value (docs/formats/cowrie.md, section 6): bytes after its own
 /// decompression, nesting, values of any kind, names in its dictionary, bytes
 /// of text that go into its JSON, bytes of an integer, dimensions of a tensor,
 /// and arrays that are listed.
@@ -21,8 +21,8 @@ constexpr uint64_t kMostBigIntBytes = 512;
 constexpr uint64_t kMostRank = 32;
 constexpr size_t kMostArrays = 65'536;
 
-/// Limits on a stream (docs/cowrie.md, section 7): records, and records whose
-/// arrays have a directory.
+/// Limits on a stream (docs/formats/cowrie.md, section 7): records, and records
+/// whose arrays have a directory.
 constexpr size_t kMaxRecords = 4'000'000;
 constexpr size_t kMaxArrayFolders = 65'536;
 

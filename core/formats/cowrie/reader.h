@@ -36,9 +36,9 @@ struct StoredAdjacency {
 };
 
 /// Reads the parts of cowrie values of either generation, within their limits
-/// (docs/cowrie.md, section 6). Stops for good at the first fault: after it,
-/// all functions return zero or nothing and read nothing. An interrupt counts
-/// as a fault.
+/// (docs/formats/cowrie.md, section 6). Stops for good at the first fault:
+/// after it, all functions return zero or nothing and read nothing. An
+/// interrupt counts as a fault.
 class CowrieReader {
  public:
   /// `offset` is added to the offsets of errors and arrays within `bytes`.
@@ -218,7 +218,8 @@ class CowrieReader {
   /// whether to make the list of row offsets.
   std::optional<StoredAdjacency> Adjacency(CowrieArrays& arrays, bool numbers);
 
-  /// Values so far that writers seldom write (docs/cowrie.md, section 5).
+  /// Values so far that writers seldom write (docs/formats/cowrie.md, section
+  /// 5).
   uint64_t odd_values() const { return odd_values_; }
   void CountOdd(bool odd) { odd_values_ += odd ? 1 : 0; }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Scalars that generation 2 shares with the unified table of generation 1
-// (docs/cowrie.md, sections 2 and 5).
+// (docs/formats/cowrie.md, sections 2 and 5).
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -16,8 +16,9 @@
 
 namespace ctxfs::cowrie {
 
-/// A stream of cowrie values (docs/cowrie.md, section 7). Opening it walks the
-/// headers alone; a record is decoded when one of its files is looked up.
+/// A stream of cowrie values (docs/formats/cowrie.md, section 7). Opening it
+/// walks the headers alone; a record is decoded when one of its files is looked
+/// up.
 class CowrieStream final : public Container, public SaysFacts {
  public:
   CowrieStream(std::shared_ptr<const Source> source, const OpenOptions& options)

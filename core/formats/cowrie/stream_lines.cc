@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// views/records.jsonl of a stream (docs/cowrie.md, section 7), in blocks of
-// records that are decoded together.
+// views/records.jsonl of a stream (docs/formats/cowrie.md, section 7), in
+// blocks of records that are decoded together.
 #include <fmt/core.h>
 
 #include <atomic>

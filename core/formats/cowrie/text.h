@@ -8,7 +8,7 @@
 
 namespace ctxfs::cowrie {
 
-// Cowrie's scalars in JSON (docs/cowrie.md, section 2).
+// Cowrie's scalars in JSON (docs/formats/cowrie.md, section 2).
 
 /// A big-endian two's complement number in decimal digits. Takes time that
 /// grows with the square of its length.

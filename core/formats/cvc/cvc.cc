@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CVC, the compressed vector collection, every version (docs/cvc.md).
+// CVC, the compressed vector collection, every version (docs/formats/cvc.md).
 //
 //   0    "CVCF"
 //   4    version 0.1.0: u32 length of the JSON, which starts at 8
@@ -64,7 +64,7 @@ Status Collection::Load(const ReadContext& context) {
 
 // Later versions have their version number where 0.1.0 has the length of its
 // header, and a length such as 65537 looks like a version. The start of the
-// JSON tells them apart (docs/cvc.md, section 1).
+// JSON tells them apart (docs/formats/cvc.md, section 1).
 Status Collection::ReadPrelude(const ReadContext& /*context*/) {
   const uint64_t size = source()->size();
   const Buffer head = CTXFS_TRY(

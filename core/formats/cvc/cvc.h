@@ -20,11 +20,11 @@
 
 namespace ctxfs::cvc {
 
-/// How a part of a column is stored (docs/cvc.md, section 3).
+/// How a part of a column is stored (docs/formats/cvc.md, section 3).
 enum class Codec : uint8_t { kFp16, kInt8, kNone, kLossless, kUnknown };
 
-/// Why rows cannot be read (docs/cvc.md, section 4). With a fault before
-/// kNoLocation the stored bytes can still be read, with the others not.
+/// Why rows cannot be read (docs/formats/cvc.md, section 4). With a fault
+/// before kNoLocation the stored bytes can still be read, with the others not.
 enum class Fault : uint8_t {
   kSound,
   kUnknownCodec,
@@ -90,7 +90,7 @@ struct Section {
 };
 
 /// The JSON header as tables: a chunk takes its record, and a record for each
-/// column in it (docs/cvc.md, section 2).
+/// column in it (docs/formats/cvc.md, section 2).
 struct Header {
   bool columnar = false;
   bool has_offsets = false;  // every chunk has a file_offset
@@ -205,8 +205,8 @@ class Collection final : public Container, public SaysFacts {
   std::shared_ptr<std::vector<AtomicVerdict>> verdicts_;  // of the chunks
 };
 
-/// Decodes `rows` rows of a column from `first_row` on (docs/cvc.md, section
-/// 3).
+/// Decodes `rows` rows of a column from `first_row` on (docs/formats/cvc.md,
+/// section 3).
 std::shared_ptr<const Transform> DecodeRows(
     std::shared_ptr<const Collection> collection, uint32_t column,
     uint64_t first_row, uint64_t rows);

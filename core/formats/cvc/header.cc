@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The JSON header of a vector collection (docs/cvc.md, section 2). It is
-// converted to tables while it is parsed, because it may have a million chunks.
-// Keys come in any order.
+// The JSON header of a vector collection (docs/formats/cvc.md, section 2). It
+// is converted to tables while it is parsed, because it may have a million
+// chunks. Keys come in any order.
 #include <fmt/core.h>
 
 #include <algorithm>

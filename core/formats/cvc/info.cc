@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // info.json of a vector collection, and the descriptions of its columns
-// (docs/cvc.md, section 6).
+// (docs/formats/cvc.md, section 6).
 #include <fmt/core.h>
 
 #include "core/base/text.h"

@@ -6,7 +6,8 @@
 namespace ctxfs::cvc {
 
 /// Chunks of a vector collection, columns it names, parts of columns that its
-/// chunks hold, and values of its sections' metadata (docs/cvc.md, section 5).
+/// chunks hold, and values of its sections' metadata (docs/formats/cvc.md,
+/// section 5).
 constexpr uint32_t kMostChunks = 1'000'000;
 constexpr uint32_t kMostColumns = 65'536;
 constexpr uint32_t kMostPieces = 4'000'000;

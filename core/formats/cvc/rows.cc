@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Decoding of rows of a column (docs/cvc.md, section 3): any window, from the
-// stored bytes that it needs.
+// Decoding of rows of a column (docs/formats/cvc.md, section 3): any window,
+// from the stored bytes that it needs.
 #include <fmt/core.h>
 
 #include <algorithm>

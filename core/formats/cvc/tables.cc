@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tables of a vector collection, made from the parsed header (docs/cvc.md,
-// sections 2 and 4).
+// The tables of a vector collection, made from the parsed header
+// (docs/formats/cvc.md, sections 2 and 4).
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // GemmShard: Shard role 3. Tiles are tensors, and matrices are assembled from
-// them (docs/conventions.md, section 3).
+// them (docs/formats/conventions.md, section 3).
 //
 //   MATRIX/ROW,COL   a tile: TensorV1, row-major, of two dimensions
 #include <fmt/core.h>
@@ -23,7 +23,7 @@
 namespace ctxfs::gemm_shard {
 namespace {
 
-/// Matrices that tiles make (docs/conventions.md, section 3).
+/// Matrices that tiles make (docs/formats/conventions.md, section 3).
 constexpr size_t kMostMatrices = 65'536;
 
 /// Row and column of a tile in its matrix, in tiles.

@@ -14,10 +14,10 @@ namespace ctxfs::gguf {
 
 /// A block of a quantised type taken apart: value i is
 /// codes[i] * scales[i / group], plus adds[i / group] if the type has such
-/// terms (docs/gguf.md, section 6). The products are exact in float32, so that
-/// neither the order of the factors nor SIMD changes a result. The exception is
-/// q8_k, whose product is rounded, but only once, so its result is the same in
-/// every implementation too.
+/// terms (docs/formats/gguf.md, section 6). The products are exact in float32,
+/// so that neither the order of the factors nor SIMD changes a result. The
+/// exception is q8_k, whose product is rounded, but only once, so its result is
+/// the same in every implementation too.
 struct GgufCodes {
   static constexpr size_t kMost = 256;
   static constexpr size_t kSmallestGroup = 16;
@@ -41,7 +41,7 @@ struct GgufQuant {
   uint32_t halves_at = 0;
 };
 
-/// A type of tensors (docs/gguf.md, section 5).
+/// A type of tensors (docs/formats/gguf.md, section 5).
 struct GgufType {
   std::string_view name;
   uint32_t block = 1;  // elements

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The files of a GGUF model (docs/gguf.md, section 9).
+// The files of a GGUF model (docs/formats/gguf.md, section 9).
 #include <string>
 #include <string_view>
 #include <utility>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GGUF, a model with its metadata in one file or several (docs/gguf.md).
+// GGUF, a model with its metadata in one file or several
+// (docs/formats/gguf.md).
 #include "core/formats/gguf/gguf.h"
 
 #include <fmt/core.h>

@@ -5,8 +5,8 @@
 
 namespace ctxfs::gguf {
 
-// The code books of docs/gguf.md, section 6. Byte i of an entry is value i; the
-// lowest byte is byte 0.
+// The code books of docs/formats/gguf.md, section 6. Byte i of an entry is
+// value i; the lowest byte is byte 0.
 
 extern const uint64_t* const kIq2XxsGrid;  // 256 entries
 extern const uint64_t* const kIq2XsGrid;   // 512

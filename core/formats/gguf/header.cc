@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The header of a GGUF file (docs/gguf.md, sections 1 to 5):
+// The header of a GGUF file (docs/formats/gguf.md, sections 1 to 5):
 //
 //   magic, version, tensor count, pair count
 //   pairs     key, type of value, value

@@ -19,7 +19,7 @@ namespace ctxfs::gguf {
 
 constexpr uint32_t kGgufMagic = 0x46554747;  // "GGUF"
 
-/// The types of metadata values (docs/gguf.md, section 3).
+/// The types of metadata values (docs/formats/gguf.md, section 3).
 enum GgufValueType : uint32_t {
   kGgufUint8 = 0,
   kGgufInt8 = 1,

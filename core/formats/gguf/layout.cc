@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sizes of tensors, and where their data is (docs/gguf.md, sections 4 and
-// 8).
+// The sizes of tensors, and where their data is (docs/formats/gguf.md, sections
+// 4 and 8).
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -6,7 +6,7 @@
 
 #include "core/base/limits.h"
 
-/// Bounds on what a GGUF file may require (docs/gguf.md, section 8).
+/// Bounds on what a GGUF file may require (docs/formats/gguf.md, section 8).
 namespace ctxfs::gguf {
 
 constexpr uint64_t kMostPairs = 1'000'000;

@@ -42,7 +42,8 @@ void AppendFloat(T value, std::string& text) {
     const size_t before = text.size();
     ctxfs::AppendFloat(value, text);
     // to_chars prefers all digits of a large whole number to an exponent, but
-    // the fewest digits that identify it are wanted (docs/gguf.md, section 9).
+    // the fewest digits that identify it are wanted (docs/formats/gguf.md,
+    // section 9).
     if (text.ends_with(".0") && std::abs(value) > T{1 << 24}) {
       text.resize(before);
       AppendDigits(value, text, std::chars_format::scientific);
@@ -50,8 +51,8 @@ void AppendFloat(T value, std::string& text) {
   }
 }
 
-/// Appends `utf8` with the escapes of docs/gguf.md, section 9. JsonLine has
-/// others: letters for tabs and returns, too, and none for DEL.
+/// Appends `utf8` with the escapes of docs/formats/gguf.md, section 9. JsonLine
+/// has others: letters for tabs and returns, too, and none for DEL.
 void AppendEscaped(std::string_view utf8, std::string& text) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   for (const char c : utf8) {

@@ -14,9 +14,9 @@
 
 namespace ctxfs::gguf {
 
-/// Writes the metadata as JSON (docs/gguf.md, section 9), some KiB at a time.
-/// Reads values from the file only as they are written, so that at most one
-/// piece of text is in memory. JsonWriter has all of a text in memory, and
+/// Writes the metadata as JSON (docs/formats/gguf.md, section 9), some KiB at a
+/// time. Reads values from the file only as they are written, so that at most
+/// one piece of text is in memory. JsonWriter has all of a text in memory, and
 /// cannot continue in the middle of a string, as a State can.
 class GgufMetadataWriter {
  public:

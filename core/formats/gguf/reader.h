@@ -12,7 +12,7 @@
 
 namespace ctxfs::gguf {
 
-/// How the numbers of a GGUF file are stored (docs/gguf.md, section 2).
+/// How the numbers of a GGUF file are stored (docs/formats/gguf.md, section 2).
 struct GgufLayout {
   bool big_endian = false;
   /// Counts, lengths and dimensions have 4 bytes: version 1.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Split models (docs/gguf.md, section 7): the first part says how many parts
-// there are, and the others are found by name.
+// Split models (docs/formats/gguf.md, section 7): the first part says how many
+// parts there are, and the others are found by name.
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The tokenizer that the metadata describes, as the files that Hugging Face's
-// libraries read (docs/gguf.md, section 11).
+// libraries read (docs/formats/gguf.md, section 11).
 #include "core/formats/gguf/tokenizer.h"
 
 #include <fmt/core.h>

@@ -11,7 +11,7 @@
 
 namespace ctxfs::gguf {
 
-/// The files of views/tokenizer/, made from the metadata (docs/gguf.md,
+/// The files of views/tokenizer/, made from the metadata (docs/formats/gguf.md,
 /// section 11); none if there is no tokenizer. Reads a few bytes.
 Container::Tables GgufTokenizerFiles(std::shared_ptr<const Source> source,
                                      std::shared_ptr<const GgufHeader> header);

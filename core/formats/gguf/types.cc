@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The types of values and of tensors (docs/gguf.md, sections 3 and 5).
+// The types of values and of tensors (docs/formats/gguf.md, sections 3 and 5).
 #include <array>
 
 #include "core/formats/gguf/header.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Blocks of 256 elements whose codes are in code books (docs/gguf.md, section
-// 6).
+// Blocks of 256 elements whose codes are in code books (docs/formats/gguf.md,
+// section 6).
 #include <array>
 #include <bit>
 
@@ -25,7 +25,7 @@ constexpr auto kSignMasks = [] {
 }();
 
 /// The masks of seven signs and an eighth that makes the number of set bits
-/// even: P(x) in docs/gguf.md.
+/// even: P(x) in docs/formats/gguf.md.
 constexpr auto kEvenSignMasks = [] {
   std::array<uint64_t, 128> masks{};
   for (unsigned x = 0; x < 128; ++x) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Blocks of 256 elements with packed scales, and ternary ones (docs/gguf.md,
-// section 6).
+// Blocks of 256 elements with packed scales, and ternary ones
+// (docs/formats/gguf.md, section 6).
 
 #include "core/formats/gguf/unpack.h"
 

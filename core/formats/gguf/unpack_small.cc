@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Types with one scale for each block, or for each 16 elements (docs/gguf.md,
-// section 6).
+// Types with one scale for each block, or for each 16 elements
+// (docs/formats/gguf.md, section 6).
 #include <bit>
 #include <cstring>
 

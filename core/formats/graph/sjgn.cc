@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cowrie-GNN graphs (docs/sjgn.md), as files of their own and as entries of a
-// GraphShard.
+// Cowrie-GNN graphs (docs/formats/sjgn.md), as files of their own and as
+// entries of a GraphShard.
 //
 //   "SJGN", version, flags, number of sections, sections
 //   section: kind, [encoding], name, u64 length, body

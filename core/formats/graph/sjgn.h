@@ -28,7 +28,7 @@ struct Section {
   uint64_t length = 0;
 };
 
-/// A Cowrie-GNN graph (docs/sjgn.md). Its entries are the sections.
+/// A Cowrie-GNN graph (docs/formats/sjgn.md). Its entries are the sections.
 class Graph final : public Container, public SaysFacts {
  public:
   /// `data` holds the SJGN bytes: `file` itself, or its decoded bytes.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sections of Cowrie-GNN graphs that hold arrays (docs/sjgn.md, section 3).
+// The sections of Cowrie-GNN graphs that hold arrays (docs/formats/sjgn.md,
+// section 3).
 //
 //   feature  u8 1, name, u8 dtype, rank, dims, rows, elements
 //   split    u8 0, three times: count, i64 ...; or u8 1, nodes, three times:

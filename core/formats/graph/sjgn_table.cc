@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tables of nodes and edges (docs/sjgn.md, section 3).
+// Tables of nodes and edges (docs/formats/sjgn.md, section 3).
 //
 //   "SJGS", u8 1, u8 flags
 //   names of fields, labels and, with flag 1, predicates: each a count and

@@ -5,7 +5,7 @@
 
 namespace ctxfs::manifest {
 
-/// Files that a manifest may name (docs/manifest.md, section 4).
+/// Files that a manifest may name (docs/formats/manifest.md, section 4).
 constexpr uint64_t kMostFiles = 100'000;
 
 }  // namespace ctxfs::manifest

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Manifest of form A, Shard role 4 (docs/manifest.md): metadata that lists
-// files. Nothing is fetched, and nothing outside the manifest's directory is
-// opened.
+// Manifest of form A, Shard role 4 (docs/formats/manifest.md): metadata that
+// lists files. Nothing is fetched, and nothing outside the manifest's directory
+// is opened.
 #include "core/formats/manifest/manifest.h"
 
 #include <fmt/core.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The files of an MCF model (docs/mcf.md, section 13): tensors/,
+// The files of an MCF model (docs/formats/mcf.md, section 13): tensors/,
 // views/dequantized/, .ctxfs/raw/sections/, and documents.
 #include <fmt/core.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // info.json of an MCF container, and the descriptions of its tensors
-// (docs/mcf.md, section 13).
+// (docs/formats/mcf.md, section 13).
 #include <fmt/core.h>
 
 #include <algorithm>

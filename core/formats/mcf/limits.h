@@ -7,9 +7,9 @@
 
 namespace ctxfs::mcf {
 
-/// Limits of one file (docs/mcf.md, section 10): sections, tensors, dims of all
-/// tensors together, and bytes of ModelInfo. One tensor may have all of the
-/// dims: the format does not limit the rank, and that of
+/// Limits of one file (docs/formats/mcf.md, section 10): sections, tensors,
+/// dims of all tensors together, and bytes of ModelInfo. One tensor may have
+/// all of the dims: the format does not limit the rank, and that of
 /// golden/mcf/high_rank.mcf is above the limit of other formats
 /// (limits::kArrayRank).
 constexpr uint32_t kMostSections = 100'000;

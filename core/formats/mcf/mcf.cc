@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MCF, a model in one file (docs/mcf.md): header, section directory and
+// MCF, a model in one file (docs/formats/mcf.md): header, section directory and
 // TensorIndex, and the checks of section 11.
 //
 //   0                   header, 40 bytes; bytes after them are skipped
@@ -62,8 +62,8 @@ Status McfContainer::Load(const ReadContext& /*context*/) {
   CTXFS_TRY(ReadHeader());
   CTXFS_TRY(ReadDirectory());
   if (const McfSection* data = Find(kMcfTensorData)) tensor_data_ = *data;
-  // From here on damage does not refuse the container (docs/mcf.md, section
-  // 12).
+  // From here on damage does not refuse the container (docs/formats/mcf.md,
+  // section 12).
   if (const McfSection* index = Find(kMcfTensorIndex)) {
     if (Status read = ReadTensorIndex(*index); !read) {
       if (!read.error().Permanent()) return read;

@@ -18,7 +18,8 @@
 
 namespace ctxfs::mcf {
 
-/// The header (docs/mcf.md, section 2); sizes in bytes, offsets absolute.
+/// The header (docs/formats/mcf.md, section 2); sizes in bytes, offsets
+/// absolute.
 struct McfHeader {
   uint16_t major = 0;
   uint16_t minor = 0;
@@ -29,7 +30,7 @@ struct McfHeader {
   uint64_t flags = 0;
 };
 
-/// A directory record (docs/mcf.md, section 3).
+/// A directory record (docs/formats/mcf.md, section 3).
 struct McfSection {
   uint32_t type = 0;
   uint32_t version = 0;
@@ -44,7 +45,7 @@ enum McfSectionType : uint32_t {
   kMcfTensorData = 0x0004,
 };
 
-/// An entry of the TensorIndex (docs/mcf.md, section 4).
+/// An entry of the TensorIndex (docs/formats/mcf.md, section 4).
 struct McfTensor {
   static constexpr uint64_t kSize = 40;  // bytes of its record
 
@@ -60,11 +61,12 @@ struct McfTensor {
 /// "ModelInfo", ...; "Section0x0200" for a type without a name.
 std::string McfSectionName(uint32_t type);
 
-/// Parses a ModelInfo section (docs/mcf.md, section 9). Fails with kCorrupt or
-/// kLimit; offsets of errors are relative to the section.
+/// Parses a ModelInfo section (docs/formats/mcf.md, section 9). Fails with
+/// kCorrupt or kLimit; offsets of errors are relative to the section.
 Result<Json> ParseMcfModelInfo(Bytes section);
 
-/// A record of QuantInfo, about one quantised tensor (docs/mcf.md, section 8).
+/// A record of QuantInfo, about one quantised tensor (docs/formats/mcf.md,
+/// section 8).
 struct McfQuantRecord {
   uint32_t tensor_index = 0;
   uint8_t method = 0;  // a dtype code

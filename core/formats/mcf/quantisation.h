@@ -14,9 +14,9 @@
 
 namespace ctxfs::mcf {
 
-/// The layout of a quantised payload (docs/mcf.md, sections 6 and 7). Codes are
-/// counted in blocks of 32 that do not continue into the next row; int8 and
-/// int4 payloads have one row of all elements.
+/// The layout of a quantised payload (docs/formats/mcf.md, sections 6 and 7).
+/// Codes are counted in blocks of 32 that do not continue into the next row;
+/// int8 and int4 payloads have one row of all elements.
 struct McfQuantLayout {
   enum class Kind : uint8_t {
     kBlockScales,  // q8, q4: a float16 scale a block
@@ -45,7 +45,7 @@ struct McfQuantLayout {
 /// Returns the number of elements of a shape; nullopt if it exceeds 2^64 - 1.
 std::optional<uint64_t> McfElements(std::span<const uint64_t> shape);
 
-// Codes of types (docs/mcf.md, section 5).
+// Codes of types (docs/formats/mcf.md, section 5).
 
 constexpr uint32_t kMcfInt4 = 0x11;
 // Of the quantised types, the first whose codes come in rows of blocks, and the

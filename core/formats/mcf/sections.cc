@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The two binary sections of MCF that describe the model: ModelInfo
-// (docs/mcf.md, section 9) and QuantInfo (section 8).
+// (docs/formats/mcf.md, section 9) and QuantInfo (section 8).
 #include <fmt/core.h>
 
 #include <bit>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A .ctx file (docs/megacontext.md, sections 2 and 3), little-endian:
+// A .ctx file (docs/formats/megacontext.md, sections 2 and 3), little-endian:
 //
 //   0    u32 0x4D434354; some documents have the letters "MCCT" instead
 //   4    u16 version, u16 level, u16 block size, u16 dimension, u16 dtype

@@ -17,8 +17,8 @@ namespace ctxfs::megacontext {
 
 constexpr size_t kNameSize = 32;  // bytes of a name's field
 
-/// The header of a .ctx file, in either of its layouts (docs/megacontext.md,
-/// section 2).
+/// The header of a .ctx file, in either of its layouts
+/// (docs/formats/megacontext.md, section 2).
 struct ContextHeader {
   std::string magic;  // four bytes
   char layout = 'A';

@@ -9,7 +9,7 @@
 namespace ctxfs::megacontext {
 
 /// Levels and snapshots of a tree, and bytes of its metadata.json
-/// (docs/megacontext.md, section 6).
+/// (docs/formats/megacontext.md, section 6).
 constexpr size_t kMostLevels = 64;
 constexpr size_t kMostSnapshots = 10'000;
 constexpr uint64_t kMostMetadataBytes = 16 * limits::kMiB;

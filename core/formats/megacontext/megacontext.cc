@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MegaContext (docs/megacontext.md): a directory of levels, where LOD0.ctx has
-// the tokens and LOD1.ctx, LOD2.ctx ... have gists of the level below, with
-// metadata.json and snapshots below checkpoints/; or one such file alone. The
-// payloads of the levels are the entries; every block and gist is also a file
-// by its number.
+// MegaContext (docs/formats/megacontext.md): a directory of levels, where
+// LOD0.ctx has the tokens and LOD1.ctx, LOD2.ctx ... have gists of the level
+// below, with metadata.json and snapshots below checkpoints/; or one such file
+// alone. The payloads of the levels are the entries; every block and gist is
+// also a file by its number.
 #include <fmt/core.h>
 
 #include <algorithm>

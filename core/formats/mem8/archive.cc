@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// .m8a, an archive of files of the MEM8 family (docs/mem8.md, section 7).
-// Members that are containers are directories, all others are entries.
+// .m8a, an archive of files of the MEM8 family (docs/formats/mem8.md, section
+// 7). Members that are containers are directories, all others are entries.
 //
 //   0    "M8AR", or "RA8M" if it was written as a number
 //   4    u16 version, u16 count of members

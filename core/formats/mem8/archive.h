@@ -11,7 +11,7 @@
 namespace ctxfs::mem8 {
 
 /// Opens the .m8a archive `file`, which is `source` itself or was unpacked from
-/// it (docs/mem8.md, section 7).
+/// it (docs/formats/mem8.md, section 7).
 Result<std::shared_ptr<const Container>> OpenMem8Archive(
     std::shared_ptr<const Source> source, std::shared_ptr<const Source> file,
     const OpenOptions& options, const ReadContext& context);

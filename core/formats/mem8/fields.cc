@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The fields of the eight known section types (docs/mem8.md, section 5).
+// The fields of the eight known section types (docs/formats/mem8.md, section
+// 5).
 #include "core/formats/mem8/fields.h"
 
 #include <fmt/core.h>

@@ -46,13 +46,13 @@ class Mem8Reader {
   bool big_;
 };
 
-/// The verdict of the CRC-32 on a file (docs/mem8.md, section 2).
+/// The verdict of the CRC-32 on a file (docs/formats/mem8.md, section 2).
 enum class Mem8Crc : uint8_t { kOk, kOkOverDecompressed, kAbsent, kMismatch };
 
 /// "ok", "ok-over-decompressed", "absent", "mismatch".
 std::string_view Mem8CrcName(Mem8Crc crc);
 
-/// The header of a .mem8, 16 bytes (docs/mem8.md, section 2).
+/// The header of a .mem8, 16 bytes (docs/formats/mem8.md, section 2).
 struct Mem8Header {
   bool swapped_magic = false;  // "8MEM"
   bool big_endian = false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The formats of the MEM8 family (docs/mem8.md, section 1): those that start
-// with "MEM8", too, and other files that are called .mem8.
+// The formats of the MEM8 family (docs/formats/mem8.md, section 1): those that
+// start with "MEM8", too, and other files that are called .mem8.
 #include "core/formats/mem8/kind.h"
 
 #include <algorithm>

@@ -10,7 +10,7 @@
 namespace ctxfs::mem8 {
 
 /// The kind of a file with a magic or an extension of the MEM8 family
-/// (docs/mem8.md, section 1). Some kinds share nothing but the magic.
+/// (docs/formats/mem8.md, section 1). Some kinds share nothing but the magic.
 enum class Mem8Kind : uint8_t {
   kMem8,
   kMem8BigEndian,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MEM8, the memory of a directory in one small file (docs/mem8.md). The
+// MEM8, the memory of a directory in one small file (docs/formats/mem8.md). The
 // payloads of the sections are the entries; JSON files are made from them when
 // they are looked up.
 #include <algorithm>

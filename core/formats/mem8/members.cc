@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The members of an .m8a (docs/mem8.md, section 7).
+// The members of an .m8a (docs/formats/mem8.md, section 7).
 //
 //   32   for each: u16 length, path, u32 offset, u32 size; packed
 //   ...  the bytes of the members

@@ -12,7 +12,7 @@
 
 namespace ctxfs::mem8 {
 
-/// Whether the bytes of a member can be read (docs/mem8.md, section 7).
+/// Whether the bytes of a member can be read (docs/formats/mem8.md, section 7).
 enum class Mem8Extent : uint8_t { kSound, kOutOfRange, kInTable };
 
 struct Mem8Member {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The body of a .mem8 (docs/mem8.md, sections 3 and 4).
+// The body of a .mem8 (docs/formats/mem8.md, sections 3 and 4).
 //
 //   16   strings: u16 count, u16 total, then each: u16 length, bytes
 //   ...  sections, each: u8 type, u16 length, payload

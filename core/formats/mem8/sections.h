@@ -10,7 +10,7 @@
 
 namespace ctxfs::mem8 {
 
-/// What the length of a section counts (docs/mem8.md, section 4). It is
+/// What the length of a section counts (docs/formats/mem8.md, section 4). It is
 /// determined for each file, because the description contradicts itself.
 enum class Mem8Length : uint8_t { kPayload, kTotal, kTypeAndPayload };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tensors of a delta, and whether they fit together (docs/conventions.md,
-// section 2). merge.cc computes the merged tensor.
+// The tensors of a delta, and whether they fit together
+// (docs/formats/conventions.md, section 2). merge.cc computes the merged
+// tensor.
 #include "core/formats/model_shard/delta.h"
 
 #include <fmt/core.h>

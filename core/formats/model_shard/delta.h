@@ -13,8 +13,9 @@
 
 namespace ctxfs::model_shard {
 
-/// The deltas that a container's metadata describes (docs/conventions.md,
-/// section 2). Immutable once loaded; holds a plain pointer to its container.
+/// The deltas that a container's metadata describes
+/// (docs/formats/conventions.md, section 2). Immutable once loaded; holds a
+/// plain pointer to its container.
 class Deltas {
  public:
   struct Spec {

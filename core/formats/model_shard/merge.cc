@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// views/merged/NAME, computed for the window that is read (docs/conventions.md,
-// section 2). All arithmetic is float32.
+// views/merged/NAME, computed for the window that is read
+// (docs/formats/conventions.md, section 2). All arithmetic is float32.
 #include <algorithm>
 #include <span>
 #include <utility>

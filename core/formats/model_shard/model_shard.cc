@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ModelShard: Shard roles 1, 0 and 6 (docs/model_shard.md).
+// ModelShard: Shard roles 1, 0 and 6 (docs/formats/model_shard.md).
 //
 //   NAME            a tensor, TensorV1: a header and the elements
 //   NAME.scales     float scales of the int8 tensor NAME; also NAME.scale, or

@@ -14,7 +14,7 @@
 namespace ctxfs::model_shard {
 
 /// A ModelShard: tensors, int8 tensors with scales, deltas, and the metadata of
-/// the model (docs/model_shard.md).
+/// the model (docs/formats/model_shard.md).
 class ModelShard : public TensorShard {
  public:
   using TensorShard::TensorShard;
@@ -65,8 +65,8 @@ class ModelShard : public TensorShard {
   std::vector<std::pair<uint32_t, uint32_t>> scales_;
 };
 
-/// The table views/dequantized/NAME of `shard` (docs/model_shard.md, section
-/// 4).
+/// The table views/dequantized/NAME of `shard` (docs/formats/model_shard.md,
+/// section 4).
 std::shared_ptr<const FileTable> DequantizedTensors(
     std::shared_ptr<const ModelShard> shard);
 

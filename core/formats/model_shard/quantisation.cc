@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // views/dequantized/NAME: an int8 tensor times its scales, as float32
-// (docs/model_shard.md, section 4).
+// (docs/formats/model_shard.md, section 4).
 #include <span>
 #include <utility>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Entries of a Shard as tensors (docs/model_shard.md, sections 2 and 3).
+// Entries of a Shard as tensors (docs/formats/model_shard.md, sections 2 and
+// 3).
 #include "core/formats/model_shard/tensor_shard.h"
 
 #include <algorithm>

@@ -14,8 +14,8 @@ namespace ctxfs::model_shard {
 
 /// A Shard container whose entries may be tensors. Whether one is a tensor
 /// depends on its content, which is examined when its file is looked up or
-/// listed (docs/model_shard.md, section 3). The container stores nothing about
-/// it.
+/// listed (docs/formats/model_shard.md, section 3). The container stores
+/// nothing about it.
 class TensorShard : public shard::ShardContainer {
  public:
   using shard::ShardContainer::ShardContainer;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TensorV1, the payload of a tensor (docs/model_shard.md, section 2).
+// TensorV1, the payload of a tensor (docs/formats/model_shard.md, section 2).
 //
 //   0           u8   dtype code
 //   1           u8   number of dimensions

@@ -11,7 +11,7 @@
 
 namespace ctxfs::model_shard {
 
-/// The header of a tensor's payload (docs/model_shard.md, section 2).
+/// The header of a tensor's payload (docs/formats/model_shard.md, section 2).
 struct TensorHeader {
   static constexpr uint64_t kFixedBytes = 4;  // before the dimensions
   /// Of the longest header, with 255 dimensions.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The weights of a ModelShard as loaders of the model expect them
-// (docs/model_shard.md, section 8).
+// (docs/formats/model_shard.md, section 8).
 #include <fmt/core.h>
 
 #include <set>

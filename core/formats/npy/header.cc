@@ -2,7 +2,7 @@
 //
 // .npy files: 93 "NUMPY", u8 major, u8 minor, the length of the header (u16 in
 // version 1, u32 in 2 and 3), the header, a Python dict as text, and the data
-// (docs/npy.md).
+// (docs/formats/npy.md).
 #include "core/formats/npy/header.h"
 
 #include <fmt/core.h>

@@ -12,7 +12,7 @@
 
 namespace ctxfs::npy {
 
-/// The header of an .npy file (docs/npy.md).
+/// The header of an .npy file (docs/formats/npy.md).
 struct Array {
   DType dtype = DType::kU8;
   bool big_endian = false;

@@ -5,7 +5,7 @@
 
 #include "core/base/limits.h"
 
-/// Limits of an .npy file (docs/npy.md, section 4).
+/// Limits of an .npy file (docs/formats/npy.md, section 4).
 namespace ctxfs::npy {
 
 /// Bytes of a header, and nesting in it.

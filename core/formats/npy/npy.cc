@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// .npy, one array of numpy (docs/npy.md): the header of header.h, then the
-// elements. What follows them belongs to further arrays, which numpy.save
+// .npy, one array of numpy (docs/formats/npy.md): the header of header.h, then
+// the elements. What follows them belongs to further arrays, which numpy.save
 // appends, and is not shown.
 #include <fmt/core.h>
 

@@ -21,7 +21,7 @@ struct DecodedTensor {
   uint64_t size = 0;    // bytes of the result
 };
 
-/// The elements of a typed field as raw_data has them (docs/onnx.md,
+/// The elements of a typed field as raw_data has them (docs/formats/onnx.md,
 /// section 4), or strings as StringText. Fails with kCorrupt if there are not
 /// as many elements as the shape needs.
 std::shared_ptr<const Block> DecodedElements(

@@ -14,8 +14,8 @@
 namespace ctxfs::onnx {
 
 /// A location of external data as a path below the model's directory, without
-/// "." and ".." (docs/onnx.md, section 6); nullopt for one that is absolute,
-/// leads out, is too long, or holds a NUL.
+/// "." and ".." (docs/formats/onnx.md, section 6); nullopt for one that is
+/// absolute, leads out, is too long, or holds a NUL.
 std::optional<std::string> LocationBelow(std::string_view location);
 
 /// The files beside a model that hold external data. Keeps the last few open.

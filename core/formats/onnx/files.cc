@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The files of a model (docs/onnx.md, section 9): tensors/, constants/,
+// The files of a model (docs/formats/onnx.md, section 9): tensors/, constants/,
 // model.json, and what views may use.
 #include <fmt/core.h>
 

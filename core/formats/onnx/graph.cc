@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Each graph is read in two passes, because in a file its nodes come before its
-// initializers, and in a mount after them (docs/onnx.md, section 5). The first
-// pass reads the initializers and skips the nodes, the second reads the nodes.
+// initializers, and in a mount after them (docs/formats/onnx.md, section 5).
+// The first pass reads the initializers and skips the nodes, the second reads
+// the nodes.
 #include "core/formats/onnx/graph.h"
 
 #include <fmt/core.h>

@@ -24,7 +24,8 @@ class GraphVisitor {
   virtual ~GraphVisitor() = default;
 
   /// A tensor and where it is in the graph: `path` is its own name after those
-  /// of the nodes and attributes that it is in (docs/onnx.md, section 5).
+  /// of the nodes and attributes that it is in (docs/formats/onnx.md, section
+  /// 5).
   virtual Status OnTensor(TensorUse use, const std::string& path,
                           const WireRanges& message, Tensor tensor) = 0;
 
@@ -45,7 +46,7 @@ struct GraphCounts {
   uint64_t operator_bytes = 0;  // of their names
 };
 
-/// Walks graphs (docs/onnx.md, sections 3 and 5).
+/// Walks graphs (docs/formats/onnx.md, sections 3 and 5).
 class GraphReader {
  public:
   /// `visitor` may be null: then nothing but operators is counted. `salvage`:

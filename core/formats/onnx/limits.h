@@ -6,7 +6,7 @@
 
 #include "core/base/limits.h"
 
-/// Bounds on what a model may require (docs/onnx.md, section 7).
+/// Bounds on what a model may require (docs/formats/onnx.md, section 7).
 namespace ctxfs::onnx {
 
 constexpr uint32_t kMostTensors = 1'000'000;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ONNX models (docs/onnx.md): one message of protobuf, ModelProto.
+// ONNX models (docs/formats/onnx.md): one message of protobuf, ModelProto.
 //
 //   08 VERSION        ir_version, always first
 //   TAG VALUE ...     further fields. A value is a number, or a length and that

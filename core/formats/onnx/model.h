@@ -23,13 +23,13 @@
 
 namespace ctxfs::onnx {
 
-/// Whether ModelProto has a field of that number and type (docs/onnx.md,
-/// section 2). The type matters, because other messages start with small
-/// numbers, too: a TensorProto with a dim.
+/// Whether ModelProto has a field of that number and type
+/// (docs/formats/onnx.md, section 2). The type matters, because other messages
+/// start with small numbers, too: a TensorProto with a dim.
 bool IsModelField(uint64_t number, WireType type);
 
-/// The tensors of one use, in the order of docs/onnx.md, section 5: 52 bytes
-/// each, their paths and their dimensions.
+/// The tensors of one use, in the order of docs/formats/onnx.md, section 5: 52
+/// bytes each, their paths and their dimensions.
 class TensorList {
  public:
   struct Record {
@@ -79,8 +79,8 @@ class Model final : public Container, public SaysFacts, private GraphVisitor {
   Model(std::shared_ptr<const Source> source, const OpenOptions& options);
 
   /// Reads the heads of all messages and fields. Fails with kNotContainer if
-  /// this is no model; with kCorrupt and kLimit by docs/onnx.md, section 8. To
-  /// be called once, before anything else.
+  /// this is no model; with kCorrupt and kLimit by docs/formats/onnx.md,
+  /// section 8. To be called once, before anything else.
   Status Load(const ReadContext& context);
 
   void AddInfo(Json& info, const ReadContext& context) const override;

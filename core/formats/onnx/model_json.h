@@ -14,11 +14,11 @@
 
 namespace ctxfs::onnx {
 
-/// Makes model.json (docs/onnx.md, section 9) from the messages of a model.
-/// Stops adding when it would be over kMostJson. Builds Json values, because
-/// JsonWriter writes members in the order in which it gets them: fields of a
-/// message can come in any order and more than once, the last one counts, and
-/// members are sorted.
+/// Makes model.json (docs/formats/onnx.md, section 9) from the messages of a
+/// model. Stops adding when it would be over kMostJson. Builds Json values,
+/// because JsonWriter writes members in the order in which it gets them: fields
+/// of a message can come in any order and more than once, the last one counts,
+/// and members are sorted.
 class ModelJson {
  public:
   explicit ModelJson(WireReader& reader) : reader_(reader) {}

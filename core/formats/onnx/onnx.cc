@@ -49,7 +49,8 @@ bool ResemblesModel(Bytes head) {
 }
 
 /// Whether a model starts with `head`: its version, and then nothing but fields
-/// of a model, up to its graph or the end of `head` (docs/onnx.md, section 2).
+/// of a model, up to its graph or the end of `head` (docs/formats/onnx.md,
+/// section 2).
 bool IsModelHead(Bytes head) {
   ByteReader in(head);
   if (!ReadVersion(in)) return false;

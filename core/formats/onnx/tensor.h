@@ -12,15 +12,15 @@
 
 namespace ctxfs::onnx {
 
-/// Where external data is (docs/onnx.md, section 6).
+/// Where external data is (docs/formats/onnx.md, section 6).
 struct ExternalData {
   std::string location;  // normalised: below the model's directory
   uint64_t offset = 0;
   std::optional<uint64_t> length;
 };
 
-/// A TensorProto (docs/onnx.md, section 4): its description, and where its
-/// bytes are.
+/// A TensorProto (docs/formats/onnx.md, section 4): its description, and where
+/// its bytes are.
 struct Tensor {
   /// Where its bytes come from.
   enum class Storage : uint8_t {

@@ -22,7 +22,7 @@ enum class TypedField : uint8_t {
 
 constexpr int64_t kStringType = 8;
 
-/// An element type (docs/onnx.md, section 4).
+/// An element type (docs/formats/onnx.md, section 4).
 struct ElementType {
   int64_t code;
   std::string_view dtype;

@@ -41,7 +41,7 @@ constexpr size_t FixedBytes(WireType type) {
   return type == WireType::kFixed64 ? 8 : 0;
 }
 
-/// One field of a message (docs/onnx.md, section 1).
+/// One field of a message (docs/formats/onnx.md, section 1).
 struct WireField {
   uint64_t number = 0;
   WireType type = WireType::kVarint;
@@ -58,8 +58,8 @@ struct WireField {
 
 /// Reads fields of protobuf messages. Of a kBytes field it reads only the tag
 /// and the length, and allocates nothing for the bytes. All errors of the
-/// format are kCorrupt and start with the key of docs/onnx.md, section 8. Not
-/// safe for several threads.
+/// format are kCorrupt and start with the key of docs/formats/onnx.md,
+/// section 8. Not safe for several threads.
 class WireReader {
  public:
   /// `source` and `context` outlive this object.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The header of a safetensors file (docs/safetensors.md, section 2): an object
-// that may name millions of tensors, so it is parsed as events, and kept as
-// records of 32 bytes.
+// The header of a safetensors file (docs/formats/safetensors.md, section 2): an
+// object that may name millions of tensors, so it is parsed as events, and kept
+// as records of 32 bytes.
 #include "core/formats/safetensors/header.h"
 
 #include <fmt/core.h>

@@ -15,7 +15,8 @@
 
 namespace ctxfs::safetensors {
 
-/// One tensor of a header (docs/safetensors.md, section 2), in 32 bytes.
+/// One tensor of a header (docs/formats/safetensors.md, section 2), in 32
+/// bytes.
 struct SafetensorsTensor {
   /// The data, half open, relative to the end of the header; not yet checked.
   uint64_t begin = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// model.safetensors.index.json (docs/safetensors.md, section 8): the tensors of
-// several files as one model.
+// model.safetensors.index.json (docs/formats/safetensors.md, section 8): the
+// tensors of several files as one model.
 #include "core/formats/safetensors/index.h"
 
 #include <fmt/core.h>

@@ -17,7 +17,7 @@
 namespace ctxfs::safetensors {
 
 /// A model of several safetensors files, named by its index. Its entries are
-/// the tensors of all of them (docs/safetensors.md, section 8).
+/// the tensors of all of them (docs/formats/safetensors.md, section 8).
 class SafetensorsIndexContainer final : public TensorContainer,
                                         public SaysFacts {
  public:

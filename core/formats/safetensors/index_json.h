@@ -14,8 +14,8 @@
 
 namespace ctxfs::safetensors {
 
-/// The contents of a model.safetensors.index.json (docs/safetensors.md, section
-/// 8).
+/// The contents of a model.safetensors.index.json (docs/formats/safetensors.md,
+/// section 8).
 struct SafetensorsIndexJson {
   NameList names;                  // of tensors, in the order of the text
   std::vector<uint32_t> file_of;   // each tensor's, in files

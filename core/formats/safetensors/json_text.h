@@ -45,9 +45,9 @@ class JsonEvents {
 };
 
 /// Parses `text`, one strict JSON value of at most kMostDepth
-/// levels (docs/safetensors.md, section 5). Fails with kCorrupt (offset: byte
-/// within `text`), with the error of `events` if it stops, or with
-/// kInterrupted.
+/// levels (docs/formats/safetensors.md, section 5). Fails with kCorrupt
+/// (offset: byte within `text`), with the error of `events` if it stops, or
+/// with kInterrupted.
 Status ParseJsonText(std::string_view text, JsonEvents& events,
                      const ReadContext& context);
 

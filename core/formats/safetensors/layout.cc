@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The layout of the data (docs/safetensors.md, section 4): in order, the ranges
-// of the tensors cover all data without holes and overlaps.
+// The layout of the data (docs/formats/safetensors.md, section 4): in order,
+// the ranges of the tensors cover all data without holes and overlaps.
 #include <fmt/core.h>
 
 #include <algorithm>

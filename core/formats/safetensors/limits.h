@@ -4,8 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-/// Bounds on what a safetensors file or index may require (docs/safetensors.md,
-/// section 10). The header itself has limits::kSafetensorsHeaderBytes.
+/// Bounds on what a safetensors file or index may require
+/// (docs/formats/safetensors.md, section 10). The header itself has
+/// limits::kSafetensorsHeaderBytes.
 namespace ctxfs::safetensors {
 
 /// Levels of objects and arrays in a header, the outer object among them: the

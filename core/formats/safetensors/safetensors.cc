@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// safetensors, the tensors of a model in one file (docs/safetensors.md).
+// safetensors, the tensors of a model in one file
+// (docs/formats/safetensors.md).
 //
 //   0      length N of the header, 8 bytes
 //   8      header: a JSON object that gives every tensor its type, its shape

@@ -24,7 +24,7 @@ class SafetensorsContainer final : public TensorContainer, public SaysFacts {
                        const OpenOptions& options)
       : TensorContainer(std::move(source)), options_(options) {}
 
-  /// Whether a file starts like one (docs/safetensors.md, section 5).
+  /// Whether a file starts like one (docs/formats/safetensors.md, section 5).
   static bool Recognises(Bytes head);
 
   /// Reads and checks the header. Reads no tensor. Must be called once, before

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SampleShard, Shard role 2 (docs/sampleshard.md): each entry is a sample, a
-// cowrie value or JSON, and its name is its number.
+// SampleShard, Shard role 2 (docs/formats/sampleshard.md): each entry is a
+// sample, a cowrie value or JSON, and its name is its number.
 #include "core/formats/sample_shard/sample_shard.h"
 
 #include <algorithm>

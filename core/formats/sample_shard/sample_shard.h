@@ -20,8 +20,8 @@ namespace ctxfs::sample_shard {
 /// become the largest one. Returns nullopt for other names.
 std::optional<int64_t> SampleId(std::string_view name);
 
-/// A SampleShard (docs/sampleshard.md): each entry is a training sample, a
-/// cowrie value or JSON.
+/// A SampleShard (docs/formats/sampleshard.md): each entry is a training
+/// sample, a cowrie value or JSON.
 class SampleShard final : public shard::ShardContainer, public ShowsSamples {
  public:
   using shard::ShardContainer::ShardContainer;
@@ -57,7 +57,7 @@ class SampleShard final : public shard::ShardContainer, public ShowsSamples {
   Status AddOwnFacts(const ReadContext& context, Facts& facts) const override;
   Checksum StoredChecksum(const shard::ShardRecord& record) const override;
   /// Finds out which checksum an entry has, and its verdict if it matches, by
-  /// reading the entry once (docs/sampleshard.md, section 2).
+  /// reading the entry once (docs/formats/sampleshard.md, section 2).
   Status FindChecksum(uint32_t entry, const ReadContext& context) const;
   /// The entry's bytes, verified.
   Result<Buffer> ReadSample(uint32_t entry, const ReadContext& context) const;

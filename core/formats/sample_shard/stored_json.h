@@ -17,9 +17,9 @@ enum class JsonForm : uint8_t {
 };
 
 /// Returns `text`, which must be exactly one JSON value, in `form`
-/// (docs/sampleshard.md, section 3). No token is parsed and written again:
-/// numbers keep all their digits, objects the order and the repetitions of
-/// their keys, strings their escapes. The numbers that Python's json module
+/// (docs/formats/sampleshard.md, section 3). No token is parsed and written
+/// again: numbers keep all their digits, objects the order and the repetitions
+/// of their keys, strings their escapes. The numbers that Python's json module
 /// adds to the standard (NaN, Infinity, -Infinity) become null. Fails with
 /// kCorrupt (offset: byte within `text`) if it is not JSON in UTF-8, with
 /// kLimit if it is nested deeper than limits::kJsonDepth.

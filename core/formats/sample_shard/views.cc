@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Samples as JSON (docs/sampleshard.md, section 5): views/json/ and
+// Samples as JSON (docs/formats/sampleshard.md, section 5): views/json/ and
 // views/samples.jsonl. The size of a text is known only after it was made.
 #include <fmt/core.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The stored bytes of an entry, decoded and verified (docs/shard.md, sections 9
-// and 10).
+// The stored bytes of an entry, decoded and verified (docs/formats/shard.md,
+// sections 9 and 10).
 #include <fmt/core.h>
 
 #include <algorithm>

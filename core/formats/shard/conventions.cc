@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// This project's conventions in a Shard's metadata (docs/conventions.md):
+// This project's conventions in a Shard's metadata
+// (docs/formats/conventions.md):
 //
 //   entry_metadata[NAME].extra.ctxfs.encryption
 //   entry_metadata[NAME].extra.ctxfs.delta

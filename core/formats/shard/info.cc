@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Descriptions of a Shard container and its entries: info.json, the records of
-// index.json, and the metadata section (docs/shard.md, sections 4, 5 and 11).
+// index.json, and the metadata section (docs/formats/shard.md, sections 4, 5
+// and 11).
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Encrypted entries (docs/conventions.md, section 1). The payload of one is
+// Encrypted entries (docs/formats/conventions.md, section 1). The payload of
+// one is
 //
 //   nonce (12), ciphertext, tag (16); AES-256-GCM
 #include <algorithm>

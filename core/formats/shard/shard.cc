@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shard v2, any role (docs/shard.md): header, index and names, and the checks
-// of section 18.
+// Shard v2, any role (docs/formats/shard.md): header, index and names, and the
+// checks of section 18.
 //
 //   0                     header, 64 bytes
 //   64                    index, entry_count records of 48 bytes
@@ -213,7 +213,7 @@ Status ShardContainer::CheckEntries(const ReadContext& context) {
 
 Status ShardContainer::CheckOverlaps(const ReadContext& context) {
   // Role 5 may have overlapping entries, because stream writers interleave the
-  // lanes of an episode (docs/shard.md, section 18).
+  // lanes of an episode (docs/formats/shard.md, section 18).
   if (header_.role == kWShardRole) return {};
 
   // Most writers store data in index order, which saves sorting.

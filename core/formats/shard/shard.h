@@ -20,7 +20,8 @@
 
 namespace ctxfs::shard {
 
-/// The header (docs/shard.md, section 2); sizes in bytes, offsets absolute.
+/// The header (docs/formats/shard.md, section 2); sizes in bytes, offsets
+/// absolute.
 struct ShardHeader {
   static constexpr uint64_t kSize = 64;
 
@@ -37,7 +38,8 @@ struct ShardHeader {
   uint64_t total_file_size = 0;
 };
 
-/// Roles that change how a container is read (docs/shard.md, section 4).
+/// Roles that change how a container is read (docs/formats/shard.md, section
+/// 4).
 constexpr uint8_t kUnknownRole = 0;
 constexpr uint8_t kModelRole = 1;
 constexpr uint8_t kSampleRole = 2;
@@ -66,7 +68,7 @@ bool HasRole(Bytes head) {
   return HasShardRole(head, kRole);
 }
 
-/// An index record (docs/shard.md, section 5).
+/// An index record (docs/formats/shard.md, section 5).
 struct ShardRecord {
   static constexpr uint64_t kSize = 48;
   /// The position in the file of an entry's record, or of a field in it.
@@ -98,7 +100,7 @@ struct ShardRecord {
   static constexpr uint16_t kBoth = kZstd | kLz4;
 };
 
-/// How an entry is encrypted (docs/conventions.md, section 1).
+/// How an entry is encrypted (docs/formats/conventions.md, section 1).
 struct ShardSeal {
   std::string salt;
   std::string info;

@@ -18,8 +18,8 @@ constexpr uint64_t Padded(uint64_t size) {
   return (size + kBlock - 1) / kBlock * kBlock;
 }
 
-/// A header (docs/tar.md, section 2): the view of a block of 512 bytes, which
-/// outlives it.
+/// A header (docs/formats/tar.md, section 2): the view of a block of 512 bytes,
+/// which outlives it.
 class Header {
  public:
   explicit Header(Bytes block) : block_(block) {}

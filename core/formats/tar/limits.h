@@ -5,7 +5,7 @@
 
 #include "core/base/limits.h"
 
-/// Limits of an archive (docs/tar.md, section 10).
+/// Limits of an archive (docs/formats/tar.md, section 10).
 namespace ctxfs::tar {
 
 /// Members and directories of one archive, and bytes of their names.

@@ -17,7 +17,7 @@
 
 namespace ctxfs::tar {
 
-/// How a member is shown (docs/tar.md, section 5).
+/// How a member is shown (docs/formats/tar.md, section 5).
 enum class Kind : uint8_t {
   kFile,       // of type 0, 7 or NUL: may be part of a sample
   kOtherFile,  // of a type that POSIX does not define
@@ -136,7 +136,7 @@ class Members {
 };
 
 /// `name` without a leading "./", however often repeated: the path that is
-/// shown (docs/tar.md, section 8).
+/// shown (docs/formats/tar.md, section 8).
 std::string_view ShownPath(std::string_view name);
 
 /// The plain path of `name` (docs/tree.md, section 7). May point into

@@ -11,8 +11,8 @@
 
 namespace ctxfs::tar {
 
-/// The values of pax headers that ctxfs uses (docs/tar.md, section 6). An empty
-/// value leaves that of the member's own header.
+/// The values of pax headers that ctxfs uses (docs/formats/tar.md, section 6).
+/// An empty value leaves that of the member's own header.
 struct PaxValues {
   std::optional<std::string> path;
   std::optional<std::string> linkpath;

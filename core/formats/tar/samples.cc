@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// samples.jsonl of an archive of WebDataset (docs/tar.md, section 9).
+// samples.jsonl of an archive of WebDataset (docs/formats/tar.md, section 9).
 #include "core/formats/tar/samples.h"
 
 #include <fmt/core.h>

@@ -12,7 +12,7 @@
 
 namespace ctxfs::tar {
 
-/// A member's name, split as WebDataset does (docs/tar.md, section 9).
+/// A member's name, split as WebDataset does (docs/formats/tar.md, section 9).
 struct SampleName {
   std::string_view key;
   std::string extension;  // in lower case

@@ -22,8 +22,8 @@ struct SparsePart {
   uint64_t end() const { return from + size; }
 };
 
-/// A sparse file (docs/tar.md, section 13): its stored parts. The bytes between
-/// them are zeros that the archive does not store.
+/// A sparse file (docs/formats/tar.md, section 13): its stored parts. The bytes
+/// between them are zeros that the archive does not store.
 struct SparseMap {
   uint64_t size = 0;              // of the file, with its holes
   uint64_t holes = 0;             // bytes that are not stored

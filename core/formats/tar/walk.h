@@ -27,8 +27,8 @@ struct Note {
   uint64_t offset = 0;
 };
 
-/// Goes from header to header and collects the members (docs/tar.md, sections
-/// 1 to 8). Reads no data.
+/// Goes from header to header and collects the members (docs/formats/tar.md,
+/// sections 1 to 8). Reads no data.
 class Walk {
  public:
   Walk(const Source& source, Members& members)
@@ -42,7 +42,7 @@ class Walk {
   /// with kCorrupt for a fault of section 11, with kLimit, and as reads do.
   Status Run(const ReadContext& context);
 
-  /// The notes by the keys of docs/tar.md: "link", "special", ...
+  /// The notes by the keys of docs/formats/tar.md: "link", "special", ...
   const std::map<std::string_view, Note>& notes() const { return notes_; }
   /// The dialect of the first header: "ustar", "gnu" or "v7".
   std::string_view dialect() const { return dialect_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sparse members (docs/tar.md, section 13): where their maps are.
+// Sparse members (docs/formats/tar.md, section 13): where their maps are.
 //
 // of GNU    the header, type S: at 386 four pairs of offset and size, 12 bytes
 //           each; at 482 whether a block follows, with 21 pairs and the same

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checkpoints of torch.save and archives of torch.jit.save (docs/torch.md): a
-// ZIP archive whose members all are in one folder.
+// Checkpoints of torch.save and archives of torch.jit.save
+// (docs/formats/torch.md): a ZIP archive whose members all are in one folder.
 //
 //   TOP/data.pkl        the object, a pickle
 //   TOP/data/KEY        the bytes of a storage

@@ -33,9 +33,9 @@ struct Storage {
 using Extents = std::vector<uint64_t>;
 
 /// What a tensor is and where it is in its storage, which was checked
-/// (docs/torch.md, section 6). A tensor at several places has one layout, and
-/// layouts share equal parts: 2 bytes of a pickle can add a place, and a few
-/// more a layout.
+/// (docs/formats/torch.md, section 6). A tensor at several places has one
+/// layout, and layouts share equal parts: 2 bytes of a pickle can add a place,
+/// and a few more a layout.
 struct Layout {
   TypeInfo type;
   std::shared_ptr<const Extents> shape;

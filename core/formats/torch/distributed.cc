@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Distributed checkpoints (docs/torch.md, section 13): a folder.
+// Distributed checkpoints (docs/formats/torch.md, section 13): a folder.
 //
 //   .metadata       the index, a pickle: which pieces make which tensor
 //   __N_M.distcp    pieces in a row, each an archive of torch.save

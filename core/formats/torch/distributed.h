@@ -19,8 +19,8 @@
 namespace ctxfs::torch {
 
 /// A checkpoint that torch.distributed.checkpoint wrote, named by its .metadata
-/// (docs/torch.md, section 13). Its entries are the tensors, each of which is
-/// put together from pieces of the files beside it.
+/// (docs/formats/torch.md, section 13). Its entries are the tensors, each of
+/// which is put together from pieces of the files beside it.
 class DistributedCheckpoint final : public TensorContainer, public SaysFacts {
  public:
   DistributedCheckpoint(std::shared_ptr<const Source> source,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The files of a distributed checkpoint (docs/torch.md, section 13).
+// The files of a distributed checkpoint (docs/formats/torch.md, section 13).
 #include <algorithm>
 #include <utility>
 

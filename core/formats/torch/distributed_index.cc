@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// .metadata of a distributed checkpoint (docs/torch.md, section 13): a pickle
-// of dataclasses, each of which is a call without arguments and a dict as its
-// state.
+// .metadata of a distributed checkpoint (docs/formats/torch.md, section 13): a
+// pickle of dataclasses, each of which is a call without arguments and a dict
+// as its state.
 //
 //   Metadata(state_dict_metadata, planner_data, storage_data, ...)
 //   state_dict_metadata[NAME] = TensorStorageMetadata(properties, size, chunks)
@@ -42,7 +42,8 @@ constexpr std::string_view kTensorClass =
 constexpr std::string_view kBytesClass =
     "torch.distributed.checkpoint.metadata.BytesStorageMetadata";
 
-// Those that torch's writers name, beside names of docs/torch.md, section 12.
+// Those that torch's writers name, beside names of docs/formats/torch.md,
+// section 12.
 constexpr auto kNames = std::to_array<std::string_view>({
     kMetadata,
     kTensorClass,

@@ -53,8 +53,8 @@ struct StoredObject {
   uint32_t piece = kNoPiece;
 };
 
-/// What .metadata says of a distributed checkpoint (docs/torch.md, section 13).
-/// All of it are claims: nothing is compared with the files yet.
+/// What .metadata says of a distributed checkpoint (docs/formats/torch.md,
+/// section 13). All of it are claims: nothing is compared with the files yet.
 struct DistributedIndex {
   std::vector<ChunkedTensor> tensors;
   std::vector<StoredObject> objects;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The files of a checkpoint (docs/torch.md, section 11).
+// The files of a checkpoint (docs/formats/torch.md, section 11).
 #include <utility>
 
 #include "core/base/text.h"

@@ -53,7 +53,7 @@ class GlobalNames {
  public:
   struct Listed {
     std::string name;
-    bool safe;  // docs/torch.md, section 12
+    bool safe;  // docs/formats/torch.md, section 12
   };
 
   /// Adds a name, "module.name". Fails if there is no memory.
@@ -90,7 +90,7 @@ class GlobalNames {
   std::string gap_;
 };
 
-/// Which names are safe besides those of docs/torch.md, section 12.
+/// Which names are safe besides those of docs/formats/torch.md, section 12.
 struct SafeNames {
   bool script = false;  // classes of the archive's own code
   bool (*known)(std::string_view name) = nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What loading a checkpoint would import (docs/torch.md, section 12).
+// What loading a checkpoint would import (docs/formats/torch.md, section 12).
 #include <fmt/core.h>
 
 #include <algorithm>

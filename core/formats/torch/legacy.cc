@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checkpoints before torch 1.6 (docs/torch.md, section 3): five pickles one
-// after another, then the storages, without padding, checksums or a table.
+// Checkpoints before torch 1.6 (docs/formats/torch.md, section 3): five pickles
+// one after another, then the storages, without padding, checksums or a table.
 //
 //   magic number, protocol, a dict about the system, the object, a list of keys
 //   for each key: i64 number of elements, then the elements, little-endian

@@ -6,8 +6,8 @@
 
 #include "core/base/limits.h"
 
-/// Bounds on what a PyTorch checkpoint may require (docs/torch.md, sections 4
-/// and 8).
+/// Bounds on what a PyTorch checkpoint may require (docs/formats/torch.md,
+/// sections 4 and 8).
 namespace ctxfs::torch {
 
 /// Bytes of one pickle; of one in a record kMostInflated, too, and

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The names of torch and of Python that have a meaning (docs/torch.md, section
-// 5). They are compared with tables; nothing is imported.
+// The names of torch and of Python that have a meaning (docs/formats/torch.md,
+// section 5). They are compared with tables; nothing is imported.
 #include "core/formats/torch/names.h"
 
 #include <algorithm>

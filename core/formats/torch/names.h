@@ -23,7 +23,7 @@ std::optional<TypeInfo> TorchType(std::string_view name);
 bool LooksLikeTorchType(std::string_view name);
 /// The type of a storage class, such as "torch.FloatStorage".
 std::optional<TypeInfo> StorageType(std::string_view name);
-/// Whether a name is safe as docs/torch.md, section 12, defines it.
+/// Whether a name is safe as docs/formats/torch.md, section 12, defines it.
 bool IsKnownName(std::string_view name);
 /// "module.name", with the module's name of today.
 std::string NameOfGlobal(std::string_view module, std::string_view name);

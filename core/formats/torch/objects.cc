@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Recognises the values of torch in a pickle by the names of their callables
-// and the kinds of their arguments (docs/torch.md, section 5).
+// and the kinds of their arguments (docs/formats/torch.md, section 5).
 #include "core/formats/torch/objects.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The opcodes that ReadPickle reads (docs/torch.md, section 4), each of which
-// is an operation of PickleMachine.
+// The opcodes that ReadPickle reads (docs/formats/torch.md, section 4), each of
+// which is an operation of PickleMachine.
 #include "core/formats/torch/pickle.h"
 
 #include <fmt/core.h>

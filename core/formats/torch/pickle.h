@@ -102,10 +102,10 @@ class Pickle {
 };
 
 /// Reads the pickle that starts at byte `offset` of `content`, by a fixed table
-/// of opcodes (docs/torch.md, section 4), and sets `end` to the byte after it.
-/// Fails with kCorrupt for a pickle that is unreadable and with kLimit for one
-/// that is too large; the offset of the error counts from the start of
-/// `content`.
+/// of opcodes (docs/formats/torch.md, section 4), and sets `end` to the byte
+/// after it. Fails with kCorrupt for a pickle that is unreadable and with
+/// kLimit for one that is too large; the offset of the error counts from the
+/// start of `content`.
 Result<Pickle> ReadPickle(const Content& content, uint64_t offset,
                           const ReadContext& context, uint64_t& end);
 

@@ -20,8 +20,8 @@ constexpr PlaceId kNoPlace = UINT32_MAX;
 enum class Word : uint32_t { kAttributes, kKey, kArgs, kKwargs, kCallable };
 
 /// The places at which a walk has met values: each is a step from the place
-/// around it (docs/torch.md, section 9). There can be millions, so a place
-/// costs 12 bytes, and its text is made on demand.
+/// around it (docs/formats/torch.md, section 9). There can be millions, so a
+/// place costs 12 bytes, and its text is made on demand.
 class Places {
  public:
   explicit Places(const Pickle& pickle) : pickle_(pickle) {

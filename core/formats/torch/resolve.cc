@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a tensor's elements are in its storage (docs/torch.md, section 6).
+// Where a tensor's elements are in its storage (docs/formats/torch.md, section
+// 6).
 #include <fmt/core.h>
 
 #include <algorithm>

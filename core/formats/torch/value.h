@@ -14,7 +14,8 @@ namespace ctxfs::torch {
 
 /// A tensor at its place in a pickle's value.
 struct FoundTensor {
-  std::string name;   // the keys that lead to it (docs/torch.md, section 9)
+  std::string
+      name;  // the keys that lead to it (docs/formats/torch.md, section 9)
   TensorCall tensor;  // not a TensorId: a tensor may have a million places
 };
 
@@ -28,8 +29,8 @@ Status FindTensors(const Pickle& pickle, const std::string& prefix,
 /// The path below tensors/ of the n-th tensor that FindTensors finds.
 using TensorPath = std::function<const std::string&(size_t)>;
 
-/// A pickle's value as JSON (docs/torch.md, section 8). Fails with kLimit for
-/// more than kMostValueText bytes of text, and as FindTensors.
+/// A pickle's value as JSON (docs/formats/torch.md, section 8). Fails with
+/// kLimit for more than kMostValueText bytes of text, and as FindTensors.
 Result<std::string> ValueText(const Pickle& pickle, const TensorPath& path,
                               const ReadContext& context);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Names and calls in the value of a pickle: those with a meaning
-// (docs/torch.md, section 5) become the value that Python would make, all
-// others are opaque.
+// (docs/formats/torch.md, section 5) become the value that Python would make,
+// all others are opaque.
 #include <array>
 #include <utility>
 

@@ -20,8 +20,8 @@
 namespace ctxfs::torch {
 
 /// Walks the value of a pickle, to find its tensors or to write it as JSON
-/// (docs/torch.md, sections 8 and 9). Both are one walk, so that they number
-/// tensors alike. The first fault stops it.
+/// (docs/formats/torch.md, sections 8 and 9). Both are one walk, so that they
+/// number tensors alike. The first fault stops it.
 class ValueWalk {
  public:
   /// Adds tensors to `found`, their names starting with `prefix`.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TraceShard: Shard role 7 (docs/conventions.md, section 4).
+// TraceShard: Shard role 7 (docs/formats/conventions.md, section 4).
 //
 //   seq/NNNNNN   an event, JSON or cowrie
 //   meta/trace   JSON of the whole

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Vector indexes: Shard role 0x10 (docs/vector_index.md).
+// Vector indexes: Shard role 0x10 (docs/formats/vector_index.md).
 //
 //   col/meta      JSON: index_type, version, dim, count
 //   col/vectors   rows of a u64 id and dim f32, without padding

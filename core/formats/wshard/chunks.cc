@@ -2,7 +2,7 @@
 //
 // The manifest of an episode in chunks: a Shard container of role 4 with one
 // JSON entry, meta/manifest, that lists the episode's files in its own
-// directory (docs/wshard.md, section 9).
+// directory (docs/formats/wshard.md, section 9).
 //
 //   chunks/FILE/    each chunk as a container
 //   episode/LANE    the lanes joined along time, if the chunks are continuous

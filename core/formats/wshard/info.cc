@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Descriptions of an episode and its lanes: info.json, the records of
-// index.json, and the identity (docs/wshard.md, sections 2, 3 and 7).
+// index.json, and the identity (docs/formats/wshard.md, sections 2, 3 and 7).
 #include <fmt/core.h>
 #include <xxhash.h>
 

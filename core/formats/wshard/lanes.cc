@@ -3,7 +3,7 @@
 // Dtype and shape of lanes. meta/channels declares them, and in files of one
 // writer meta/wshard those of predictions. Writers leave out more lanes than
 // they list: those of actions, predictions, reward and done follow from rules
-// and sizes, or remain unknown (docs/wshard.md, section 3).
+// and sizes, or remain unknown (docs/formats/wshard.md, section 3).
 #include "core/formats/wshard/lanes.h"
 
 #include <fmt/core.h>

@@ -23,7 +23,7 @@ struct Lane {
 
 /// Dtype and shape of every lane of an episode, from what its meta/channels and
 /// meta/wshard declare and what the names and sizes of lanes imply
-/// (docs/wshard.md, section 3).
+/// (docs/formats/wshard.md, section 3).
 class LaneTable {
  public:
   /// `channels` is meta/channels in either form, or null. Of channels with the

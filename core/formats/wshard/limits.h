@@ -8,7 +8,7 @@
 
 namespace ctxfs::wshard {
 
-// docs/wshard.md, section 8.
+// docs/formats/wshard.md, section 8.
 
 /// Bytes of one metadata entry of an episode, decoded: they are read at open.
 constexpr uint64_t kMostJsonBytes = 16 * limits::kMiB;

@@ -22,7 +22,7 @@ struct ChunkRef {
   std::optional<uint64_t> length;  // steps
 };
 
-/// The contents of meta/manifest (docs/wshard.md, section 9).
+/// The contents of meta/manifest (docs/formats/wshard.md, section 9).
 struct ChunkManifest {
   Json episode;                     // id, env_id, total_timesteps, total_chunks
   std::vector<ChunkRef> chunks;     // by index

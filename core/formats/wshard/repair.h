@@ -22,7 +22,7 @@ struct StoredLane {
 
 /// The true positions of lanes that a stream writer has interleaved: it wrote
 /// `interval` steps of each lane in turn, and an index with the offset of the
-/// first run of each lane and the size of all its runs (docs/wshard.md,
+/// first run of each lane and the size of all its runs (docs/formats/wshard.md,
 /// section 5).
 class Interleaving {
  public:

@@ -16,7 +16,7 @@ namespace ctxfs::wshard {
 std::optional<std::string_view> ResidualSignal(std::string_view name);
 
 /// The layout of sign bits in a residual lane. Its size alone determines it
-/// (docs/wshard.md, section 6).
+/// (docs/formats/wshard.md, section 6).
 struct SignLayout {
   uint64_t steps = 0;
   uint64_t dimensions = 1;  // tracks of ceil(steps / 8) bytes each

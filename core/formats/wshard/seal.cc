@@ -3,7 +3,7 @@
 // The seal of an episode: meta/identity has the sha256 of the decoded bytes of
 // every other entry, and the sha256 of meta/identity itself is the identity of
 // the episode. meta/provenance has the identity of the chunk before
-// (docs/wshard.md, section 7).
+// (docs/formats/wshard.md, section 7).
 #include <algorithm>
 #include <iterator>
 #include <map>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// WShard, the episode profile of Shard v2 (role 5; docs/wshard.md). Entries are
-// lanes: bare row-major arrays [T, ...] without a header of their own.
+// WShard, the episode profile of Shard v2 (role 5; docs/formats/wshard.md).
+// Entries are lanes: bare row-major arrays [T, ...] without a header of their
+// own.
 //
 //   meta/wshard, meta/episode, meta/channels   JSON; channels alone declares
 //                                              dtypes and shapes

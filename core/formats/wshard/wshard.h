@@ -15,7 +15,7 @@
 namespace ctxfs::wshard {
 
 /// Reads all of a metadata entry, verified. Fails with kLimit if it has more
-/// than kMostJsonBytes bytes (docs/wshard.md, section 2).
+/// than kMostJsonBytes bytes (docs/formats/wshard.md, section 2).
 Result<std::string> ReadMetaEntry(const shard::ShardContainer& container,
                                   uint32_t entry, const ReadContext& context);
 
@@ -24,7 +24,7 @@ Result<Json> ReadEntryJson(const shard::ShardContainer& container,
                            uint32_t entry, const ReadContext& context);
 
 /// A WShard episode: the lanes of one recording, each an entry of a Shard
-/// container of role 5 (docs/wshard.md).
+/// container of role 5 (docs/formats/wshard.md).
 class WShardContainer final : public shard::ShardContainer, public HasIdentity {
  public:
   using shard::ShardContainer::ShardContainer;
@@ -48,7 +48,7 @@ class WShardContainer final : public shard::ShardContainer, public HasIdentity {
   };
 
   /// Steps of the episode: declared, or from the size of a lane; nullopt if
-  /// unknown (docs/wshard.md, section 2).
+  /// unknown (docs/formats/wshard.md, section 2).
   std::optional<uint64_t> length() const { return lanes_.length(); }
 
   /// Dtype and shape of an entry, by declaration, name and size; nullopt if it

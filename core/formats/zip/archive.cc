@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bytes of members (docs/zip.md, sections 5 and 7).
+// The bytes of members (docs/formats/zip.md, sections 5 and 7).
 //
 // A local header, 30 bytes: "PK\3\4", fields that the directory has as well,
 // and at 26 the lengths of name and extra field, which follow; then the data.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks that compare the members of an archive: overlaps (docs/zip.md, section
-// 6) and equal names (section 9); and the warnings.
+// Checks that compare the members of an archive: overlaps (docs/formats/zip.md,
+// section 6) and equal names (section 9); and the warnings.
 #include "core/formats/zip/collector.h"
 
 #include <fmt/core.h>

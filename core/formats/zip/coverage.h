@@ -9,8 +9,8 @@
 #include "core/formats/zip/directory.h"
 #include "core/io/source.h"
 
-/// Bytes of a file that are no part of the archive that is shown (docs/zip.md,
-/// section 15).
+/// Bytes of a file that are no part of the archive that is shown
+/// (docs/formats/zip.md, section 15).
 namespace ctxfs::zip {
 
 /// Adds a warning about the bytes before the first member, after the archive,

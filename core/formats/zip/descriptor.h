@@ -10,7 +10,8 @@
 
 namespace ctxfs::zip {
 
-/// What follows the data of a member with flag bit 3 (docs/zip.md, section 10).
+/// What follows the data of a member with flag bit 3 (docs/formats/zip.md,
+/// section 10).
 struct Descriptor {
   uint32_t crc = 0;
   uint64_t stored_size = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The central directory of a ZIP archive (docs/zip.md, section 4), read in
-// pieces: it can have gigabytes, of which names and a few numbers are kept.
+// The central directory of a ZIP archive (docs/formats/zip.md, section 4), read
+// in pieces: it can have gigabytes, of which names and a few numbers are kept.
 //
 //   0   "PK\1\2", versions, flags, method, time and date
 //   16  CRC-32, compressed size, size

@@ -58,7 +58,8 @@ constexpr FaultWords kFaultWords[] = {
 
 enum class Kind : uint8_t { kFile, kDirectory, kLink };
 
-/// A member as the central directory describes it (docs/zip.md, section 4).
+/// A member as the central directory describes it (docs/formats/zip.md, section
+/// 4).
 struct Member {
   uint64_t header = 0;  // of the local header, in bytes from the file's start
   uint64_t end = 0;     // where the next member or the directory starts

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The records at the end of a ZIP archive (docs/zip.md, sections 1 to 3).
+// The records at the end of a ZIP archive (docs/formats/zip.md, sections 1 to
+// 3).
 #include "core/formats/zip/end_record.h"
 
 #include <fmt/core.h>

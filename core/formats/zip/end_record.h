@@ -8,8 +8,8 @@
 
 namespace ctxfs::zip {
 
-/// The records at the end of an archive (docs/zip.md, sections 1 to 3). Offsets
-/// are relative to the start of the file.
+/// The records at the end of an archive (docs/formats/zip.md, sections 1 to 3).
+/// Offsets are relative to the start of the file.
 struct EndRecord {
   uint64_t members = 0;
   uint64_t directory_offset = 0;  // the directory is within the file

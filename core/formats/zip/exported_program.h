@@ -18,7 +18,7 @@
 namespace ctxfs::zip {
 
 /// The tensors of a program that torch.export has saved, a .pt2 file
-/// (docs/zip.md, section 16): members without names of their own, and
+/// (docs/formats/zip.md, section 16): members without names of their own, and
 /// documents that name them.
 class ExportedProgram : public std::enable_shared_from_this<ExportedProgram> {
  public:

@@ -5,7 +5,7 @@
 
 #include "core/base/limits.h"
 
-/// Limits of a ZIP archive (docs/zip.md, section 12).
+/// Limits of a ZIP archive (docs/formats/zip.md, section 12).
 namespace ctxfs::zip {
 
 /// Members of one archive, and bytes of their names.

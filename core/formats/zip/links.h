@@ -17,8 +17,8 @@ namespace ctxfs::zip {
 
 class Archive;
 
-/// The symbolic links of an archive that are shown (docs/zip.md, section 9).
-/// Immutable.
+/// The symbolic links of an archive that are shown (docs/formats/zip.md,
+/// section 9). Immutable.
 class Links {
  public:
   /// Reads the targets of all links, which are the contents of members, and

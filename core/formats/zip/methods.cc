@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compression methods of ZIP (docs/zip.md, section 7).
+// Compression methods of ZIP (docs/formats/zip.md, section 7).
 #include "core/formats/zip/methods.h"
 
 #include <algorithm>

@@ -17,7 +17,7 @@ constexpr uint16_t kZstd = 93;
 /// method that is not supported.
 StreamDecoder DecoderOf(uint16_t method);
 
-/// Whether members of this method are decoded (docs/zip.md, section 7).
+/// Whether members of this method are decoded (docs/formats/zip.md, section 7).
 bool IsSupported(uint16_t method);
 
 /// The most bytes that a method can decode from one; 0 if it is not supported.

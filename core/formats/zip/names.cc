@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names of members (docs/zip.md, section 9).
+// Names of members (docs/formats/zip.md, section 9).
 #include "core/formats/zip/names.h"
 
 #include <algorithm>

@@ -22,7 +22,7 @@ struct NameForm {
 
 /// Returns the path of a member with the stored name `stored`. Extra field
 /// 0x7075 replaces the name if it has the name's CRC. A leading "./" is left
-/// out (docs/zip.md, section 9).
+/// out (docs/formats/zip.md, section 9).
 std::string ShownName(std::string_view stored, NameForm form, Bytes extra);
 
 /// Whether two stored names may be forms of one name: they differ in case, in

@@ -6,7 +6,7 @@
 #include "core/base/bytes.h"
 #include "core/formats/zip/directory.h"
 
-/// The records of a ZIP archive (docs/zip.md, sections 2 to 5): their
+/// The records of a ZIP archive (docs/formats/zip.md, sections 2 to 5): their
 /// signatures, and the bytes of their fixed parts.
 namespace ctxfs::zip {
 

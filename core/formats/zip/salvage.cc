@@ -2,7 +2,7 @@
 //
 // Members of an archive whose directory cannot be read: local headers from the
 // start of the file, each directly after the data of the one before it
-// (docs/zip.md, section 10).
+// (docs/formats/zip.md, section 10).
 #include <algorithm>
 #include <utility>
 

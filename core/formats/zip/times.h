@@ -9,7 +9,7 @@
 #include "core/formats/zip/directory.h"
 #include "core/io/identity.h"
 
-/// Modification times of members (docs/zip.md, section 4).
+/// Modification times of members (docs/formats/zip.md, section 4).
 namespace ctxfs::zip {
 
 /// Sets the time from the time and the date of MS-DOS, 16 bits each, which

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ZIP archives and NPZ, archives of numpy arrays (docs/zip.md).
+// ZIP archives and NPZ, archives of numpy arrays (docs/formats/zip.md).
 //
 //   local header, data      of each member, in any order, with gaps
 //   central directory       an entry for each member: the authority

@@ -92,7 +92,7 @@ class Archive : public std::enable_shared_from_this<Archive> {
   EntryInfo Describe(uint32_t number) const;
 
  private:
-  /// The offset of a member's data (docs/zip.md, section 5). Fails with
+  /// The offset of a member's data (docs/formats/zip.md, section 5). Fails with
   /// MemberFault if there is one.
   Result<uint64_t> DataOffset(uint32_t number) const;
   std::shared_ptr<AtomicVerdict> VerdictOf(uint32_t number) const;
@@ -122,7 +122,7 @@ std::shared_ptr<const FileTable> MemberTable(
     std::shared_ptr<const Archive> archive, Placement placement,
     std::string top = {});
 
-/// An archive as a container of its members (docs/zip.md, section 14).
+/// An archive as a container of its members (docs/formats/zip.md, section 14).
 Result<std::shared_ptr<const Container>> MakeZipContainer(
     std::shared_ptr<const Source> source, Directory directory,
     const OpenOptions& options, const ReadContext& context);

@@ -27,7 +27,7 @@ uint32_t SlowCrc32c(std::string_view bytes) {
 uint32_t Crc(std::string_view bytes) { return Crc32c(AsBytes(bytes)); }
 
 TEST(Crc32c, GivesThePublishedValues) {
-  // docs/shard.md, sections 10 and 21; RFC 3720, B.4.
+  // docs/formats/shard.md, sections 10 and 21; RFC 3720, B.4.
   EXPECT_EQ(Crc(""), 0U);
   EXPECT_EQ(Crc("123456789"), 0xE3069283U);
   EXPECT_EQ(Crc("hello"), 0x9A71BB4CU);

@@ -63,7 +63,7 @@ uint32_t BitsOf(DType dtype, char code) {
   return std::bit_cast<uint32_t>(One(dtype, std::string(1, code)));
 }
 
-// docs/safetensors.md, section 3; all codes are in golden/safetensors.
+// docs/formats/safetensors.md, section 3; all codes are in golden/safetensors.
 TEST(Widen, FloatsOfEightBits) {
   EXPECT_EQ(One(DType::kF8E4M3, "\x7E"), 448.0F);
   EXPECT_EQ(One(DType::kF8E4M3, "\x01"), 0x1p-9F);

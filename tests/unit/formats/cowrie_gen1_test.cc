@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Graphs of cowrie's generation 1, and the arrays of values of either, by bytes
-// made for it (docs/cowrie.md).
+// made for it (docs/formats/cowrie.md).
 #include <gtest/gtest.h>
 
 #include "core/base/limits.h"

@@ -184,7 +184,7 @@ TEST(McfQuant, CodesWithoutTheirScale) {
   EXPECT_EQ(Window(*codes, 1, 2), Raw({0xF9, 0}));
 }
 
-/// The decoding of docs/mcf.md sections 6 and 7, element for element.
+/// The decoding of docs/formats/mcf.md sections 6 and 7, element for element.
 std::string Plainly(uint32_t dtype, const Shape& shape,
                     const std::string& payload, const McfQuantLayout& layout) {
   const std::byte* bytes = AsBytes(payload).data();

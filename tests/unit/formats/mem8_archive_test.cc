@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// archive.json of a MEM8 archive (docs/mem8.md, section 7).
+// archive.json of a MEM8 archive (docs/formats/mem8.md, section 7).
 #include <gtest/gtest.h>
 
 #include <memory>

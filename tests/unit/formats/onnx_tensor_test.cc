@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The elements of ONNX's tensors (docs/onnx.md): in the model and in files
-// beside it.
+// The elements of ONNX's tensors (docs/formats/onnx.md): in the model and in
+// files beside it.
 #include <gtest/gtest.h>
 
 #include <map>

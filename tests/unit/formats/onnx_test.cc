@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Models of ONNX (docs/onnx.md). golden/onnx has those of real writers.
+// Models of ONNX (docs/formats/onnx.md). golden/onnx has those of real writers.
 #include <gtest/gtest.h>
 
 #include <memory>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Entries of a Shard v2 container, read (docs/shard.md, sections 9 and 10).
+// Entries of a Shard v2 container, read (docs/formats/shard.md, sections 9 and
+// 10).
 #include <gtest/gtest.h>
 
 #include <atomic>

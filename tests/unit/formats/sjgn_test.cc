@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cowrie-GNN graphs by bytes made for it (docs/sjgn.md).
+// Cowrie-GNN graphs by bytes made for it (docs/formats/sjgn.md).
 #include <gtest/gtest.h>
 
 #include <algorithm>

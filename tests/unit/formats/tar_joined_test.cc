@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Archives of tar behind the end of another, and members whose headers are
-// wrong (docs/tar.md, sections 5 to 7).
+// wrong (docs/formats/tar.md, sections 5 to 7).
 #include <gtest/gtest.h>
 
 #include <string>

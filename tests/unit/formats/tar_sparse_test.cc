@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sparse members of tar (docs/tar.md, section 13).
+// Sparse members of tar (docs/formats/tar.md, section 13).
 #include <gtest/gtest.h>
 
 #include <memory>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Archives of tar (docs/tar.md). golden/tar has those of real writers.
+// Archives of tar (docs/formats/tar.md). golden/tar has those of real writers.
 #include <gtest/gtest.h>
 
 #include <algorithm>

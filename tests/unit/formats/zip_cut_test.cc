@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Archives that were cut: what is left of them, and what can be said of the
-// rest (docs/zip.md, section 10).
+// rest (docs/formats/zip.md, section 10).
 #include <gtest/gtest.h>
 
 #include <memory>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Names and sizes of ZIP members that writers put differently into the local
-// header and the directory (docs/zip.md, sections 2, 5 and 9).
+// header and the directory (docs/formats/zip.md, sections 2, 5 and 9).
 #include <gtest/gtest.h>
 
 #include <memory>

@@ -18,7 +18,7 @@
 
 namespace ctxfs {
 
-// Types of elements (docs/model_shard.md).
+// Types of elements (docs/formats/model_shard.md).
 constexpr uint8_t kF32 = 1;
 constexpr uint8_t kI8 = 4;
 constexpr uint8_t kI64 = 7;

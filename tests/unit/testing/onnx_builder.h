@@ -20,7 +20,7 @@ namespace ctxfs {
 
 extern const Format kOnnx;
 
-// Numbers of fields (docs/onnx.md, section 3).
+// Numbers of fields (docs/formats/onnx.md, section 3).
 constexpr uint64_t kDims = 1;
 constexpr uint64_t kDataType = 2;
 constexpr uint64_t kFloatData = 4;

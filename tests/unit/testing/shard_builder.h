@@ -28,7 +28,7 @@ void Poke(std::string& bytes, size_t offset, T value) {
   }
 }
 
-/// Where the fields of a header or of a record are (docs/shard.md).
+/// Where the fields of a header or of a record are (docs/formats/shard.md).
 constexpr uint64_t RecordField(uint32_t entry, uint64_t field) {
   return 64 + 48 * uint64_t{entry} + field;
 }
