@@ -113,10 +113,10 @@ int RunHelp(const Arguments& arguments) {
 /// rest, most of which glibc keeps for each thread anyway.
 void GiveMemoryBack() {
   constexpr int kLarge = 128 << 10;
-  constexpr int kMostHeaps = 2;
+  constexpr int kMaxHeaps = 2;
   (void)::mallopt(M_MMAP_THRESHOLD, kLarge);
   (void)::mallopt(M_TRIM_THRESHOLD, 2 * kLarge);
-  (void)::mallopt(M_ARENA_MAX, kMostHeaps);
+  (void)::mallopt(M_ARENA_MAX, kMaxHeaps);
 }
 
 /// Whether `ctxfs WORD ...` mounts. mount.fuse(8) runs `ctxfs SOURCE MOUNTPOINT

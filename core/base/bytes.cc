@@ -20,7 +20,7 @@ namespace {
 // of each thread that made one.
 constexpr size_t kLeast = size_t{128} << 10;
 // Bytes of freed Buffers that are kept for new ones (BoundSpareMemory).
-constexpr size_t kMostSpare = size_t{32} << 20;
+constexpr size_t kMaxSpare = size_t{32} << 20;
 
 /// Keeps the memory of freed Buffers for new ones: the first touch of a page
 /// that the kernel has just given costs more than decoding into it.
@@ -76,7 +76,7 @@ class Spares {
   Mutex mutex_;
   std::vector<Spare> spares_ CTXFS_GUARDED_BY(mutex_);  // oldest first
   size_t kept_ CTXFS_GUARDED_BY(mutex_) = 0;
-  size_t most_ CTXFS_GUARDED_BY(mutex_) = kMostSpare;
+  size_t most_ CTXFS_GUARDED_BY(mutex_) = kMaxSpare;
 };
 
 Spares& AllSpares() {
@@ -107,7 +107,7 @@ size_t CapacityFor(size_t size) {
 void FreeSpareMemory() { AllSpares().FreeAll(); }
 
 void BoundSpareMemory(size_t bytes) {
-  AllSpares().Bound(std::min(bytes, kMostSpare));
+  AllSpares().Bound(std::min(bytes, kMaxSpare));
 }
 
 Buffer::Buffer(size_t size) : size_(size) {

@@ -134,7 +134,7 @@ std::optional<std::pair<uint64_t, uint32_t>> ParseFileName(
   const auto parsed = ParsePair(name);
   if (!parsed) return std::nullopt;
   const auto [first, count] = *parsed;
-  if (count == 0 || count > BlockStore::kMostBlocks ||
+  if (count == 0 || count > BlockStore::kMaxBlocks ||
       first > UINT64_MAX / BlockStore::kBlockBytes - count) {
     return std::nullopt;
   }

@@ -32,7 +32,7 @@ using block_files::RemoveForeign;
 
 namespace {
 
-constexpr size_t kMostObjects = 256;
+constexpr size_t kMaxObjects = 256;
 // Room is made for such a part of the store at a time.
 constexpr uint64_t kParts = 16;
 
@@ -94,7 +94,7 @@ Result<std::unique_ptr<BlockStore>> BlockStore::Open(
 
 BlockStore::Object* BlockStore::Find(const std::string& digest, bool create) {
   const std::string name = Hex(digest);
-  if (objects_.size() >= kMostObjects && !objects_.contains(name)) {
+  if (objects_.size() >= kMaxObjects && !objects_.contains(name)) {
     objects_.clear();  // each holds a descriptor
   }
   Object& object = objects_[name];
@@ -143,7 +143,7 @@ void BlockStore::List(Object& object) {
 BlockStore::Run* BlockStore::RunWith(Object& object, uint64_t number) {
   auto at = object.runs.lower_bound(number);
   // A longer run can end behind one that begins later.
-  for (unsigned i = 0; i < kMostBlocks && at != object.runs.end(); ++i, ++at) {
+  for (unsigned i = 0; i < kMaxBlocks && at != object.runs.end(); ++i, ++at) {
     if (at->second.first <= number) return &at->second;
   }
   return nullptr;
@@ -155,7 +155,7 @@ uint64_t BlockStore::NextIn(const Object& object, uint64_t number,
   for (auto at = object.runs.lower_bound(number); at != object.runs.end();
        ++at) {
     // Longer runs that end behind it begin behind `next`.
-    if (at->first >= next + kMostBlocks) break;
+    if (at->first >= next + kMaxBlocks) break;
     next = std::min(next, std::max(number, at->second.first));
   }
   return next;
@@ -320,7 +320,7 @@ bool BlockStore::Keep(const std::string& digest, const std::string& last,
 
 bool BlockStore::Write(const std::string& key, uint64_t first,
                        const std::vector<Bytes>& blocks) {
-  if (blocks.empty() || blocks.size() > kMostBlocks) return false;
+  if (blocks.empty() || blocks.size() > kMaxBlocks) return false;
   const std::string digest = DigestOf(key);
   const Run run{first, static_cast<uint32_t>(blocks.size())};
   if (!Keep(digest, FileName(run.first, run.count), first, blocks)) {

@@ -33,7 +33,7 @@ namespace ctxfs {
 /// A file, little-endian:
 ///   0   8 bytes "ctxfsblk"
 ///   8   u32 version, 1
-///   12  u32 count of blocks, 1 to kMostBlocks
+///   12  u32 count of blocks, 1 to kMaxBlocks
 ///   16  u64 number of the first block
 ///   24  u64 bytes of all blocks
 ///   32  32 bytes SHA-256 of the key
@@ -43,7 +43,7 @@ namespace ctxfs {
 class BlockStore {
  public:
   static constexpr uint64_t kBlockBytes = BlockFile::kBlockBytes;
-  static constexpr uint32_t kMostBlocks = 64;
+  static constexpr uint32_t kMaxBlocks = 64;
 
   /// What happens to a file with a damaged block. Its other blocks are of use
   /// if they cannot be fetched again.

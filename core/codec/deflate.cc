@@ -15,7 +15,7 @@
 namespace ctxfs {
 namespace {
 
-constexpr size_t kMostInput = size_t{1} << 30;
+constexpr size_t kMaxInput = size_t{1} << 30;
 
 const char* Reason(int code) {
   switch (code) {
@@ -83,8 +83,8 @@ size_t DeflateDecoder::taken_too_many() const {
 }
 
 Result<StreamStep> DeflateDecoder::Decode(Bytes in, MutableBytes out) {
-  in = in.first(std::min(in.size(), kMostInput));
-  out = out.first(std::min(out.size(), kMostInput));
+  in = in.first(std::min(in.size(), kMaxInput));
+  out = out.first(std::min(out.size(), kMaxInput));
   // ISA-L only reads its input, although the pointer is not const.
   state_->next_in =
       reinterpret_cast<uint8_t*>(const_cast<std::byte*>(in.data()));

@@ -14,7 +14,7 @@
 namespace ctxfs {
 namespace {
 
-constexpr unsigned kMostBits = 15;
+constexpr unsigned kMaxBits = 15;
 constexpr unsigned kFastBits = 10;
 constexpr size_t kLiterals = 288;
 constexpr size_t kDistances = 32;
@@ -45,7 +45,7 @@ constexpr Range64 DistanceOf(unsigned symbol) {
 /// A Huffman code. Codes of up to kFastBits bits are looked up in a table,
 /// longer ones are found by counting the codes of each length.
 struct Code64 {
-  std::array<uint16_t, kMostBits + 1> count{};   // codes by their length
+  std::array<uint16_t, kMaxBits + 1> count{};    // codes by their length
   std::array<uint16_t, kLiterals> symbols{};     // in the order of their codes
   std::array<uint16_t, 1U << kFastBits> fast{};  // symbol * 16 + length, or 0
 
@@ -68,9 +68,9 @@ bool Code64::Make(std::span<const uint8_t> lengths) {
   const size_t used = lengths.size() - count[0];
   count[0] = 0;
   int32_t left = 1;  // codes of the length that are free
-  std::array<uint16_t, kMostBits + 2> place{};
-  std::array<uint32_t, kMostBits + 2> next{};
-  for (unsigned bits = 1; bits <= kMostBits; ++bits) {
+  std::array<uint16_t, kMaxBits + 2> place{};
+  std::array<uint32_t, kMaxBits + 2> next{};
+  for (unsigned bits = 1; bits <= kMaxBits; ++bits) {
     left = 2 * left - count[bits];
     if (left < 0) return false;
     place[bits + 1] = static_cast<uint16_t>(place[bits] + count[bits]);
@@ -117,7 +117,7 @@ class BitReader64 {
 
   /// The next symbol of a code.
   unsigned Symbol(const Code64& code) {
-    Fill(kMostBits);
+    Fill(kMaxBits);
     const unsigned found = code.fast[bits_ & (code.fast.size() - 1)];
     if (found != 0 && found % 16 <= held_) {
       Drop(found % 16);
@@ -133,7 +133,7 @@ class BitReader64 {
     uint32_t value = 0;
     uint32_t first = 0;
     uint32_t place = 0;
-    for (unsigned bits = 1; bits <= kMostBits && bits <= held_; ++bits) {
+    for (unsigned bits = 1; bits <= kMaxBits && bits <= held_; ++bits) {
       value |= bits_ >> (bits - 1) & 1;
       const uint32_t count = code.count[bits];
       if (value < first + count) {
@@ -144,7 +144,7 @@ class BitReader64 {
       first = (first + count) << 1;
       value <<= 1;
     }
-    Fail(held_ < kMostBits ? "the stream is cut off" : "invalid symbol");
+    Fail(held_ < kMaxBits ? "the stream is cut off" : "invalid symbol");
     return 0;
   }
 

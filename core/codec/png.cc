@@ -23,7 +23,7 @@ constexpr size_t kChunkFrame = 12;  // length, type, CRC
 constexpr size_t kHeaderBytes = 13;
 constexpr size_t kZlibFrame = 6;  // header, Adler-32
 constexpr size_t kBlockHeader = 5;
-constexpr size_t kMostStored = 65'535;
+constexpr size_t kMaxStored = 65'535;
 
 /// Bytes of the pixels, and of the filter type before each row.
 uint64_t FilteredSize(const Picture& picture) {
@@ -33,7 +33,7 @@ uint64_t FilteredSize(const Picture& picture) {
 uint64_t ZlibSize(const Picture& picture) {
   const uint64_t plain = FilteredSize(picture);
   return kZlibFrame + plain +
-         (plain + kMostStored - 1) / kMostStored * kBlockHeader;
+         (plain + kMaxStored - 1) / kMaxStored * kBlockHeader;
 }
 
 unsigned char ColorType(unsigned channels) {
@@ -92,7 +92,7 @@ class StoredBlocks {
 
  private:
   void BeginBlock() {
-    room_ = static_cast<size_t>(std::min<uint64_t>(left_, kMostStored));
+    room_ = static_cast<size_t>(std::min<uint64_t>(left_, kMaxStored));
     left_ -= room_;
     const auto size = static_cast<unsigned>(room_);
     out_.PutByte(left_ == 0 ? 1 : 0);

@@ -25,7 +25,7 @@ struct StreamSizes {
 
 /// Memory in which any stream that is not refused can be decoded: a window of
 /// 128 MiB, a piece of input and of output, and what a library itself needs.
-constexpr uint64_t kMostStreamMemory = (128 + 3) * uint64_t{1 << 20};
+constexpr uint64_t kMaxStreamMemory = (128 + 3) * uint64_t{1 << 20};
 
 /// Decodes the stream that `next` returns in pieces, and passes the decoded
 /// bytes to `sink`. Fails with kCorrupt if the stream is damaged or cut off, or

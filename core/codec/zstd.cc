@@ -106,7 +106,7 @@ struct Part {
 /// and together they tell that of `out`.
 std::vector<Part> PartsOf(Bytes stored, MutableBytes out) {
   constexpr size_t kLeastBytes = size_t{2} << 20;
-  constexpr size_t kMostFrames = size_t{1} << 16;
+  constexpr size_t kMaxFrames = size_t{1} << 16;
   if (out.size() <= kLeastBytes) return {};
   std::vector<Part> parts;
   Part part{stored.first(0), out.first(0)};
@@ -116,7 +116,7 @@ std::vector<Part> PartsOf(Bytes stored, MutableBytes out) {
     // Not told, and damaged, are the largest numbers.
     const unsigned long long told =
         ZSTD_getFrameContentSize(stored.data(), stored.size());
-    if (ZSTD_isError(size) != 0 || told > out.size() || frames == kMostFrames) {
+    if (ZSTD_isError(size) != 0 || told > out.size() || frames == kMaxFrames) {
       return {};
     }
     const auto made = static_cast<size_t>(told);
@@ -133,10 +133,10 @@ std::vector<Part> PartsOf(Bytes stored, MutableBytes out) {
 }
 
 Status DecodeParts(const std::vector<Part>& parts, const Interrupt& interrupt) {
-  constexpr unsigned kMostThreads = 8;
+  constexpr unsigned kMaxThreads = 8;
   std::vector<Status> decoded(parts.size());
   ForEachInParallel(
-      parts.size(), std::min(std::thread::hardware_concurrency(), kMostThreads),
+      parts.size(), std::min(std::thread::hardware_concurrency(), kMaxThreads),
       [&](uint64_t i) {
         decoded[i] = DecodeToFill(parts[i].stored, parts[i].out, interrupt);
       });

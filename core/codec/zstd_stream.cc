@@ -13,15 +13,14 @@ namespace ctxfs {
 namespace {
 
 constexpr size_t kPieceBytes = 1 << 20;
-constexpr int kMostWindowLog = 27;  // 128 MiB
-constexpr uint64_t kBesides =
-    kMostStreamMemory - (uint64_t{1} << kMostWindowLog);
+constexpr int kMaxWindowLog = 27;  // 128 MiB
+constexpr uint64_t kBesides = kMaxStreamMemory - (uint64_t{1} << kMaxWindowLog);
 
 /// Log2 of the largest window that fits.
 int WindowLog(uint64_t memory) {
   const uint64_t room = memory - std::min(memory, kBesides);
   int log = 10;  // zstd's smallest
-  while (log < kMostWindowLog && uint64_t{2} << log <= room) ++log;
+  while (log < kMaxWindowLog && uint64_t{2} << log <= room) ++log;
   return log;
 }
 
@@ -83,9 +82,9 @@ class Stream {
 }  // namespace
 
 bool MayBeZstd(uint64_t stored, uint64_t decoded) {
-  constexpr uint64_t kMostExpansion = 32 * 1024;
+  constexpr uint64_t kMaxExpansion = 32 * 1024;
   constexpr uint64_t kLeastGrowth = 64 * 1024;
-  return decoded / kMostExpansion <= stored &&
+  return decoded / kMaxExpansion <= stored &&
          stored / 64 * 63 <= decoded + kLeastGrowth;
 }
 

@@ -27,7 +27,7 @@ constexpr unsigned kCrcBits = 32;
 constexpr size_t kHeader = 4;
 // A block has at most 900,000 bytes before it is compressed, which at worst
 // makes it longer by little.
-constexpr size_t kMostBlock = size_t{2} << 20;
+constexpr size_t kMaxBlock = size_t{2} << 20;
 
 /// The first bit at or after `from` where one of the magic numbers starts.
 std::optional<uint64_t> FindMagic(Bytes bytes, uint64_t from) {
@@ -202,14 +202,14 @@ Status Bzip2Decoder::EndStream(uint32_t crc) {
 Status Bzip2Decoder::TakeBlock(uint64_t from) {
   std::optional<uint64_t> end;
   Bytes bytes;
-  for (size_t some = kMostBlock / 32; !end; some *= 2) {
+  for (size_t some = kMaxBlock / 32; !end; some *= 2) {
     bytes = CTXFS_TRY(reader_.Peek(some));
     end = FindMagic(bytes, from);
     if (end) break;
     if (bytes.size() < some) {
       return Bad(Code::kCorrupt, "a block has no end, or its data is damaged");
     }
-    if (some >= kMostBlock) return Bad(Code::kCorrupt, "a block is too long");
+    if (some >= kMaxBlock) return Bad(Code::kCorrupt, "a block is too long");
     // What was searched need not be searched again, but for a magic number
     // that begins there.
     from = std::max(from, bytes.size() * CHAR_BIT - kMagicBits);
@@ -234,8 +234,8 @@ Result<size_t> Bzip2Decoder::Decode(MutableBytes out) {
     // What looked like a magic number was data: libbz2 decodes nothing of a
     // block before it has all of it. One is as rare as 48 given bits, and each
     // costs a copy of the block.
-    constexpr unsigned kMostFalseEnds = 16;
-    if (++false_ends_ > kMostFalseEnds) {
+    constexpr unsigned kMaxFalseEnds = 16;
+    if (++false_ends_ > kMaxFalseEnds) {
       return Bad(Code::kCorrupt, "the data of a block is damaged");
     }
     block_.reset();

@@ -176,8 +176,8 @@ Result<std::shared_ptr<const DecodedIndex>> MakeIndex(
   const uint64_t usual = UsualMemory(compression);
   Status done = cache.Once({owner, kPass}, own, unknown, decode(usual), usual);
   if (!done && done.error().code == Code::kNoMemory) {
-    done = cache.Once({owner, kPass}, own, unknown, decode(kMostDecoderMemory),
-                      kMostDecoderMemory);
+    done = cache.Once({owner, kPass}, own, unknown, decode(kMaxDecoderMemory),
+                      kMaxDecoderMemory);
   }
   if (!done) return std::move(done).error();
   return index;

@@ -49,7 +49,7 @@ size_t DecodeWith(StreamDecoder decode, Bytes stored, MutableBytes out) {
     return Error{Code::kLimit, "enough"};
   };
   // How it ends does not matter.
-  (void)decode(next, {UINT64_MAX, kMostStreamMemory}, take, NeverInterrupted());
+  (void)decode(next, {UINT64_MAX, kMaxStreamMemory}, take, NeverInterrupted());
   return size;
 }
 

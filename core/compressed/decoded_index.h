@@ -52,7 +52,7 @@ Result<std::shared_ptr<const DecodedIndex>> IndexCompressed(
     PlaceUse use = PlaceUse::kThisProcess);
 
 /// The memory that decoding usually takes. If it needs more, IndexCompressed
-/// fails with kNoMemory, and kMostDecoderMemory is enough for any file that is
+/// fails with kNoMemory, and kMaxDecoderMemory is enough for any file that is
 /// not refused.
 uint64_t UsualMemory(Compression compression);
 

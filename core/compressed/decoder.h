@@ -82,12 +82,12 @@ class XzIndex;
 /// Memory that decoding of zstd and xz may take. Most files need less than the
 /// first; only one file at a time is decoded with the other.
 constexpr uint64_t kUsualDecoderMemory = 16 * limits::kMiB;
-constexpr uint64_t kMostDecoderMemory = 160 * limits::kMiB;
+constexpr uint64_t kMaxDecoderMemory = 160 * limits::kMiB;
 
 // Decoders that start at `place`. `places`, unless it is null, gets further
 // ones; the decoder then starts at the start of the file. Those that are given
 // their `memory` fail with kNoMemory if they need more, and with kLimit if that
-// is more than kMostDecoderMemory.
+// is more than kMaxDecoderMemory.
 std::unique_ptr<Decoder> MakeGzipDecoder(SourcePtr source, const Place& place,
                                          Places* places, PlaceUse use);
 std::unique_ptr<Decoder> MakeZstdDecoder(SourcePtr source, const Place& place,

@@ -130,7 +130,7 @@ Status GzipDecoder::Resume(const Place& place) {
 }
 
 Status GzipDecoder::Begin(const Interrupt& interrupt) {
-  const Bytes start = CTXFS_TRY(reader_.Peek(kMostGzipHeader));
+  const Bytes start = CTXFS_TRY(reader_.Peek(kMaxGzipHeader));
   if (any_member_ && !AsText(start).starts_with("\x1f\x8b")) {
     CTXFS_TRY(reader_.ExpectPadding("gzip", interrupt));
     ended_ = true;

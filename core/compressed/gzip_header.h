@@ -10,7 +10,7 @@ namespace ctxfs {
 
 /// The longest header of a gzip member that is read: names and comments may be
 /// of any length, and extra fields have up to 64 KiB.
-constexpr size_t kMostGzipHeader = size_t{128} << 10;
+constexpr size_t kMaxGzipHeader = size_t{128} << 10;
 
 /// Returns the bytes of the header of a gzip member (RFC 1952, section 2.3),
 /// which `start` starts with. Fails with kCorrupt, at an offset in `start`, if

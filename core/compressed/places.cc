@@ -8,7 +8,7 @@
 namespace ctxfs {
 namespace {
 
-constexpr uint64_t kMostBytes = 32 * limits::kMiB;
+constexpr uint64_t kMaxBytes = 32 * limits::kMiB;
 
 uint64_t BytesOf(const Place& place) {
   return sizeof(Place) + place.state.size();
@@ -20,7 +20,7 @@ Status Places::Add(Place place) {
   CTXFS_TRY(AdmitGrowth(places_));
   bytes_ += BytesOf(place);
   places_.push_back(std::move(place));
-  if (bytes_ > kMostBytes) ThinOut();
+  if (bytes_ > kMaxBytes) ThinOut();
   return {};
 }
 

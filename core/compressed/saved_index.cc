@@ -29,7 +29,7 @@ constexpr uint64_t kPlaceNumbers = 3 * sizeof(uint64_t);
 constexpr const char* kName = "packed-index-2";
 
 // Above the hashes of 1 TiB and the places of any file.
-constexpr uint64_t kMostSaved = 80 * limits::kMiB;
+constexpr uint64_t kMaxSaved = 80 * limits::kMiB;
 
 Error NoIndex(uint64_t at) {
   return {Code::kCorrupt, "not a saved index of this file", at};
@@ -169,7 +169,7 @@ Result<std::shared_ptr<const DecodedIndex>> LoadIndex(
   const uint64_t hashes = in.U64();
   const uint64_t places = in.U64();
   if (!in.ok() || !same || index->size > limits::kStreamedBytes ||
-      index->memory > kMostDecoderMemory) {
+      index->memory > kMaxDecoderMemory) {
     return NoIndex(0);
   }
   CTXFS_TRY(LoadHashes(in, hashes, *index));
@@ -185,7 +185,7 @@ void KeepIndex(KeptFiles& files, const SourcePtr& source,
   std::string read;
   if (!reads.SaveAndClear(read) || source->descriptor() < 0) return;
   Result<std::string> saved = SaveIndex(index);
-  if (!saved || !AppendAdmitted(*saved, read) || saved->size() > kMostSaved) {
+  if (!saved || !AppendAdmitted(*saved, read) || saved->size() > kMaxSaved) {
     return;
   }
   Result<Fd> made = files.Make(saved->size());
@@ -204,7 +204,7 @@ std::shared_ptr<const DecodedIndex> TakeIndex(KeptFiles& files,
   const KeptName name{source, kName};
   if (source->descriptor() < 0) return nullptr;
   const auto kept = files.Take(name);
-  if (!kept || kept->size > kMostSaved || !HeapAllowance::Admit(kept->size)) {
+  if (!kept || kept->size > kMaxSaved || !HeapAllowance::Admit(kept->size)) {
     return nullptr;
   }
   Buffer saved(static_cast<size_t>(kept->size));

@@ -109,11 +109,11 @@ Status XzDecoder::StartBlock(const lzma_index_iter& block,
   if (done != LZMA_OK) return XzFailure(done, block_at_);
   memory_ = lzma_raw_decoder_memusage(filters);
   if (memory_ > allowed_) {
-    const bool retry = memory_ <= kMostDecoderMemory;
+    const bool retry = memory_ <= kMaxDecoderMemory;
     return Error{retry ? Code::kNoMemory : Code::kLimit,
                  fmt::format("xz: decoding takes {} bytes of memory, over the "
                              "limit of {}; xz -d unpacks the file",
-                             memory_, kMostDecoderMemory),
+                             memory_, kMaxDecoderMemory),
                  block_at_};
   }
   reader_.Skip(block_.header_size);

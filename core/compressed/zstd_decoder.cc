@@ -21,7 +21,7 @@ namespace {
 
 // 8 and 128 MiB: the rest is for buffers.
 constexpr int kUsualWindowLog = 23;
-constexpr int kMostWindowLog = 27;
+constexpr int kMaxWindowLog = 27;
 
 constexpr uint32_t kFrame = 0xFD2FB528;
 // The magic, and the descriptor of the frame (RFC 8878, 3.1.1.1).
@@ -70,12 +70,12 @@ class ZstdDecoder final : public Decoder {
               uint64_t memory)
       : reader_(std::move(source), place.stored_bits / CHAR_BIT),
         places_(places),
-        most_(memory >= kMostDecoderMemory),
+        most_(memory >= kMaxDecoderMemory),
         decoded_(place.decoded),
         stream_(ZSTD_createDCtx(), &ZSTD_freeDCtx) {
     if (stream_ == nullptr) throw std::bad_alloc();
     ZSTD_DCtx_setParameter(stream_.get(), ZSTD_d_windowLogMax,
-                           most_ ? kMostWindowLog : kUsualWindowLog);
+                           most_ ? kMaxWindowLog : kUsualWindowLog);
   }
 
   bool has_checksums() const override { return has_checksums_; }

@@ -14,14 +14,14 @@ namespace ctxfs {
 namespace {
 
 // More zeros than a writer pads with are not looked through.
-constexpr uint64_t kMostPadding = 16 * limits::kMiB;
+constexpr uint64_t kMaxPadding = 16 * limits::kMiB;
 constexpr uint64_t kPiece = 64 * limits::kKiB;
 
 /// Returns the first byte from `at` on that is not zero, or the size of the
-/// source; the byte behind kMostPadding zeros, if there are as many.
+/// source; the byte behind kMaxPadding zeros, if there are as many.
 Result<uint64_t> EndOfPadding(const Source& source, uint64_t at,
                               const ReadContext& context) {
-  const uint64_t end = at + std::min(kMostPadding, source.size() - at);
+  const uint64_t end = at + std::min(kMaxPadding, source.size() - at);
   while (at < end) {
     CTXFS_TRY(context.Check());
     const uint64_t size = std::min(kPiece, end - at);

@@ -24,8 +24,8 @@ struct ShownSample {
 class ShowsSamples {
  public:
   /// Bytes of a sample's text, and of a picture that is shown.
-  static constexpr uint64_t kMostTextBytes = 64 * 1024;
-  static constexpr uint64_t kMostPictureBytes = 256 * 1024;
+  static constexpr uint64_t kMaxTextBytes = 64 * 1024;
+  static constexpr uint64_t kMaxPictureBytes = 256 * 1024;
 
   virtual ~ShowsSamples() = default;
 

@@ -193,7 +193,7 @@ void BlockCache::MarkConsumed(const Block& block) {
   // The last consumed blocks stay, because reads that were sent earlier may
   // still arrive. Small blocks stay, too: they would make the walk below a long
   // one.
-  constexpr uint64_t kMostConsumed = uint64_t{32} << 20;
+  constexpr uint64_t kMaxConsumed = uint64_t{32} << 20;
   constexpr uint64_t kLeastConsumed = uint64_t{1} << 20;
   const MutexLock lock(mutex_);
   const auto it = by_key_.find(block.key());
@@ -208,7 +208,7 @@ void BlockCache::MarkConsumed(const Block& block) {
   kept_.splice(place, kept_, it->second);
   it->second->consumed = true;
   consumed_bytes_ += it->second->bytes->size();
-  while (consumed_bytes_ > kMostConsumed && kept_.back().consumed &&
+  while (consumed_bytes_ > kMaxConsumed && kept_.back().consumed &&
          kept_.back().key != block.key()) {
     Evict(std::prev(kept_.end()));
   }

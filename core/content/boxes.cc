@@ -13,7 +13,7 @@
 namespace ctxfs {
 namespace {
 
-constexpr uint64_t kMostRuns = 4096;  // extents of one array
+constexpr uint64_t kMaxRuns = 4096;  // extents of one array
 constexpr size_t kWindow = 256 * limits::kKiB;
 
 /// The boxes of a list of numbers.
@@ -266,10 +266,10 @@ Content BoxedContent(const std::vector<uint64_t>& shape, uint32_t width,
   uint64_t size = 0;
   for (Box& box : boxes) {
     parts.push_back({Runs(shape, box), std::move(box.elements)});
-    runs += std::min(parts.back().runs.count(), kMostRuns + 1);
+    runs += std::min(parts.back().runs.count(), kMaxRuns + 1);
     size += parts.back().elements.size();
   }
-  if (runs <= kMostRuns) return AsExtents(width, parts);
+  if (runs <= kMaxRuns) return AsExtents(width, parts);
   return {Computed{std::make_shared<const Boxed>(width, std::move(parts)), 0},
           size};
 }

@@ -13,7 +13,7 @@ namespace {
 
 /// Bytes of the cache's memory that decoding one block may take.
 uint64_t MemoryFor(const BlockCache& cache) {
-  return std::min(cache.budget(), kMostStreamMemory);
+  return std::min(cache.budget(), kMaxStreamMemory);
 }
 
 }  // namespace

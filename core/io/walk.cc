@@ -152,8 +152,8 @@ class Walker {
   }
 
   Result<bool> Follow(const Fd& link) {
-    constexpr unsigned kMostLinks = 40;  // as the kernel follows
-    if (++followed_ > kMostLinks) return CannotFind(ELOOP);
+    constexpr unsigned kMaxLinks = 40;  // as the kernel follows
+    if (++followed_ > kMaxLinks) return CannotFind(ELOOP);
     char target[PATH_MAX];
     const ssize_t size = ::readlinkat(link.get(), "", target, sizeof(target));
     if (size < 0) return CannotFind(errno);

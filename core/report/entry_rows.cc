@@ -11,7 +11,7 @@
 namespace ctxfs {
 namespace {
 
-constexpr size_t kMostWords = 1000;
+constexpr size_t kMaxWords = 1000;
 constexpr const char* kOtherWord = "(other)";
 constexpr size_t kWordBytes = 100;
 constexpr size_t kNoteBytes = 300;
@@ -30,7 +30,7 @@ std::string ShapeText(const std::vector<uint64_t>& shape) {
 
 size_t EntryRows::Word(const std::string& word) {
   std::string shown = CutText(word, kWordBytes);
-  if (words_.size() >= kMostWords && !words_.contains(shown)) {
+  if (words_.size() >= kMaxWords && !words_.contains(shown)) {
     shown = kOtherWord;
   }
   return words_.emplace(std::move(shown), words_.size()).first->second;

@@ -244,9 +244,9 @@ bool ContainerTree::HoldsAnything(NodeId directory, unsigned& asked,
                                   const ReadContext& context) const {
   // Looks at this many at most: the headers of a million entries that are no
   // tensors are not all read.
-  constexpr unsigned kMostAsked = 256;
+  constexpr unsigned kMaxAsked = 256;
   if (nested_.contains(directory)) {
-    if (asked++ == kMostAsked) return true;
+    if (asked++ == kMaxAsked) return true;
     const Result<bool> is = IsNested(directory, Cost::kSmallRead, context);
     return !is || *is;
   }
@@ -262,7 +262,7 @@ bool ContainerTree::HoldsAnything(NodeId directory, unsigned& asked,
     }
     const File file = At(child);
     if (file.table->placement().exists_cost != Cost::kSmallRead) return true;
-    if (asked++ == kMostAsked) return true;
+    if (asked++ == kMaxAsked) return true;
     const Result<bool> exists =
         file.table->Exists(file.number, Cost::kSmallRead, context);
     if (!exists || *exists) return true;

@@ -13,7 +13,7 @@ void FaultLedger::Record(const std::string& path, const Error& error) {
     latest_[path] = found->second;
     return;
   }
-  if (faults_.size() >= kMostFaults || bytes_ + size > kMostBytes) {
+  if (faults_.size() >= kMaxFaults || bytes_ + size > kMaxBytes) {
     ++left_out_;
     return;
   }

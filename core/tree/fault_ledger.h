@@ -15,10 +15,10 @@
 namespace ctxfs {
 
 /// Collects the faults that are found by reading the files of a container: at
-/// most kMostFaults, with kMostBytes of text. Safe for any number of threads.
+/// most kMaxFaults, with kMaxBytes of text. Safe for any number of threads.
 class FaultLedger {
  public:
-  static constexpr size_t kMostFaults = 10'000;
+  static constexpr size_t kMaxFaults = 10'000;
 
   struct Fault {
     std::string path;  // from the container's root
@@ -41,7 +41,7 @@ class FaultLedger {
   uint64_t left_out() const;
 
  private:
-  static constexpr size_t kMostBytes = size_t{8} << 20;
+  static constexpr size_t kMaxBytes = size_t{8} << 20;
 
   std::atomic<bool> any_ = false;
   mutable Mutex mutex_;

@@ -27,7 +27,7 @@ struct Known {
   uint64_t left_out = 0;
 
   void Add(Fault fault) {
-    if (faults.size() == FaultLedger::kMostFaults) {
+    if (faults.size() == FaultLedger::kMaxFaults) {
       ++left_out;
     } else {
       faults.push_back(std::move(fault));

@@ -13,7 +13,7 @@ class ContainerTree;
 /// line for each known fault of the container. First come the faults found by
 /// parsing its index (those of the container itself have an empty path), then
 /// the faults found by reading files. Each of the two lists holds at most
-/// FaultLedger::kMostFaults; a last object counts those left out. Live: each
+/// FaultLedger::kMaxFaults; a last object counts those left out. Live: each
 /// Open gives the faults known by then.
 /// `tree` must outlive the table and is first used by Open.
 std::shared_ptr<const FileTable> FaultsJson(const ContainerTree& tree);

@@ -165,12 +165,12 @@ Result<std::string> FileTreeSource::ReadLink(Node node) const {
   const auto link = static_cast<NodeId>(node);
   if (files->Type(link) != NodeType::kLink) return TreeSource::ReadLink(node);
   std::string target = files->LinkTarget(link);
-  if (target.size() <= kMostLinkTarget) return target;
+  if (target.size() <= kMaxLinkTarget) return target;
   return Error{
       Code::kLimit,
       fmt::format(
           "the target of the link has {} bytes, and the kernel takes {}",
-          target.size(), kMostLinkTarget)};
+          target.size(), kMaxLinkTarget)};
 }
 
 }  // namespace ctxfs

@@ -89,7 +89,7 @@ Result<std::unique_ptr<SourceTree>> SourceTree::Open(
 }
 
 Status SourceTree::GoTo(Walk& walk, std::string_view name, bool follow) {
-  constexpr unsigned kMostLinks = 40;  // as Linux
+  constexpr unsigned kMaxLinks = 40;  // as Linux
   const Error missing{Code::kNotFound, "no such file or directory"};
   if (name.empty() || name == ".") return {};
   if (name == "..") {
@@ -114,7 +114,7 @@ Status SourceTree::GoTo(Walk& walk, std::string_view name, bool follow) {
     walk.way.push_back(std::move(file));
     return {};
   }
-  if (++walk.links > kMostLinks) {
+  if (++walk.links > kMaxLinks) {
     return Error{Code::kNotFound, "too many levels of symbolic links"};
   }
   const std::string target = CTXFS_TRY(ReadLink(file));

@@ -10,13 +10,13 @@
 namespace ctxfs {
 namespace {
 
-constexpr size_t kMostDimensions = 32;  // numpy's limit
+constexpr size_t kMaxDimensions = 32;  // numpy's limit
 // The bytes of so many of the widest elements (16 bytes) fit in an int64.
-constexpr uint64_t kMostElements = INT64_MAX / 16;
+constexpr uint64_t kMaxElements = INT64_MAX / 16;
 
 /// Returns the number of elements of a shape; nullopt if readers refuse it.
 std::optional<uint64_t> Count(const std::vector<uint64_t>& shape) {
-  if (shape.size() > kMostDimensions) return std::nullopt;
+  if (shape.size() > kMaxDimensions) return std::nullopt;
   uint64_t count = 1;
   // The product without extents of 0: a reader may overflow before it gets to
   // the 0, because readers multiply in orders of their own.
@@ -24,7 +24,7 @@ std::optional<uint64_t> Count(const std::vector<uint64_t>& shape) {
   for (const uint64_t extent : shape) {
     const std::optional<uint64_t> product =
         CheckedMul(all, extent == 0 ? 1 : extent);
-    if (!product || *product > kMostElements) return std::nullopt;
+    if (!product || *product > kMaxElements) return std::nullopt;
     all = *product;
     count *= extent == 0 ? 0 : extent;
   }

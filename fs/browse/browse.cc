@@ -153,7 +153,7 @@ class Session {
   }
 
   Status Do(Action action) {
-    constexpr ptrdiff_t kAll = Browser::kMostFiles;
+    constexpr ptrdiff_t kAll = Browser::kMaxFiles;
     switch (action) {
       case Action::kUp:
         browser_.Move(-1);

@@ -14,7 +14,7 @@ namespace {
 
 // Directories within each other that a search goes into: containers within
 // containers may have no end.
-constexpr unsigned kMostDepth = 16;
+constexpr unsigned kMaxDepth = 16;
 
 const std::string kInside(Mirror::kInside);
 
@@ -65,7 +65,7 @@ Status Browser::List(const SourceTree::File& directory) {
   std::vector<SourceTree::File> files;
   uint64_t left_out = 0;
   const auto add = [&](const SourceTree::File& file) -> Status {
-    if (files.size() < kMostFiles) {
+    if (files.size() < kMaxFiles) {
       files.push_back(file);
     } else {
       ++left_out;
@@ -131,7 +131,7 @@ Result<SourceTree::File> Browser::FindBelow(const SourceTree::File& directory,
     if (found) return {};
     if (Contains(file.name(), text)) {
       found = file;
-    } else if (file.directory && depth < kMostDepth) {
+    } else if (file.directory && depth < kMaxDepth) {
       Result<SourceTree::File> below = FindBelow(file, text, depth + 1);
       if (below) {
         found = *std::move(below);

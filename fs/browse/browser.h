@@ -20,7 +20,7 @@ Result<SourceTree::File> InsideOf(SourceTree& tree,
 class Browser {
  public:
   /// Files of a directory that are listed; the others are counted.
-  static constexpr size_t kMostFiles = 200'000;
+  static constexpr size_t kMaxFiles = 200'000;
 
   explicit Browser(SourceTree& tree) : tree_(tree) {}
 

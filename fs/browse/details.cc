@@ -127,10 +127,10 @@ class Writer {
 
   /// The lines of a value that may have several, after its name.
   void AddField(const std::string& name, const std::string& value) {
-    constexpr size_t kMostLines = 8;
+    constexpr size_t kMaxLines = 8;
     std::string head = FieldHead(name);
     size_t at = 0;
-    for (size_t line = 0; line < kMostLines && at <= value.size(); ++line) {
+    for (size_t line = 0; line < kMaxLines && at <= value.size(); ++line) {
       const size_t end = std::min(value.find('\n', at), value.size());
       details_.lines.push_back({head + ShownText(value.substr(at, end - at))});
       head.assign(head.size(), ' ');

@@ -24,7 +24,7 @@ namespace ctxfs {
 namespace {
 
 // A directory may have millions of names; nobody reads more candidates.
-constexpr size_t kMostPaths = 1000;
+constexpr size_t kMaxPaths = 1000;
 
 constexpr std::string_view kBuckets = "s3://";
 
@@ -255,7 +255,7 @@ class Completer {
     size_t count = 0;
     (void)(*tree)->ForEach(*top, [&](const SourceTree::File& file) {
       Offer(directory + file.name() + (file.directory ? "/" : ""));
-      if (++count < kMostPaths) return Status();
+      if (++count < kMaxPaths) return Status();
       return Status(Error{Code::kLimit, "too many candidates"});
     });
   }

@@ -10,8 +10,8 @@ namespace {
 
 // Of which it is known that the kernel may have pages. Once there are as many,
 // it may have pages of any other, too.
-constexpr size_t kMostFiles = 200'000;
-constexpr size_t kMostTexts = 16;
+constexpr size_t kMaxFiles = 200'000;
+constexpr size_t kMaxTexts = 16;
 constexpr std::chrono::seconds kMoment(1);
 
 FileTime Now() {
@@ -41,7 +41,7 @@ InodeFiles::Text InodeFiles::TextOf(Inode file, Content now) {
   if (found != texts_.end() && time - found->second.made < kMoment) {
     return found->second;
   }
-  if (texts_.size() >= kMostTexts) texts_.clear();
+  if (texts_.size() >= kMaxTexts) texts_.clear();
   return texts_[file] = {std::move(now), time, Now()};
 }
 
@@ -62,7 +62,7 @@ bool InodeFiles::NotePages(Inode file) {
 
 InodeFiles::Known& InodeFiles::Remember(Inode file) {
   const auto [known, added] = known_.try_emplace(file);
-  if (added && known_.size() > kMostFiles) {
+  if (added && known_.size() > kMaxFiles) {
     const auto first = known_.begin();
     known_.erase(first == known ? std::next(first) : first);
   }
@@ -70,7 +70,7 @@ InodeFiles::Known& InodeFiles::Remember(Inode file) {
 }
 
 bool InodeFiles::HasPagesLocked(Inode file) const {
-  return known_.size() >= kMostFiles || known_.contains(file);
+  return known_.size() >= kMaxFiles || known_.contains(file);
 }
 
 bool InodeFiles::HasPages(Inode file) const {

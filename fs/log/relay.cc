@@ -20,8 +20,8 @@ namespace {
 
 // A line is a digit for the level, the text, and a newline. Lines of up to
 // PIPE_BUF (4096) bytes are written to a pipe in one piece or not at all.
-constexpr size_t kMostText = 4000;
-static_assert(kMostText + 2 <= PIPE_BUF);
+constexpr size_t kMaxText = 4000;
+static_assert(kMaxText + 2 <= PIPE_BUF);
 constexpr int kPipeBytes = 1 << 20;
 
 /// Replaces control characters, which could end a line or drive a terminal.
@@ -38,8 +38,8 @@ std::string Printable(std::string_view text) {
 /// with the reason.
 std::string Shortened(const std::string& text) {
   constexpr std::string_view kCut = "[...]";
-  constexpr size_t kEnd = (kMostText - kCut.size()) / 2;
-  if (text.size() <= kMostText) return text;
+  constexpr size_t kEnd = (kMaxText - kCut.size()) / 2;
+  if (text.size() <= kMaxText) return text;
   return text.substr(0, kEnd) + std::string(kCut) +
          text.substr(text.size() - kEnd);
 }

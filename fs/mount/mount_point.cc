@@ -134,7 +134,7 @@ MountPoint::~MountPoint() {
 }
 
 Result<std::string> NewMountPoint(const std::string& source) {
-  constexpr int kMostTries = 1000;
+  constexpr int kMaxTries = 1000;
   std::error_code failed;
   // "." and "dir/.." have no name of their own.
   std::string absolute =
@@ -144,7 +144,7 @@ Result<std::string> NewMountPoint(const std::string& source) {
   const size_t dot = name.rfind('.');
   if (dot != 0 && dot != std::string::npos) name.resize(dot);
   if (failed || name.empty()) name = "ctxfs";
-  for (int i = 0; i < kMostTries; ++i) {
+  for (int i = 0; i < kMaxTries; ++i) {
     // "./": the name may begin with a dash.
     std::string free = "./" + name + (i == 0 ? "" : fmt::format("-{}", i));
     struct stat st {};

@@ -277,10 +277,10 @@ Permissions Server::Show(const Attributes& attributes) const {
 void Server::LogFailure(Inode inode, const Error& error) {
   if (error.code == Code::kInterrupted) return;
   // A reader that tries again and again must not fill the log.
-  constexpr size_t kMostRemembered = 10'000;
+  constexpr size_t kMaxRemembered = 10'000;
   {
     const MutexLock lock(mutex_);
-    if (logged_.size() >= kMostRemembered) logged_.clear();
+    if (logged_.size() >= kMaxRemembered) logged_.clear();
     if (!logged_.insert(inode).second) return;
   }
   const std::string where =

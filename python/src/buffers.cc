@@ -9,7 +9,7 @@ namespace {
 
 // A read costs as much as copying some thousands of bytes.
 constexpr uint64_t kGapWorthReading = 4096;
-constexpr uint64_t kMostAtOnce = 256 * 1024;  // bytes read together
+constexpr uint64_t kMaxAtOnce = 256 * 1024;  // bytes read together
 
 /// Reads short runs through a buffer that later ones may be in, too.
 class NearRuns {
@@ -20,7 +20,7 @@ class NearRuns {
   /// it.
   bool Copy(uint64_t offset, uint64_t run, uint64_t end, std::byte* into) {
     if (offset < start_ || offset + run > start_ + buffer_.size()) {
-      buffer_.resize(std::max(run, std::min(end - offset, kMostAtOnce)));
+      buffer_.resize(std::max(run, std::min(end - offset, kMaxAtOnce)));
       start_ = offset;
       if (!read_(offset, buffer_.data(), buffer_.size())) return false;
     }
@@ -69,7 +69,7 @@ bool Gather(const Window& window, std::byte* into, const ReadBytes& read) {
   uint64_t bytes = 0;
   if (!window.Measure(bytes) || bytes == 0) return true;
   const Step last = window.steps.empty() ? Step{1, 0} : window.steps.back();
-  const bool near = last.count > 1 && window.run < kMostAtOnce &&
+  const bool near = last.count > 1 && window.run < kMaxAtOnce &&
                     last.stride - window.run <= kGapWorthReading;
   NearRuns runs(read);
   std::vector<uint64_t> at(window.steps.size());

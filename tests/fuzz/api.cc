@@ -21,8 +21,8 @@ namespace {
 
 namespace stdfs = std::filesystem;
 
-constexpr size_t kMostNames = 300;     // that are looked at
-constexpr unsigned kMostAsked = 5000;  // times, before calls are given up
+constexpr size_t kMaxNames = 300;     // that are looked at
+constexpr unsigned kMaxAsked = 5000;  // times, before calls are given up
 
 /// A file for the inputs, in a directory that ends with the process.
 class InputFile {
@@ -108,11 +108,11 @@ class Walk {
   static int Add(void* argument, const char* name, ctxfs_kind kind) {
     Listing& listing = *static_cast<Listing*>(argument);
     listing.found.emplace_back(listing.above + name, kind);
-    return listing.found.size() >= kMostNames ? 1 : 0;
+    return listing.found.size() >= kMaxNames ? 1 : 0;
   }
 
   void List(const std::string& directory) {
-    if (found_.size() >= kMostNames) return;
+    if (found_.size() >= kMaxNames) return;
     const size_t first = found_.size();
     Listing listing{directory.empty() ? "" : directory + "/", found_};
     Failure failure;
@@ -187,8 +187,7 @@ class Walk {
             ctxfs_open_arrays(tree_, path.c_str(), &arrays, failure.out()))) {
       return;
     }
-    const size_t count =
-        std::min<size_t>(ctxfs_array_count(arrays), kMostNames);
+    const size_t count = std::min<size_t>(ctxfs_array_count(arrays), kMaxNames);
     for (size_t i = 0; i < count; ++i) TryArray(arrays, i);
     ctxfs_close_arrays(arrays);
   }
@@ -257,7 +256,7 @@ class Walk {
 };
 
 int GivenUp(void* asked) {
-  return ++*static_cast<unsigned*>(asked) > kMostAsked ? 1 : 0;
+  return ++*static_cast<unsigned*>(asked) > kMaxAsked ? 1 : 0;
 }
 
 void TryApi(Bytes input) {

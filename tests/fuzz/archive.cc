@@ -7,7 +7,7 @@ namespace ctxfs::fuzz {
 namespace {
 
 constexpr std::string_view kFileMark("\0FILE ", 6);
-constexpr size_t kMostFiles = 32;
+constexpr size_t kMaxFiles = 32;
 
 }  // namespace
 
@@ -15,7 +15,7 @@ Archive Unpack(std::string_view input) {
   Archive archive;
   bool first = true;
   size_t at = input.find(kFileMark);
-  while (at != std::string_view::npos && archive.files.size() < kMostFiles) {
+  while (at != std::string_view::npos && archive.files.size() < kMaxFiles) {
     at += kFileMark.size();
     const size_t next = input.find(kFileMark, at);
     const std::string_view file = input.substr(at, next - at);

@@ -171,7 +171,7 @@ void TryDeflate64(Bytes input) {
   for (const size_t i : {size_t{0}, size_t{1}}) {
     sound[i] = DecodeDeflate64Stream(
                    InPieces(input, i == 0 ? input.size() : 3),
-                   {room.size, kMostStreamMemory},
+                   {room.size, kMaxStreamMemory},
                    [&text = decoded[i]](Bytes piece) {
                      text += AsText(piece);
                      return Status();

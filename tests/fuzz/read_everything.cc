@@ -22,10 +22,10 @@ namespace {
 
 // What is more costs time and finds nothing new: bytes of a file, and of all
 // files of one input; nodes of a tree; numbers of a directory of them.
-constexpr uint64_t kMostOfFile = limits::kMiB;
-constexpr uint64_t kMostRead = 4 * limits::kMiB;
-constexpr uint32_t kMostNodes = 2048;
-constexpr uint32_t kMostNumbered = 4;
+constexpr uint64_t kMaxOfFile = limits::kMiB;
+constexpr uint64_t kMaxRead = 4 * limits::kMiB;
+constexpr uint32_t kMaxNodes = 2048;
+constexpr uint32_t kMaxNumbered = 4;
 // Of a cache that decodes what is larger in pieces, into a temporary file.
 constexpr uint64_t kSmallCache = 2 * limits::kKiB;
 
@@ -43,7 +43,7 @@ class Reader {
   }
 
   void ReadContainer(std::shared_ptr<const Container> container, int depth) {
-    RequireSound(*container, cache_, kMostNodes);
+    RequireSound(*container, cache_, kMaxNodes);
     std::vector<ChildContainer> views;
     if (MayHaveViews(*container, AllViews())) {
       views.push_back(ViewsDirectory(container, AllViews()));
@@ -51,7 +51,7 @@ class Reader {
     const ContainerTree container_tree(std::move(container), {},
                                        std::move(views));
     const NodeId nodes =
-        std::min(container_tree.tree().node_count(), kMostNodes);
+        std::min(container_tree.tree().node_count(), kMaxNodes);
     int within = depth < depth_.levels ? depth_.each : 0;
     for (NodeId node = 0; node < nodes; ++node) {
       CheckNode(container_tree, node);
@@ -61,7 +61,7 @@ class Reader {
       }
       ListDirectory(container_tree, node);
       if (const FileTree* numbered = container_tree.Numbered(node)) {
-        ForNumbered(*numbered, kMostNumbered,
+        ForNumbered(*numbered, kMaxNumbered,
                     [&](NodeId file) { ReadFile(*numbered, file); });
       }
       const ChildContainer* inside = container_tree.NestedAt(node);
@@ -96,7 +96,7 @@ class Reader {
   }
 
   void ListDirectory(const FileTree& files, NodeId node) {
-    const uint32_t count = std::min(files.ChildCount(node), kMostNodes);
+    const uint32_t count = std::min(files.ChildCount(node), kMaxNodes);
     for (uint32_t i = 0; i < count; ++i) {
       const FileTree::Child child = files.ChildAt(node, i);
       Require(files.Parent(child.node) == node, "a child has its parent");
@@ -118,7 +118,7 @@ class Reader {
     const Result<Content> content = files.Open(node, cache_);
     if (!size || !content) return;
     Require(content->size() == *size, "a file is as long as it was said to be");
-    if (*size > kMostOfFile || read_ + *size > kMostRead) return;
+    if (*size > kMaxOfFile || read_ + *size > kMaxRead) return;
     read_ += *size;
     const Result<std::string> whole = ReadAll(*content, cache_);
     if (!whole) return;
@@ -151,7 +151,7 @@ class Reader {
 
   OpenOptions options_;
   Depth depth_;
-  BlockCache cache_{kMostRead};
+  BlockCache cache_{kMaxRead};
   BlockCache small_cache_{kSmallCache};
   uint64_t read_ = 0;
 };

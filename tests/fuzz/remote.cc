@@ -35,7 +35,7 @@ void TryUrl(const std::string& url) {
     const std::string& located = location->url;
     Require(located.starts_with("http://") || located.starts_with("https://"),
             "only HTTP is spoken");
-    Require(located.size() <= remote::kMostUrlBytes &&
+    Require(located.size() <= remote::kMaxUrlBytes &&
                 std::all_of(located.begin(), located.end(),
                             [](char c) { return c > ' ' && c < '\x7F'; }),
             "a URL is printable ASCII");

@@ -24,7 +24,7 @@ namespace {
 namespace stdfs = std::filesystem;
 
 // What is larger is slow, and has nothing that a smaller one has not.
-constexpr size_t kMostBytes = 64 << 10;
+constexpr size_t kMaxBytes = 64 << 10;
 
 class Seeds {
  public:
@@ -119,7 +119,7 @@ class Seeds {
 
   void Write(const std::string& target, std::string name,
              const std::string& bytes) {
-    if (bytes.size() > kMostBytes) return;
+    if (bytes.size() > kMaxBytes) return;
     std::replace(name.begin(), name.end(), '/', '_');
     stdfs::create_directories(directory_ / target);
     std::ofstream(directory_ / target / name, std::ios::binary) << bytes;

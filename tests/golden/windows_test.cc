@@ -32,8 +32,8 @@ namespace {
 namespace stdfs = std::filesystem;
 
 // A larger file is not read, and no more than so many bytes of a container.
-constexpr uint64_t kMostOfFile = 4 * limits::kMiB;
-constexpr uint64_t kMostOfContainer = 64 * limits::kMiB;
+constexpr uint64_t kMaxOfFile = 4 * limits::kMiB;
+constexpr uint64_t kMaxOfContainer = 64 * limits::kMiB;
 constexpr int kWindows = 20;
 
 using SourcePtr = std::shared_ptr<const Source>;
@@ -79,7 +79,7 @@ class GoldenWindows : public testing::TestWithParam<std::string> {
     const Result<Content> content = tree.Open(node, cache_);
     if (!size || !content) return;
     ASSERT_EQ(content->size(), *size);
-    if (*size > kMostOfFile || read_ + *size > kMostOfContainer) return;
+    if (*size > kMaxOfFile || read_ + *size > kMaxOfContainer) return;
     read_ += *size;
     const Result<std::string> whole = ReadAll(*content, cache_);
     if (!whole) return;

@@ -7,9 +7,9 @@
 namespace ctxfs::model {
 namespace {
 
-constexpr size_t kMostHeld = 200;
-constexpr size_t kMostHandles = 24;
-constexpr size_t kMostListings = 6;
+constexpr size_t kMaxHeld = 200;
+constexpr size_t kMaxHandles = 24;
+constexpr size_t kMaxListings = 6;
 // The names of a file that the daemon tries to find it by.
 constexpr size_t kMaxTried = 16;
 
@@ -41,9 +41,9 @@ std::string Kernel::Step() {
       &Kernel::OpenDirectory, &Kernel::ListDirectory,
       &Kernel::ListDirectory, &Kernel::ReleaseDirectory,
       &Kernel::Forget,        &Kernel::Forget};
-  if (held_.size() > kMostHeld) return Forget();
-  if (handles_.size() > kMostHandles) return ReleaseFile();
-  if (listings_.size() > kMostListings) return ReleaseDirectory();
+  if (held_.size() > kMaxHeld) return Forget();
+  if (handles_.size() > kMaxHandles) return ReleaseFile();
+  if (listings_.size() > kMaxListings) return ReleaseDirectory();
   return (this->*kOperations[random_.Below(kOperations.size())])();
 }
 

@@ -21,8 +21,8 @@ namespace {
 constexpr size_t kGenerations = 8;
 constexpr size_t kBuiltBytes = size_t{48} << 10;
 constexpr size_t kLargestGolden = size_t{32} << 10;
-constexpr size_t kMostFiles = 400;  // of one golden container
-constexpr size_t kMostOfCorpus = 12;
+constexpr size_t kMaxFiles = 400;  // of one golden container
+constexpr size_t kMaxOfCorpus = 12;
 
 std::string Text(const std::string& what, size_t generation) {
   return what + " of generation " + std::to_string(generation);
@@ -93,11 +93,11 @@ class Walker {
                 .list_mode = ListMode::kAll,
                 .extras = &AllViewsOf}) {}
 
-  /// Fails for a tree of more than kMostFiles.
+  /// Fails for a tree of more than kMaxFiles.
   std::optional<ShownTree> Walk() {
     tree_[""] = {.directory = true};
     List(kRootInode, "");
-    if (tree_.size() > kMostFiles) return std::nullopt;
+    if (tree_.size() > kMaxFiles) return std::nullopt;
     return std::move(tree_);
   }
 
@@ -111,7 +111,7 @@ class Walker {
     const auto listing = files_.OpenDirectory(directory, ReadContext(cache_));
     if (!listing || !(*listing)->Rewind(ReadContext(cache_))) std::abort();
     for (uint64_t i = 0; i < (*listing)->count(); ++i) {
-      if (tree_.size() > kMostFiles) return;
+      if (tree_.size() > kMaxFiles) return;
       const auto name =
           (*listing)->At(i, /*attributes=*/false, ReadContext(cache_));
       if (name) AddName(directory, path, name->name);
@@ -239,7 +239,7 @@ void Samples::AddPlain() {
 void Samples::AddGolden(const std::string& folder) {
   for (const std::string& corpus : CorpusNames()) {
     const std::vector<GoldenCase> cases = LoadCorpus(corpus);
-    const size_t stride = std::max<size_t>(cases.size() / kMostOfCorpus, 1);
+    const size_t stride = std::max<size_t>(cases.size() / kMaxOfCorpus, 1);
     for (size_t i = 0; i < cases.size(); i += stride) {
       const GoldenCase& one = cases[i];
       if (one.target.empty()) continue;  // a directory

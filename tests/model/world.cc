@@ -17,7 +17,7 @@
 namespace ctxfs::model {
 namespace {
 
-constexpr size_t kMostDirectories = 6;
+constexpr size_t kMaxDirectories = 6;
 
 /// The model's own system calls must work; a failure is no finding.
 void Require(bool done, const std::string& what) {
@@ -188,7 +188,7 @@ std::string World::Mutate() {
     const std::string path = RandomPath();
     const std::shared_ptr<Node> there = Find(path);
     if (there == nullptr) {
-      const bool full = Directories().size() >= kMostDirectories;
+      const bool full = Directories().size() >= kMaxDirectories;
       return !full && random_.OneIn(3) ? MakeDirectory(path) : Create(path);
     }
     if (there->directory) {

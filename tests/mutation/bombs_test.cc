@@ -132,7 +132,7 @@ TEST(BombEntries, CostWhatTheyDecodeToAtTheMost) {
 TEST(BombGraphs, CostWhatIsThereAndNotWhatIsSaid) {
   const std::string graph("SJGN\x01\x00\x00", 7);
   for (const uint64_t claim :
-       {uint64_t{7}, uint64_t{8}, graph::kMostBytes, graph::kMostBytes + 1}) {
+       {uint64_t{7}, uint64_t{8}, graph::kMaxBytes, graph::kMaxBytes + 1}) {
     std::string packed = std::string("SJGZ\0\0\0\0", 8) + Zstd(graph);
     Poke(packed, 4, static_cast<uint32_t>(claim));
     ForgetPeak();

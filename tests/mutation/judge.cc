@@ -15,9 +15,9 @@ namespace {
 
 // How far down containers in containers are followed, how many of one, and how
 // many of a directory of numbered files.
-constexpr int kMostDepth = 2;
-constexpr size_t kMostWithin = 16;
-constexpr uint32_t kMostNumbered = 16;
+constexpr int kMaxDepth = 2;
+constexpr size_t kMaxWithin = 16;
+constexpr uint32_t kMaxNumbered = 16;
 
 bool IsOf(const std::string& checksum, Bytes bytes) {
   return Checksum{ChecksumKind::kCrc32c, Crc32c(bytes)}.Text() == checksum ||
@@ -48,8 +48,8 @@ class Reader {
       ReadNode(container_tree, node);
     }
     const size_t within =
-        depth < kMostDepth
-            ? std::min(kMostWithin, container_tree.sub_containers().size())
+        depth < kMaxDepth
+            ? std::min(kMaxWithin, container_tree.sub_containers().size())
             : 0;
     for (size_t i = 0; i < within; ++i) {
       const ChildContainer& inside = container_tree.sub_containers()[i];
@@ -65,7 +65,7 @@ class Reader {
       ReadFile(container_tree, node);
     const FileTree* numbered = container_tree.Numbered(node);
     if (numbered == nullptr) return;
-    ForNumbered(*numbered, kMostNumbered,
+    ForNumbered(*numbered, kMaxNumbered,
                 [&](NodeId file) { ReadFile(*numbered, file); });
   }
 
@@ -84,7 +84,7 @@ class Reader {
       return;
     }
     Require(content->size() == *size, "a file is as long as it was said to be");
-    if (*size > kMostRead || read_ + *size > kMostOfOne) {
+    if (*size > kMaxRead || read_ + *size > kMaxOfOne) {
       ++tally_.skipped;
       return;
     }
@@ -181,7 +181,7 @@ void AddFiles(const std::shared_ptr<const Source>& source,
       reference.Add(info->checksum, std::string(AsText(stored->span())));
     }
     const Result<Content> content = container_tree.Open(node, cache);
-    if (!content || content->size() > kMostRead) continue;
+    if (!content || content->size() > kMaxRead) continue;
     Result<std::string> bytes = ReadAll(*content, cache);
     if (bytes) reference.Add(info->checksum, std::move(*bytes));
   }
@@ -192,7 +192,7 @@ void AddFiles(const std::shared_ptr<const Source>& source,
       reference.AddWhole(checksum, std::string(AsText(whole->span())));
     }
   }
-  if (depth == kMostDepth) return;
+  if (depth == kMaxDepth) return;
   for (const ChildContainer& within : container_tree.sub_containers()) {
     if (!within.open_source) continue;  // has no bytes of its own
     auto inside = within.open_source(cache);

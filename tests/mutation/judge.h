@@ -54,8 +54,8 @@ struct Tally {
 /// Bytes kept by the cache of a reader, the largest file that it reads, and
 /// bytes that it reads of one container.
 constexpr uint64_t kCacheBytes = 64 * limits::kMiB;
-constexpr uint64_t kMostRead = 64 * limits::kMiB;
-constexpr uint64_t kMostOfOne = 256 * limits::kMiB;
+constexpr uint64_t kMaxRead = 64 * limits::kMiB;
+constexpr uint64_t kMaxOfOne = 256 * limits::kMiB;
 
 /// Opens, lists and reads all of a container and of the containers in it, and
 /// compares files with `reference` unless it is null. Calls `say` for each that

@@ -35,8 +35,8 @@
 namespace ctxfs {
 namespace {
 
-constexpr double kMostSeconds = CTXFS_SANITIZED ? 100 : 5;
-constexpr uint64_t kMostMemory = kCacheBytes + 256'000'000;
+constexpr double kMaxSeconds = CTXFS_SANITIZED ? 100 : 5;
+constexpr uint64_t kMaxMemory = kCacheBytes + 256'000'000;
 
 struct Options {
   uint64_t seed = 1;
@@ -106,7 +106,7 @@ class Run {
                 unused);
     const uint64_t peak = PeakBytes();
     lane.peak = std::max(lane.peak, peak);
-    if (!CTXFS_SANITIZED && peak > kMostMemory) {
+    if (!CTXFS_SANITIZED && peak > kMaxMemory) {
       say("took " + std::to_string(peak / limits::kMiB) + " MiB");
     }
     ForgetPeak();
@@ -173,7 +173,7 @@ class Run {
       if (ended == child) return status;
       const double spent =
           1e-9 * static_cast<double>(CpuNs(clock) - lane.cpu_ns);
-      if (known && !hung && lane.cpu_ns != 0 && spent > kMostSeconds) {
+      if (known && !hung && lane.cpu_ns != 0 && spent > kMaxSeconds) {
         hung = true;
         ::kill(child, SIGKILL);
       }

@@ -54,7 +54,7 @@ bool IsName(std::string_view component) {
 /// Whether the kernel can follow a target from where the link is.
 bool IsRelative(std::string_view target) {
   return !target.empty() && target.front() != '/' &&
-         target.size() <= kMostLinkTarget &&
+         target.size() <= kMaxLinkTarget &&
          target.find('\0') == std::string_view::npos;
 }
 
@@ -80,7 +80,7 @@ LinkPlan::Node LinkPlan::Make(std::string_view path) {
   const size_t components = CountComponents(path);
   // Beyond so many components the tree has other names.
   if (components > limits::kComponents ||
-      trie_.size() + components > kMostLinkNodes) {
+      trie_.size() + components > kMaxLinkNodes) {
     return kNone;
   }
   Components left(path);
@@ -122,7 +122,7 @@ bool LinkPlan::IsWinner(const Claim& claim, const Claim& of) const {
 void LinkPlan::AddLink(uint32_t entry, std::string_view path,
                        std::string_view target) {
   // Without memory for it the container is not used (HeapAllowance).
-  if (links_.size() >= kMostLinks || tops_.size() >= kMostLinkNodes ||
+  if (links_.size() >= kMaxLinks || tops_.size() >= kMaxLinkNodes ||
       !AdmitGrowth(links_) || !HeapAllowance::Check()) {
     surplus_.push_back(entry);
     return;
@@ -135,7 +135,7 @@ void LinkPlan::AddLink(uint32_t entry, std::string_view path,
   if (link.node != kNone) {
     // Nothing leads through one that is longer, and it can have any number of
     // names.
-    if (target.size() <= kMostLinkTarget) NoteTops(target);
+    if (target.size() <= kMaxLinkTarget) NoteTops(target);
     uint32_t& holder = trie_[link.node].link;
     if (holder == kNone || IsWinner(link.claim, links_[holder].claim)) {
       if (holder != kNone) links_[holder].state = State::kHidden;

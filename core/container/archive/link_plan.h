@@ -15,16 +15,16 @@ namespace ctxfs {
 
 /// Limits of one container (docs/tree.md, section 6): symbolic links, names in
 /// their paths and targets, and bytes of a target (the kernel's limit).
-constexpr size_t kMostLinks = 1'000'000;
-constexpr size_t kMostLinkNodes = 1'000'000;
-constexpr size_t kMostLinkTarget = 4095;
+constexpr size_t kMaxLinks = 1'000'000;
+constexpr size_t kMaxLinkNodes = 1'000'000;
+constexpr size_t kMaxLinkTarget = 4095;
 
 /// Decides which symbolic links of an archive are shown: those that cannot lead
 /// out of the container, whatever other links of it they lead through
 /// (docs/tree.md, section 6). A link has its plain path or is not shown. Stores
 /// the paths of links only. Of other members it records whether one has the
 /// path of a link, or of a directory that a target goes up from. Its memory is
-/// bounded by kMostLinks and kMostLinkNodes; a link beyond them is not shown.
+/// bounded by kMaxLinks and kMaxLinkNodes; a link beyond them is not shown.
 ///
 /// All views that it is given must outlive it.
 class LinkPlan {

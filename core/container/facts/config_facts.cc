@@ -11,7 +11,7 @@
 namespace ctxfs {
 namespace {
 
-constexpr uint64_t kMostConfigBytes = 4 * limits::kMiB;
+constexpr uint64_t kMaxConfigBytes = 4 * limits::kMiB;
 
 /// "gptq, 4 bits".
 std::string QuantisationText(const Json& quantisation) {
@@ -39,7 +39,7 @@ Result<std::string> ReadText(const std::vector<Document>& documents,
   if (document == nullptr) return std::string();
   const Content content =
       CTXFS_TRY(document->table->Open(document->file, context));
-  if (content.size() > kMostConfigBytes) return std::string();
+  if (content.size() > kMaxConfigBytes) return std::string();
   return ReadAll(content, context);
 }
 

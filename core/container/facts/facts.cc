@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint32_t kEntriesACheck = 1024;
 // Further dtypes, which only damaged or hostile containers have, are one.
-constexpr size_t kMostDtypes = 40;
+constexpr size_t kMaxDtypes = 40;
 
 /// The whole UTF-8 characters in the first `most` bytes.
 std::string_view Beginning(std::string_view text, size_t most) {
@@ -97,7 +97,7 @@ Status AddParameters(const FileTable& entries, const ReadContext& context,
     const uint64_t elements = ElementsOf(*info->shape);
     all = AddUpTo(all, elements);
     const bool known =
-        counts.contains(info->dtype) || counts.size() < kMostDtypes;
+        counts.contains(info->dtype) || counts.size() < kMaxDtypes;
     uint64_t& count = counts[known ? info->dtype : "other"];
     count = AddUpTo(count, elements);
   }

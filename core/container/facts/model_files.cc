@@ -12,7 +12,7 @@
 namespace ctxfs {
 namespace {
 
-constexpr uint64_t kMostBytes = limits::kGiB;
+constexpr uint64_t kMaxBytes = limits::kGiB;
 
 struct ModelFile {
   std::string_view name;
@@ -53,7 +53,7 @@ std::vector<Document> FindModelFiles(const Source& container) {
   for (const auto& [name, role] : kModelFiles) {
     Result<std::shared_ptr<const Source>> file =
         container.OpenSibling(std::string(name));
-    if (!file || (*file)->size() > kMostBytes) {
+    if (!file || (*file)->size() > kMaxBytes) {
       if (role == DocumentRole::kConfig) break;
       continue;
     }

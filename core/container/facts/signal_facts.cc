@@ -17,7 +17,7 @@
 namespace ctxfs {
 namespace {
 
-constexpr uint64_t kMostReadBytes = 8 * limits::kMiB;
+constexpr uint64_t kMaxReadBytes = 8 * limits::kMiB;
 
 /// ", 0 to 1" of numbers that are stored as `Stored` each, which `number`
 /// converts; empty if none is finite.
@@ -78,7 +78,7 @@ Result<std::string> ReadRange(const ArrayInfo& array, uint64_t& room,
 Status AddSignals(const std::string& prefix,
                   const std::vector<ArrayInfo>& arrays,
                   const ReadContext& context, Facts& facts) {
-  uint64_t room = kMostReadBytes;
+  uint64_t room = kMaxReadBytes;
   for (const ArrayInfo& array : arrays) {
     CTXFS_TRY(context.Check());
     if (facts.full()) {

@@ -50,9 +50,9 @@ constexpr unsigned kFixed32 = 5;
 
 /// Reads one varint of `bytes` from `at` on; fails if there is none.
 std::optional<uint64_t> Varint(Bytes bytes, size_t& at) {
-  constexpr unsigned kMostBits = 64;
+  constexpr unsigned kMaxBits = 64;
   uint64_t value = 0;
-  for (unsigned shift = 0; shift < kMostBits && at < bytes.size(); shift += 7) {
+  for (unsigned shift = 0; shift < kMaxBits && at < bytes.size(); shift += 7) {
     const uint64_t byte = ByteAt(bytes, at++);
     value |= (byte & 0x7FU) << shift;
     if (byte < 0x80) return value;
@@ -66,10 +66,10 @@ std::optional<uint64_t> Varint(Bytes bytes, size_t& at) {
 bool WalkFields(Bytes head, const Source* source,
                 const std::function<bool(const Field&)>& take) {
   constexpr size_t kTagAndLength = 20;
-  constexpr int kMostFields = 256;
+  constexpr int kMaxFields = 256;
   const uint64_t end = SizeOf(head, source);
   uint64_t at = 0;
-  for (int i = 0; i < kMostFields && at < end; ++i) {
+  for (int i = 0; i < kMaxFields && at < end; ++i) {
     std::array<std::byte, kTagAndLength> read{};
     Bytes bytes(read.data(), std::min<uint64_t>(kTagAndLength, end - at));
     if (source == nullptr) {
@@ -274,7 +274,7 @@ bool IsOnnxTensor(Bytes head, const Source* source) {
                                  kB, kB,      kV, 0,  kB};
   constexpr uint64_t kDims = 1;
   constexpr uint64_t kType = 2;
-  constexpr uint64_t kMostType = 64;
+  constexpr uint64_t kMaxType = 64;
   constexpr std::string_view kData = "\4\5\6\7\x9\xa\xb\xd";
   bool typed = false;
   bool has_data = false;
@@ -283,7 +283,7 @@ bool IsOnnxTensor(Bytes head, const Source* source) {
     // A tensor with a dim of 0 has no data.
     has_data = has_data || (field.number == kDims && HasZero(field));
     if (field.number == kType) {
-      typed = field.value > 0 && field.value <= kMostType;
+      typed = field.value > 0 && field.value <= kMaxType;
       if (!typed) return false;
     }
     const bool is_data =
@@ -310,7 +310,7 @@ bool IsSavedModel(Bytes head, const Source* source) {
 // Model.proto: specificationVersion = 1, description = 2, isUpdatable = 10, the
 // model itself from 200 on.
 bool IsCoreMl(Bytes head, const Source* source) {
-  constexpr uint64_t kMostVersion = 64;
+  constexpr uint64_t kMaxVersion = 64;
   constexpr uint64_t kFirstModel = 200;
   constexpr uint64_t kLastModel = 4000;
   bool has_version = false;
@@ -323,7 +323,7 @@ bool IsCoreMl(Bytes head, const Source* source) {
     if (field.cut) return false;
     has_version = has_version || field.number == 1;
     return (field.number == 1 && field.wire == kVarint && field.value > 0 &&
-            field.value <= kMostVersion) ||
+            field.value <= kMaxVersion) ||
            (field.number == 2 && field.wire == kBytes) ||
            (field.number == 10 && field.wire == kVarint);
   });

@@ -164,11 +164,11 @@ Result<bool> ColumnShard::AppendRepeated(const Column& column,
                                          Content& content) const {
   // Other chunks decode to at most 64 times their bytes: deltas of one bit, of
   // values of 8 bytes.
-  constexpr uint64_t kMostOfOthers = 64;
-  constexpr uint64_t kMostPayload = 64 * limits::kKiB;
+  constexpr uint64_t kMaxOfOthers = 64;
+  constexpr uint64_t kMaxPayload = 64 * limits::kKiB;
   const uint64_t size = EntrySize(part.entry);
   const uint64_t values = part.rows * column.row_size();
-  if (size > kMostPayload || values / kMostOfOthers <= size) return false;
+  if (size > kMaxPayload || values / kMaxOfOthers <= size) return false;
   // A fault is found again, and reported, when the column is read.
   Result<std::shared_ptr<const Block>> block = OpenBlock(part.entry);
   if (!block) return false;

@@ -8,11 +8,11 @@
 namespace ctxfs::column_shard {
 
 /// Columns (docs/formats/columnshard.md, section 6).
-constexpr uint64_t kMostColumns = 100'000;
+constexpr uint64_t kMaxColumns = 100'000;
 /// Rows of a row group, where the coding does not spend a byte on each (same).
-constexpr uint64_t kMostGroupRows = 1 << 25;
+constexpr uint64_t kMaxGroupRows = 1 << 25;
 /// Bytes of chunks that are decoded at open, to see how many rows they have,
 /// since their statistics are wrong (docs/formats/columnshard.md, section 4).
-constexpr uint64_t kMostHeaderBytes = 16 * limits::kMiB;
+constexpr uint64_t kMaxHeaderBytes = 16 * limits::kMiB;
 
 }  // namespace ctxfs::column_shard

@@ -129,7 +129,7 @@ class ColumnReader {
   const ReadContext& context_;
   const uint64_t groups_;
   const uint64_t group_rows_;
-  uint64_t unread_ = kMostHeaderBytes;
+  uint64_t unread_ = kMaxHeaderBytes;
   // Names of columns. A repeated column is refused, so each entry belongs to
   // one column at most.
   std::set<std::string, std::less<>> seen_;
@@ -213,9 +213,9 @@ Status ColumnReader::AddPart(const Json& described, uint64_t group,
             size, rows),
         at);
   }
-  if (grows && size < least && rows > kMostGroupRows) {
+  if (grows && size < least && rows > kMaxGroupRows) {
     return OverLimit(fmt::format("{} rows in a row group are", rows),
-                     kMostGroupRows, at);
+                     kMaxGroupRows, at);
   }
   column.parts.push_back({*entry, static_cast<uint32_t>(rows)});
   column.rows += rows;
@@ -281,10 +281,10 @@ Result<ColumnTable> ReadColumnTable(const Json& schema,
         {"__schema__ has no row_group_count or no columns"});
     return table;
   }
-  if (columns->size() > kMostColumns) {
+  if (columns->size() > kMaxColumns) {
     table.warnings.push_back(
         {fmt::format("__schema__ has {} columns, over the limit of {}",
-                     columns->size(), kMostColumns)});
+                     columns->size(), kMaxColumns)});
     return table;
   }
   CTXFS_TRY(HeapAllowance::Admit(sizeof(uint32_t) * shard.entry_count()));

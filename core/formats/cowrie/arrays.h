@@ -75,7 +75,7 @@ class CowrieArrays {
   /// keys it keeps `array.name`.
   void Add(CowrieArray array, bool alone = false) {
     if (lists_ != 0) return;
-    if (all_.size() == kMostArrays || path_.size() > limits::kKiB ||
+    if (all_.size() == kMaxArrays || path_.size() > limits::kKiB ||
         !Fits(array)) {
       ++left_out_;
       return;

@@ -31,11 +31,11 @@ Result<Buffer> Decompress(uint8_t kind, uint64_t length, Bytes stored,
                           const Interrupt& interrupt) {
   constexpr uint8_t kGzip = 1;
   constexpr uint8_t kZstd = 2;
-  if (length > kMostBytes) {
+  if (length > kMaxBytes) {
     return Error{
         Code::kLimit,
         fmt::format("cowrie: decodes to {} bytes, over the limit of {}", length,
-                    kMostBytes),
+                    kMaxBytes),
         kHeaderSize};
   }
   if (kind != kGzip && kind != kZstd) {

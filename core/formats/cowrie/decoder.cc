@@ -26,9 +26,9 @@ void CowrieDecoder::SkipHints() {
 
 void CowrieDecoder::ReadDictionary() {
   const uint64_t count = Count(1);
-  if (count > kMostNames) {
+  if (count > kMaxNames) {
     Fail(fmt::format("a dictionary of {} names is over the limit of {}", count,
-                     kMostNames),
+                     kMaxNames),
          Code::kLimit);
     return;
   }

@@ -25,11 +25,11 @@ namespace {
 
 /// All of `source`, which may be no larger than a decoded value.
 Result<Buffer> ReadValue(const Source& source, const ReadContext& context) {
-  if (source.size() > kMostBytes) {
+  if (source.size() > kMaxBytes) {
     return Error{
         Code::kLimit,
         fmt::format("a cowrie value of {} bytes is over the limit of {}",
-                    source.size(), kMostBytes),
+                    source.size(), kMaxBytes),
         0};
   }
   return ReadBuffer(source, 0, source.size(), "cowrie value",

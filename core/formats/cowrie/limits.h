@@ -12,14 +12,14 @@ namespace ctxfs::cowrie {
 /// decompression, nesting, values of any kind, names in its dictionary, bytes
 /// of text that go into its JSON, bytes of an integer, dimensions of a tensor,
 /// and arrays that are listed.
-constexpr uint64_t kMostBytes = 256 * limits::kMiB;
-constexpr unsigned kMostDepth = 1000;
-constexpr uint64_t kMostValues = 4'000'000;
-constexpr uint64_t kMostNames = 1'000'000;
-constexpr uint64_t kMostText = 256 * limits::kMiB;
-constexpr uint64_t kMostBigIntBytes = 512;
-constexpr uint64_t kMostRank = 32;
-constexpr size_t kMostArrays = 65'536;
+constexpr uint64_t kMaxBytes = 256 * limits::kMiB;
+constexpr unsigned kMaxDepth = 1000;
+constexpr uint64_t kMaxValues = 4'000'000;
+constexpr uint64_t kMaxNames = 1'000'000;
+constexpr uint64_t kMaxText = 256 * limits::kMiB;
+constexpr uint64_t kMaxBigIntBytes = 512;
+constexpr uint64_t kMaxRank = 32;
+constexpr size_t kMaxArrays = 65'536;
 
 /// Limits on a stream (docs/formats/cowrie.md, section 7): records, and records
 /// whose arrays have a directory.

@@ -93,7 +93,7 @@ class CowrieReader {
   /// Counts bytes of text that are about to be made; false if they would be
   /// too many.
   bool ChargeText(uint64_t bytes) {
-    if (bytes > kMostText - text_) {
+    if (bytes > kMaxText - text_) {
       Fail("its text is over the limit", Code::kLimit);
       return false;
     }
@@ -105,8 +105,8 @@ class CowrieReader {
   uint64_t text() const { return text_; }
   /// Counts values that are about to be made; false if they would be too many.
   bool ChargeValues(uint64_t values) {
-    if (values > kMostValues - values_) {
-      Fail("over the limit of " + std::to_string(kMostValues) + " values",
+    if (values > kMaxValues - values_) {
+      Fail("over the limit of " + std::to_string(kMaxValues) + " values",
            Code::kLimit);
       return false;
     }
@@ -137,8 +137,8 @@ class CowrieReader {
   template <typename Read>
   Json Value(const Read& read) {
     if (!ChargeValues(1)) return nullptr;
-    if (depth_ == kMostDepth) {
-      Fail("nested deeper than " + std::to_string(kMostDepth), Code::kLimit);
+    if (depth_ == kMaxDepth) {
+      Fail("nested deeper than " + std::to_string(kMaxDepth), Code::kLimit);
       return nullptr;
     }
     ++depth_;

@@ -73,9 +73,9 @@ Json CowrieReader::DateTime() {
 Json CowrieReader::BigInteger() {
   const Bytes integer = Data();
   const uint64_t size = integer.size();
-  if (size > kMostBigIntBytes) {
+  if (size > kMaxBigIntBytes) {
     Fail(fmt::format("an integer of {} bytes is over the limit of {}", size,
-                     kMostBigIntBytes),
+                     kMaxBigIntBytes),
          Code::kLimit);
     return nullptr;
   }

@@ -130,10 +130,10 @@ Result<CowrieStream::Loaded> CowrieStream::Read(
   const StreamRecord& record = records_[number];
   for (const uint64_t size : {uint64_t{record.payload}, PayloadSize(number),
                               uint64_t{record.metadata}}) {
-    if (size <= kMostBytes) continue;
+    if (size <= kMaxBytes) continue;
     return Error{
         Code::kCorrupt,
-        fmt::format("{} bytes are over the limit of {}", size, kMostBytes)};
+        fmt::format("{} bytes are over the limit of {}", size, kMaxBytes)};
   }
   Loaded loaded;
   const uint64_t size = record.payload_end() - record.offset;

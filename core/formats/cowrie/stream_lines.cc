@@ -44,7 +44,7 @@ class LineBlock final : public Block {
     for (uint32_t i = first_; i < end_; ++i) {
       // A larger one is not decoded: its line is an error.
       const uint64_t size = stream_->PayloadSize(i);
-      if (size <= kMostBytes) bytes += size;
+      if (size <= kMaxBytes) bytes += size;
     }
     return 2 * bytes;  // an estimate: the size is known only afterwards
   }

@@ -99,9 +99,9 @@ Json CowrieDecoder::Tensor() {
     return nullptr;
   }
   const uint8_t rank = U8();
-  if (rank > kMostRank) {
+  if (rank > kMaxRank) {
     Fail(fmt::format("a tensor of rank {} is over the limit of {}", rank,
-                     kMostRank),
+                     kMaxRank),
          Code::kLimit);
     return nullptr;
   }

@@ -119,7 +119,7 @@ void HeaderVisitor::Put(const Path& path, Json value) {
       } else if (value.is_structured()) {
         // Not a label. It replaces an earlier value of the key all the same.
         element_["metadata"].erase(path[3]);
-      } else if (element_["metadata"].size() < kMostLabels) {
+      } else if (element_["metadata"].size() < kMaxLabels) {
         element_["metadata"][path[3]] = std::move(value);
       }
       return;
@@ -156,8 +156,8 @@ void HeaderVisitor::FinishElement(const std::string& table) {
     FinishChunk();
   } else if (table == "columns") {
     draft_.columns.push_back(std::move(element_));
-    if (draft_.columns.size() > kMostColumns) {
-      draft_.limit_error = TooMany("columns", kMostColumns);
+    if (draft_.columns.size() > kMaxColumns) {
+      draft_.limit_error = TooMany("columns", kMaxColumns);
       draft_.columns.clear();
     }
   } else {
@@ -169,9 +169,9 @@ uint32_t HeaderVisitor::NameId(const std::string& name) {
   const auto next = static_cast<uint32_t>(draft_.names.size());
   const auto [found, added] = name_ids_.try_emplace(name, next);
   if (!added) return found->second;
-  if (draft_.names.size() >= kMostColumns) {
+  if (draft_.names.size() >= kMaxColumns) {
     name_ids_.erase(found);
-    draft_.limit_error = TooMany("columns", kMostColumns);
+    draft_.limit_error = TooMany("columns", kMaxColumns);
     return 0;
   }
   draft_.names.push_back(name);
@@ -179,8 +179,8 @@ uint32_t HeaderVisitor::NameId(const std::string& name) {
 }
 
 void HeaderVisitor::AddPiece(uint32_t column, const Json& object) {
-  if (draft_.raw.size() >= kMostPieces) {
-    draft_.limit_error = TooMany("parts of columns", kMostPieces);
+  if (draft_.raw.size() >= kMaxPieces) {
+    draft_.limit_error = TooMany("parts of columns", kMaxPieces);
     return;
   }
   Draft::RawPiece raw;
@@ -214,8 +214,8 @@ void HeaderVisitor::FinishChunk() {
         fmt::format("chunk {}: rows is not a count", draft_.chunks.size()));
     return;
   }
-  if (draft_.chunks.size() >= kMostChunks) {
-    draft_.limit_error = TooMany("chunks", kMostChunks);
+  if (draft_.chunks.size() >= kMaxChunks) {
+    draft_.limit_error = TooMany("chunks", kMaxChunks);
     return;
   }
   // Of two pieces of one column the last counts.
@@ -254,7 +254,7 @@ void HeaderVisitor::FinishSection() {
   const auto metadata = element_.find("metadata");
   if (metadata == element_.end() || !metadata->is_object()) return;
   for (const auto& [key, value] : metadata->items()) {
-    if (++draft_.labels > kMostLabels) return;
+    if (++draft_.labels > kMaxLabels) return;
     // The text "1" and the number 1 have the same label, but are different
     // sections: in the key a string starts with a quote.
     const std::string dump =

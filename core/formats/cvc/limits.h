@@ -8,11 +8,11 @@ namespace ctxfs::cvc {
 /// Chunks of a vector collection, columns it names, parts of columns that its
 /// chunks hold, and values of its sections' metadata (docs/formats/cvc.md,
 /// section 5).
-constexpr uint32_t kMostChunks = 1'000'000;
-constexpr uint32_t kMostColumns = 65'536;
-constexpr uint32_t kMostPieces = 4'000'000;
-constexpr uint32_t kMostLabels = 100'000;
+constexpr uint32_t kMaxChunks = 1'000'000;
+constexpr uint32_t kMaxColumns = 65'536;
+constexpr uint32_t kMaxPieces = 4'000'000;
+constexpr uint32_t kMaxLabels = 100'000;
 /// Files that sections are shown as.
-constexpr uint64_t kMostSectionFiles = 1'000'000;
+constexpr uint64_t kMaxSectionFiles = 1'000'000;
 
 }  // namespace ctxfs::cvc

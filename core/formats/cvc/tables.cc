@@ -169,8 +169,8 @@ Status Maker::FinishPieces() {
 }
 
 Status Maker::FinishSections() {
-  if (draft_.labels > kMostLabels ||
-      draft_.sections.size() * header_.columns.size() > kMostSectionFiles) {
+  if (draft_.labels > kMaxLabels ||
+      draft_.sections.size() * header_.columns.size() > kMaxSectionFiles) {
     header_.warnings.emplace_back("sections are not shown: there are too many");
     return {};
   }

@@ -24,7 +24,7 @@ namespace ctxfs::gemm_shard {
 namespace {
 
 /// Matrices that tiles make (docs/formats/conventions.md, section 3).
-constexpr size_t kMostMatrices = 65'536;
+constexpr size_t kMaxMatrices = 65'536;
 
 /// Row and column of a tile in its matrix, in tiles.
 using Place = std::pair<uint32_t, uint32_t>;
@@ -139,9 +139,9 @@ class GemmShard final : public model_shard::TensorShard {
       const auto tile = SplitName(EntryName(entry).value_or(""));
       if (!tile || !MayBeTensor(entry)) continue;
       tiles_[std::string(tile->first)].emplace_back(tile->second, entry);
-      if (tiles_.size() <= kMostMatrices) continue;
+      if (tiles_.size() <= kMaxMatrices) continue;
       Warn({fmt::format("tiles of more than {} matrices: none is shown",
-                        kMostMatrices)});
+                        kMaxMatrices)});
       tiles_.clear();
       return {};
     }

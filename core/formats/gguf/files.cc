@@ -90,7 +90,7 @@ Json GgufContainer::Metadata() const {
     std::string text;
     if (pair.type == kGgufString) {
       const uint64_t length = in.Count();
-      if (length > kMostCopiedMetadata) continue;
+      if (length > kMaxCopiedMetadata) continue;
       in.Append(length, text);
       if (!IsUtf8(text)) continue;
     } else {
@@ -99,19 +99,19 @@ Json GgufContainer::Metadata() const {
     }
     if (!in.ok()) return Json(Json::value_t::discarded);
     bytes += key.size() + text.size();
-    if (bytes > kMostCopiedMetadata) break;
+    if (bytes > kMaxCopiedMetadata) break;
     if (!HeapAllowance::Check()) return Json(Json::value_t::discarded);
     metadata[std::string(key)] = std::move(text);
   }
   GgufMetadataWriter writer(*first.source, *first.header);
   GgufMetadataWriter::State state;
   std::string text;
-  while (!state.done && text.size() <= kMostCopiedMetadata) {
+  while (!state.done && text.size() <= kMaxCopiedMetadata) {
     if (Status written = writer.Write(state, text); !written) {
       return Json(Json::value_t::discarded);
     }
   }
-  if (text.size() <= kMostCopiedMetadata) {
+  if (text.size() <= kMaxCopiedMetadata) {
     metadata["metadata.json"] = std::move(text);
   }
   return metadata;

@@ -25,7 +25,7 @@ constexpr uint64_t kMagicBytes = 4;
 constexpr uint32_t kNewestVersion = 3;
 constexpr std::string_view kAlignmentKey = "general.alignment";
 constexpr uint32_t kDefaultAlignment = 32;
-constexpr uint32_t kMostRank = 4;
+constexpr uint32_t kMaxRank = 4;
 constexpr uint64_t kItemsPerCheck = 65'536;
 
 class HeaderParser {
@@ -71,11 +71,11 @@ class HeaderParser {
                                pairs, tensors),
                    at};
     }
-    if (pairs > kMostPairs || tensors > kMostTensors) {
+    if (pairs > kMaxPairs || tensors > kMaxTensors) {
       return Error{
           Code::kLimit,
           fmt::format("{} pairs and {} tensors are over the limit of {} each",
-                      pairs, tensors, kMostPairs),
+                      pairs, tensors, kMaxPairs),
           at};
     }
     return {};
@@ -130,11 +130,11 @@ class HeaderParser {
   }
 
   Status CountItem() {
-    if (++items_ > kMostWalkedItems) {
+    if (++items_ > kMaxWalkedItems) {
       return Error{
           Code::kLimit,
           fmt::format("the metadata has more than {} strings and arrays",
-                      kMostWalkedItems),
+                      kMaxWalkedItems),
           in_.at()};
     }
     return items_ % kItemsPerCheck == 0 ? context_.Check() : Status();
@@ -148,7 +148,7 @@ class HeaderParser {
 
   Status SkipValue(uint32_t type) {
     // A value is handled as an array of one item that has no count.
-    std::array<Level, kMostArrayDepth + 1> levels;
+    std::array<Level, kMaxArrayDepth + 1> levels;
     size_t depth = 0;
     levels[0] = {type, 1};
     while (true) {
@@ -172,10 +172,10 @@ class HeaderParser {
         if (!in_.ok()) return in_.error();
         continue;
       }
-      if (depth == kMostArrayDepth) {
+      if (depth == kMaxArrayDepth) {
         return Error{
             Code::kCorrupt,
-            fmt::format("arrays nested deeper than {}", kMostArrayDepth),
+            fmt::format("arrays nested deeper than {}", kMaxArrayDepth),
             in_.at()};
       }
       CTXFS_TRY(OpenArray(levels[++depth]));
@@ -267,18 +267,18 @@ class HeaderParser {
 
   Status ReadDims(GgufTensor& record, uint32_t rank) {
     const auto number = static_cast<uint32_t>(header_.tensors.size() - 1);
-    if (rank > kMostRank) {
+    if (rank > kMaxRank) {
       Error error{Code::kCorrupt,
                   fmt::format("{} has {} dimensions, more than 4",
                               header_.Label(number), rank),
                   record.record_at};
-      if (rank > kMostSalvagedRank || !salvage_) return error;
+      if (rank > kMaxSalvagedRank || !salvage_) return error;
       header_.AddFault(std::move(error.what), error.offset);
     }
-    if (header_.dims.size() + rank > kMostDims) {
+    if (header_.dims.size() + rank > kMaxDims) {
       return Error{
           Code::kLimit,
-          fmt::format("the shapes have more than {} dimensions", kMostDims),
+          fmt::format("the shapes have more than {} dimensions", kMaxDims),
           record.record_at};
     }
     CTXFS_TRY(AdmitGrowth(header_.dims, rank));
@@ -357,7 +357,7 @@ std::string GgufHeader::Label(uint32_t tensor) const {
 }
 
 void GgufHeader::AddFault(std::string what, uint64_t offset) {
-  if (fault_count++ < kMostFaults) {
+  if (fault_count++ < kMaxFaults) {
     faults.push_back({Code::kCorrupt, std::move(what), offset});
   }
 }

@@ -75,7 +75,7 @@ struct GgufHeader {
   std::vector<uint64_t> dims;  // innermost first, as stored
   std::vector<GgufPair> pairs;
   std::vector<GgufTensor> tensors;
-  std::vector<Error> faults;  // the first kMostFaults
+  std::vector<Error> faults;  // the first kMaxFaults
   uint64_t fault_count = 0;
   std::vector<Warning> warnings;
   uint64_t data_end = 0;   // the highest end of a tensor, as a byte of the file

@@ -9,39 +9,39 @@
 /// Bounds on what a GGUF file may require (docs/formats/gguf.md, section 8).
 namespace ctxfs::gguf {
 
-constexpr uint64_t kMostPairs = 1'000'000;
-constexpr uint64_t kMostTensors = 1'000'000;
+constexpr uint64_t kMaxPairs = 1'000'000;
+constexpr uint64_t kMaxTensors = 1'000'000;
 
 /// Levels of arrays within arrays; the outermost array is the first level.
-constexpr size_t kMostArrayDepth = 16;
+constexpr size_t kMaxArrayDepth = 16;
 
 /// Dimensions of one tensor that salvage tolerates, and of all tensors
 /// together.
-constexpr uint32_t kMostSalvagedRank = 32;
-constexpr size_t kMostDims = 16'000'000;
+constexpr uint32_t kMaxSalvagedRank = 32;
+constexpr size_t kMaxDims = 16'000'000;
 
 /// Strings and arrays in the metadata: each has to be walked to find what
 /// follows it.
-constexpr uint64_t kMostWalkedItems = 100'000'000;
+constexpr uint64_t kMaxWalkedItems = 100'000'000;
 
 /// Bytes of metadata.json.
-constexpr uint64_t kMostMetadataText = limits::kGiB;
+constexpr uint64_t kMaxMetadataText = limits::kGiB;
 
 /// Metadata that is copied into the header of views/model.safetensors.
-constexpr uint64_t kMostCopiedMetadata = limits::kMiB;
+constexpr uint64_t kMaxCopiedMetadata = limits::kMiB;
 
 /// Files of a split model, all of which are kept open.
-constexpr size_t kMostParts = 500;
+constexpr size_t kMaxParts = 500;
 
 /// Faults and warnings that are kept as text.
-constexpr size_t kMostFaults = 100;
+constexpr size_t kMaxFaults = 100;
 
 /// Tokens in a tokenizer file, merges in one, the bytes of each of the two, and
 /// those of one token or merge.
-constexpr uint64_t kMostTokens = 4'000'000;
-constexpr uint64_t kMostTokenBytes = 128 * limits::kMiB;
+constexpr uint64_t kMaxTokens = 4'000'000;
+constexpr uint64_t kMaxTokenBytes = 128 * limits::kMiB;
 constexpr uint64_t kLongestToken = limits::kMiB;
 /// Bytes of a tokenizer.json that is made: its text is kept in memory.
-constexpr uint64_t kMostTokenizerText = 64 * limits::kMiB;
+constexpr uint64_t kMaxTokenizerText = 64 * limits::kMiB;
 
 }  // namespace ctxfs::gguf

@@ -334,10 +334,10 @@ Result<Content> GgufMetadataText(std::shared_ptr<const Source> source,
     CTXFS_TRY(writer.Write(state, piece));
     CTXFS_TRY(context.Charge(piece.size()));
     size += piece.size();
-    if (size > kMostMetadataText) {
+    if (size > kMaxMetadataText) {
       return Error{Code::kLimit,
                    fmt::format("metadata.json is longer than {} bytes",
-                               kMostMetadataText)};
+                               kMaxMetadataText)};
     }
   }
   auto window = std::make_shared<const MetadataWindow>(

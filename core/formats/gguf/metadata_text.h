@@ -31,7 +31,7 @@ class GgufMetadataWriter {
     uint64_t at = 0;        // byte of the file, within a pair
     uint64_t key_done = 0;  // bytes of a key that is being written
     uint64_t string_left = 0;  // bytes of the string that is being written
-    std::array<Level, kMostArrayDepth> levels;
+    std::array<Level, kMaxArrayDepth> levels;
     uint32_t depth = 0;  // arrays that are open
     bool in_pair = false;
     bool in_string = false;
@@ -63,7 +63,7 @@ class GgufMetadataWriter {
 /// One scalar as JSON: shortest decimals, "NaN", "inf" and "-inf" as strings.
 void AppendGgufScalar(uint32_t type, GgufReader& in, std::string& text);
 
-/// metadata.json; kLimit if it is longer than kMostMetadataText. Writes it once
+/// metadata.json; kLimit if it is longer than kMaxMetadataText. Writes it once
 /// to find its size and notes places in it: a window is written from the last
 /// place before it.
 Result<Content> GgufMetadataText(std::shared_ptr<const Source> source,

@@ -33,7 +33,7 @@ std::string SplitSuffix(int64_t number, int64_t count) {
 }  // namespace
 
 void GgufContainer::WarnOfSplit(std::string what, Severity severity) {
-  if (split_warnings_.size() < kMostFaults) {
+  if (split_warnings_.size() < kMaxFaults) {
     split_warnings_.push_back({std::move(what), kNoOffset, severity});
   }
 }
@@ -64,11 +64,11 @@ Status GgufContainer::LoadParts(const ReadContext& context) {
   for (int64_t i = 1; i < *count; ++i) {
     CTXFS_TRY(context.Check());
     const std::string file = stem + SplitSuffix(i + 1, *count);
-    if (parts_.size() == kMostParts) {
+    if (parts_.size() == kMaxParts) {
       WarnOfSplit(
           fmt::format(
               "split: {} and those after it are over the limit of {} parts",
-              Quote(file), kMostParts),
+              Quote(file), kMaxParts),
           Severity::kDamage);
       break;
     }

@@ -67,7 +67,7 @@ class Keys {
     if (pair == nullptr || pair->type != kGgufString) return std::string();
     GgufReader in(source_, header_.layout, pair->value_at);
     const uint64_t length = in.Count();
-    if (length > kMostTokenBytes) return TooMuch();
+    if (length > kMaxTokenBytes) return TooMuch();
     std::string text;
     in.Append(length, text);
     if (!in.ok()) return in.error();
@@ -89,7 +89,7 @@ class Keys {
         CTXFS_TRY(context_.Check());
       }
       const uint64_t length = in->Count();
-      if (length > kLongestToken || length > kMostTokenBytes - bytes) {
+      if (length > kLongestToken || length > kMaxTokenBytes - bytes) {
         return TooMuch();
       }
       bytes += length;
@@ -128,7 +128,7 @@ class Keys {
     return {
         Code::kLimit,
         fmt::format("the tokenizer is over the limit of {} tokens and {} bytes",
-                    kMostTokens, kMostTokenBytes),
+                    kMaxTokens, kMaxTokenBytes),
         kNoOffset, EFBIG};
   }
 
@@ -142,7 +142,7 @@ class Keys {
     if (in->U32() != type) return 0;
     const uint64_t count = in->Count();
     if (!in->ok()) return in->error();
-    if (count > kMostTokens) return TooMuch();
+    if (count > kMaxTokens) return TooMuch();
     return count;
   }
 
@@ -288,9 +288,9 @@ Result<std::string> GgufTokenizerJson(const Source& source,
   const Error too_long{
       Code::kLimit,
       fmt::format("tokenizer.json is over the limit of {} bytes",
-                  kMostTokenizerText),
+                  kMaxTokenizerText),
       kNoOffset, EFBIG};
-  JsonWriter json(kMostTokenizerText, too_long,
+  JsonWriter json(kMaxTokenizerText, too_long,
                   [&](uint64_t bytes) { return context.Charge(bytes); });
   json.BeginObject();
   json.Member("version", "1.0");

@@ -17,11 +17,11 @@ namespace {
 Result<std::string> JsonOf(const shard::ShardContainer& shard, uint32_t entry,
                            const ReadContext& context) {
   const Content content = CTXFS_TRY(shard.OpenEntry(entry, context));
-  if (content.size() > cowrie::kMostBytes) {
+  if (content.size() > cowrie::kMaxBytes) {
     return Error{
         Code::kLimit,
         fmt::format("a cowrie value of {} bytes is over the limit of {}",
-                    content.size(), cowrie::kMostBytes)};
+                    content.size(), cowrie::kMaxBytes)};
   }
   const std::string bytes = CTXFS_TRY(ReadAll(content, context));
   const Json value =

@@ -9,7 +9,7 @@ namespace ctxfs::graph {
 
 /// Sections of a graph, and bytes of one that is kept in memory
 /// (docs/formats/sjgn.md, section 4).
-constexpr uint64_t kMostSections = 65'536;
-constexpr uint64_t kMostBytes = 256 * limits::kMiB;
+constexpr uint64_t kMaxSections = 65'536;
+constexpr uint64_t kMaxBytes = 256 * limits::kMiB;
 
 }  // namespace ctxfs::graph

@@ -55,10 +55,10 @@ Status Graph::Load(const ReadContext& context) {
         fmt::format("SJGN version {} is not supported, only 1 is", major), 4};
   }
   const uint64_t count = in.Uvarint();
-  if (count > kMostSections) {
+  if (count > kMaxSections) {
     return Error{Code::kLimit,
                  fmt::format("{} sections are over the limit of {}", count,
-                             kMostSections),
+                             kMaxSections),
                  in.at()};
   }
   for (uint64_t i = 0; in.ok() && i < count; ++i) {
@@ -122,7 +122,7 @@ Status Graph::ReadBody(const Section& section, const ReadContext& context) {
   } else if (section.kind == kAux) {
     found = ReadAdjacency(in, section.name);
   } else if (section.kind == kNodes || section.kind == kEdges) {
-    if (section.length > kMostBytes) {
+    if (section.length > kMaxBytes) {
       in.Fail("a table of more than 256 MiB");
     } else {
       SjgnSection table{section.name, section.kind == kEdges, section.offset,
@@ -161,7 +161,7 @@ Result<std::shared_ptr<const Source>> Unpack(
     return Error{Code::kCorrupt, "the file ends within its header", all.size()};
   }
   const auto size = LoadLe<uint32_t>(all.data() + 4);
-  if (size > kMostBytes) {
+  if (size > kMaxBytes) {
     return Error{Code::kLimit, "the graph decodes to more than 256 MiB", 4};
   }
   CTXFS_TRY(HeapAllowance::Admit(size));
@@ -191,7 +191,7 @@ Result<std::shared_ptr<const Container>> Open(
   const Buffer magic = CTXFS_TRY(ReadBuffer(*source, 0, 4, "magic"));
   std::shared_ptr<const Source> data = source;
   if (LoadLe<uint32_t>(magic.data()) == kPackedMagic) {
-    if (source->size() > kMostBytes) {
+    if (source->size() > kMaxBytes) {
       return Error{Code::kLimit, "the file is larger than 256 MiB", 0};
     }
     data = CTXFS_TRY(Unpack(source, context));

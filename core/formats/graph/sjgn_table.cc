@@ -51,7 +51,7 @@ struct Names {
 std::vector<std::string_view> ReadNames(cowrie::CowrieReader& in) {
   std::vector<std::string_view> names;
   const uint64_t count = in.Count(1);
-  if (count > cowrie::kMostNames) {
+  if (count > cowrie::kMaxNames) {
     in.Fail(fmt::format("a dictionary of {} names", count), Code::kLimit);
   }
   for (uint64_t i = 0; i < count && in.ok(); ++i) names.push_back(in.View());
@@ -60,7 +60,7 @@ std::vector<std::string_view> ReadNames(cowrie::CowrieReader& in) {
 
 std::string TooMuchText() {
   return fmt::format("the events have more than {} bytes of text",
-                     cowrie::kMostText);
+                     cowrie::kMaxText);
 }
 
 /// Decodes an event in its frame. `text` counts the bytes of text of all
@@ -86,7 +86,7 @@ Result<Json> ReadFrame(Bytes frame, uint64_t offset, const Interrupt& interrupt,
                                 offset + kHeaderSize, arrays, interrupt);
   Json event = CTXFS_TRY(decoder.Decode((flags & kHints) != 0));
   text += decoder.text();
-  if (text > cowrie::kMostText) {
+  if (text > cowrie::kMaxText) {
     return Error{Code::kLimit, TooMuchText(), offset};
   }
   if (!event.is_object()) {
@@ -191,7 +191,7 @@ class EventReader {
     const auto name = names[static_cast<size_t>(index.get<uint64_t>())];
     // Many events may repeat a long name.
     text_ += name.size();
-    if (text_ <= cowrie::kMostText) return std::string(name);
+    if (text_ <= cowrie::kMaxText) return std::string(name);
     fault_ = TooMuchText();
     return nullptr;
   }
@@ -339,14 +339,14 @@ class TableBlock final : public Block {
   uint64_t NamesCost() const {
     constexpr uint64_t kDictionaries = 3;
     return 3 * sizeof(std::string_view) *
-           std::min(table_.length, kDictionaries * cowrie::kMostNames);
+           std::min(table_.length, kDictionaries * cowrie::kMaxNames);
   }
   /// Bytes of text of events of `bytes` bytes. A stored byte is a byte of text,
   /// or stands for a name of the dictionaries; two use a name of their event,
   /// which is at most F * F / 8 bytes for an event of F bytes.
   uint64_t TextOf(uint64_t bytes) const {
     const uint64_t a_byte = 1 + table_.longest_name + table_.largest_event / 8;
-    return std::min(cowrie::kMostText,
+    return std::min(cowrie::kMaxText,
                     CheckedMul(bytes, a_byte).value_or(UINT64_MAX));
   }
   /// Bytes of JSON of events of `bytes` bytes.
@@ -357,7 +357,7 @@ class TableBlock final : public Block {
   /// string that grows.
   uint64_t EventCost() const {
     const uint64_t bytes = table_.largest_event;
-    const uint64_t values = kBytesAValue * std::min(bytes, cowrie::kMostValues);
+    const uint64_t values = kBytesAValue * std::min(bytes, cowrie::kMaxValues);
     return values + 2 * TextOf(bytes) +
            (wanted_ == SjgnWanted::kLines ? 3 * JsonOf(bytes) : uint64_t{0});
   }

@@ -36,7 +36,7 @@ void MeasureSjgnTable(SjgnCursor& in, const ReadContext& context,
 /// Decodes the `wanted` part of a table in `data`; `key` is its key in the
 /// cache. Producing the block fails with kCorrupt if the section is not a
 /// table, or if ids are wanted and it is not a list of edges or nodes, and with
-/// kLimit for more than cowrie::kMostText bytes of text.
+/// kLimit for more than cowrie::kMaxText bytes of text.
 std::shared_ptr<const Block> DecodeSjgnTable(Key key,
                                              std::shared_ptr<const Source> data,
                                              const SjgnSection& table,

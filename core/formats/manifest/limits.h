@@ -6,6 +6,6 @@
 namespace ctxfs::manifest {
 
 /// Files that a manifest may name (docs/formats/manifest.md, section 4).
-constexpr uint64_t kMostFiles = 100'000;
+constexpr uint64_t kMaxFiles = 100'000;
 
 }  // namespace ctxfs::manifest

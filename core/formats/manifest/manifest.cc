@@ -185,10 +185,10 @@ Status Manifest::Load(const ReadContext& context) {
   has_list_ = true;
   const Json* files = MemberAt(*manifest, "files");
   if (files == nullptr || !files->is_array()) return {};
-  if (files->size() > kMostFiles) {
+  if (files->size() > kMaxFiles) {
     Warn({fmt::format(
         "a manifest of {} files, over the limit of {}: none is shown",
-        files->size(), kMostFiles)});
+        files->size(), kMaxFiles)});
     return {};
   }
   std::set<std::string> shown;

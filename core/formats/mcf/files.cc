@@ -48,7 +48,7 @@ constexpr uint64_t kQuantInfoText = 1;
 constexpr uint64_t kTensorsText = 2;
 
 // Bytes of JSON that a dimension takes at most.
-constexpr uint64_t kMostNumber = 21;
+constexpr uint64_t kMaxNumber = 21;
 
 std::string HexNumber(uint32_t number) {
   char text[16];
@@ -241,7 +241,7 @@ Result<std::string> McfContainer::TensorsJson(
   for (uint32_t i = 0; i < tensor_count_; ++i) {
     const McfTensor tensor = Tensor(i);
     CTXFS_TRY(CheckAt(context, i));
-    CTXFS_TRY(AdmitGrowth(text, kMostNumber * tensor.rank));
+    CTXFS_TRY(AdmitGrowth(text, kMaxNumber * tensor.rank));
     const std::string name(TensorName(i));
     Json object = {{"index", i},
                    {"name", name},

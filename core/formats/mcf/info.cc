@@ -22,7 +22,7 @@ constexpr size_t kFaultsShown = 100;
 }  // namespace
 
 Status McfContainer::ReadModelInfo(const McfSection& section) {
-  const uint64_t most = kMostModelInfoBytes;
+  const uint64_t most = kMaxModelInfoBytes;
   const Buffer bytes = CTXFS_TRY(ReadBuffer(
       *source(), section.offset, std::min(section.size, most), "ModelInfo"));
   Result<Json> info = ParseMcfModelInfo(bytes.span());
@@ -37,7 +37,7 @@ Status McfContainer::ReadModelInfo(const McfSection& section) {
 
 Status McfContainer::ReadQuantInfo(const McfSection& section) {
   // At most one record of 24 bytes a tensor is used; the rest is slack.
-  constexpr uint64_t kMost = 32 * uint64_t{kMostTensors};
+  constexpr uint64_t kMost = 32 * uint64_t{kMaxTensors};
   const Buffer bytes = CTXFS_TRY(ReadBuffer(
       *source(), section.offset, std::min(section.size, kMost), "QuantInfo"));
   Result<std::vector<McfQuantRecord>> records = ParseMcfQuantInfo(bytes.span());

@@ -12,9 +12,9 @@ namespace ctxfs::mcf {
 /// all of the dims: the format does not limit the rank, and that of
 /// golden/mcf/high_rank.mcf is above the limit of other formats
 /// (limits::kArrayRank).
-constexpr uint32_t kMostSections = 100'000;
-constexpr uint32_t kMostTensors = 1'000'000;
-constexpr uint64_t kMostDims = 16'000'000;
-constexpr uint64_t kMostModelInfoBytes = 16 * limits::kMiB;
+constexpr uint32_t kMaxSections = 100'000;
+constexpr uint32_t kMaxTensors = 1'000'000;
+constexpr uint64_t kMaxDims = 16'000'000;
+constexpr uint64_t kMaxModelInfoBytes = 16 * limits::kMiB;
 
 }  // namespace ctxfs::mcf

@@ -158,9 +158,9 @@ Status McfContainer::ReadDirectory() {
                              header_.section_count, start, source()->size()),
                  kDirectoryAt};
   }
-  if (header_.section_count > kMostSections) {
+  if (header_.section_count > kMaxSections) {
     return OverLimit(fmt::format("section_count {} is", header_.section_count),
-                     kMostSections, kSectionCountAt);
+                     kMaxSections, kSectionCountAt);
   }
   const Buffer bytes =
       CTXFS_TRY(ReadBuffer(*source(), start, length, "section directory"));
@@ -243,8 +243,8 @@ Status McfContainer::ReadTensorIndex(const McfSection& section) {
   if (!InBounds(strings, strings_size, section.size)) {
     return corrupt("the names run past its end", kStringsAt);
   }
-  if (count > kMostTensors) {
-    return OverLimit(fmt::format("tensor_count {} is", count), kMostTensors,
+  if (count > kMaxTensors) {
+    return OverLimit(fmt::format("tensor_count {} is", count), kMaxTensors,
                      section.offset + kTensorCountAt);
   }
   entries_at_ = section.offset + entries;
@@ -298,8 +298,8 @@ Result<McfContainer::Used> McfContainer::CheckTensors(
       const std::string most = fmt::format("{} bytes", limits::kNameBytes);
       return fault(Code::kLimit, "the names take more than " + most, 0);
     }
-    if (std::max(all_dims, used.dims) > kMostDims) {
-      const std::string most = fmt::format("{} dims", kMostDims);
+    if (std::max(all_dims, used.dims) > kMaxDims) {
+      const std::string most = fmt::format("{} dims", kMaxDims);
       return fault(Code::kLimit, "the shapes take more than " + most, kRankAt);
     }
   }

@@ -56,10 +56,10 @@ class InfoReader {
                    offset};
     }
     taken_ += length;
-    if (taken_ > kMostModelInfoBytes) {
+    if (taken_ > kMaxModelInfoBytes) {
       return Error{
           Code::kLimit,
-          fmt::format("its texts take more than {} bytes", kMostModelInfoBytes),
+          fmt::format("its texts take more than {} bytes", kMaxModelInfoBytes),
           offset};
     }
     return std::string(AsText(section_.subspan(start, length)));

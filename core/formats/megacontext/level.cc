@@ -267,11 +267,11 @@ Json ContextLevel::ToJson() const {
 
 std::optional<uint32_t> ContextLevelNumber(std::string_view file) {
   constexpr std::string_view kSuffix = ".ctx";
-  constexpr size_t kMostDigits = 5;
+  constexpr size_t kMaxDigits = 5;
   if (!file.starts_with('L') || !file.ends_with(kSuffix)) return std::nullopt;
   std::string_view digits = file.substr(1, file.size() - 1 - kSuffix.size());
   if (digits.starts_with("OD")) digits.remove_prefix(2);
-  if (digits.empty() || digits.size() > kMostDigits) return std::nullopt;
+  if (digits.empty() || digits.size() > kMaxDigits) return std::nullopt;
   uint32_t number = 0;
   for (const char c : digits) {
     if (c < '0' || c > '9') return std::nullopt;

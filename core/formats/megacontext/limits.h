@@ -10,8 +10,8 @@ namespace ctxfs::megacontext {
 
 /// Levels and snapshots of a tree, and bytes of its metadata.json
 /// (docs/formats/megacontext.md, section 6).
-constexpr size_t kMostLevels = 64;
-constexpr size_t kMostSnapshots = 10'000;
-constexpr uint64_t kMostMetadataBytes = 16 * limits::kMiB;
+constexpr size_t kMaxLevels = 64;
+constexpr size_t kMaxSnapshots = 10'000;
+constexpr uint64_t kMaxMetadataBytes = 16 * limits::kMiB;
 
 }  // namespace ctxfs::megacontext

@@ -130,9 +130,9 @@ Status MegaContext::LoadTree(const ReadContext& context) {
 
 Status MegaContext::LoadLevels(const Listing& listing) {
   for (const auto& [number, files] : LevelFiles(listing)) {
-    if (levels_.size() == kMostLevels) {
+    if (levels_.size() == kMaxLevels) {
       Warn({fmt::format("more than {} levels: the rest is not shown",
-                        kMostLevels)});
+                        kMaxLevels)});
       break;
     }
     levels_.push_back(
@@ -166,8 +166,8 @@ Status MegaContext::LoadLevels(const Listing& listing) {
 Result<Buffer> MegaContext::ReadMetadata() {
   metadata_ = CTXFS_TRY(source()->OpenBeside(kMetadata));
   const uint64_t size = metadata_->size();
-  if (size > kMostMetadataBytes) {
-    return OverLimit(fmt::format("{} bytes are", size), kMostMetadataBytes);
+  if (size > kMaxMetadataBytes) {
+    return OverLimit(fmt::format("{} bytes are", size), kMaxMetadataBytes);
   }
   return ReadBuffer(*metadata_, 0, size, kMetadata);
 }
@@ -205,9 +205,9 @@ Status MegaContext::FindSnapshots(const Listing& listing,
     const Result<Listing> inside =
         open(std::string(kCheckpoints) + "/" + entry.name);
     if (!inside || LevelFiles(*inside).empty()) continue;
-    if (snapshots_.size() == kMostSnapshots) {
+    if (snapshots_.size() == kMaxSnapshots) {
       Warn({fmt::format("more than {} snapshots: the rest is not shown",
-                        kMostSnapshots)});
+                        kMaxSnapshots)});
       break;
     }
     snapshots_.push_back(entry.name);

@@ -56,8 +56,8 @@ bool NamesModel(std::string_view name, std::string_view full) {
 /// Whether a name is UTF-8, except for a last character that the end of the
 /// field has cut.
 bool IsNameUtf8(std::string_view name) {
-  constexpr size_t kMostCut = 3;
-  const size_t cuts = name.size() == kNameSize ? kMostCut : 0;
+  constexpr size_t kMaxCut = 3;
+  const size_t cuts = name.size() == kNameSize ? kMaxCut : 0;
   for (size_t cut = 0; cut <= cuts; ++cut) {
     if (IsUtf8(name.substr(0, name.size() - cut))) return true;
   }
@@ -119,7 +119,7 @@ void CompareSizes(const Json& of_levels,
   size_t missing = 0;
   for (const auto& [key, value] : of_levels.items()) {
     if (have.contains(key) || !ContextLevelNumber(key + ".ctx")) continue;
-    if (++missing > kMostLevels) break;
+    if (++missing > kMaxLevels) break;
     warnings.push_back(key + " in metadata, file missing");
   }
 }

@@ -209,7 +209,7 @@ class FieldReader {
     const Mem8Layout::String& string = layout_.strings[number];
     text_ += string.size;
     // Over the limit the caller fails, so the text is not kept.
-    if (text_ > kMostJsonBytes) return nullptr;
+    if (text_ > kMaxJsonBytes) return nullptr;
     return std::string(AsText(image_.subspan(string.at, string.size)));
   }
 
@@ -292,12 +292,12 @@ Result<Json> DecodeMem8Section(const Mem8Layout& layout, Bytes image,
     fields["raw_hex"] = Hex(AsText(payload));
   }
   text += reader.text();
-  if (text > kMostJsonBytes) {
+  if (text > kMaxJsonBytes) {
     return Error{
         Code::kLimit,
         fmt::format(
             "the strings that it repeats are over the limit of {} bytes",
-            kMostJsonBytes),
+            kMaxJsonBytes),
         section.offset};
   }
   if (const std::optional<uint16_t> bad = reader.bad_string()) {

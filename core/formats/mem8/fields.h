@@ -29,7 +29,7 @@ std::string_view Mem8FaultText(Mem8Fault fault);
 /// Returns the fields of a section (docs/formats/mem8.md, section 5), with
 /// `error` if some cannot be decoded; `raw_hex` for unknown types. `image` is
 /// the one that `layout` describes. Adds the bytes of strings in the result to
-/// `text`, and fails with kLimit if that exceeds kMostJsonBytes.
+/// `text`, and fails with kLimit if that exceeds kMaxJsonBytes.
 Result<Json> DecodeMem8Section(const Mem8Layout& layout, Bytes image,
                                const Mem8Section& section, uint64_t& text);
 

@@ -52,7 +52,7 @@ Result<Buffer> Unpack(Bytes file, std::vector<Warning>& warnings) {
                  "the flags say compressed, but no zstd frame follows",
                  kBodyAt};
   }
-  Result<ZstdFrame> frame = DecodeZstdFrame(body, kMostBytes - kBodyAt);
+  Result<ZstdFrame> frame = DecodeZstdFrame(body, kMaxBytes - kBodyAt);
   if (!frame) {
     Error error = std::move(frame).error();
     error.offset = kBodyAt;
@@ -124,12 +124,12 @@ Result<Mem8Image> ReadMem8Image(const Source& source) {
   const uint64_t size = source.size();
   const Buffer head = CTXFS_TRY(ReadBuffer(
       source, 0, std::min<uint64_t>(size, limits::kProbeBytes), "header"));
-  if (size > kMostBytes) {
+  if (size > kMaxBytes) {
     const Mem8Kind kind = Mem8KindOf(head.span(), size, std::nullopt);
     if (kind != Mem8Kind::kMem8) return NotMem8(kind);
     return Error{
         Code::kLimit,
-        fmt::format("{} bytes are over the limit of {}", size, kMostBytes), 0};
+        fmt::format("{} bytes are over the limit of {}", size, kMaxBytes), 0};
   }
   Buffer file = CTXFS_TRY(ReadBuffer(source, 0, size, "file"));
   std::optional<uint32_t> crc;

@@ -80,7 +80,7 @@ struct Mem8Image {
   std::vector<Warning> warnings;
 };
 
-/// Reads all of a .mem8, at most kMostBytes stored and decompressed. A
+/// Reads all of a .mem8, at most kMaxBytes stored and decompressed. A
 /// CRC that does not match is a warning, not an error. Fails with kNotContainer
 /// for another kind of file, and names it.
 Result<Mem8Image> ReadMem8Image(const Source& source);

@@ -370,11 +370,11 @@ bool Resembles(Bytes head) {
 Result<std::shared_ptr<const Container>> OpenPacked(
     SourcePtr source, const OpenOptions& options, const ReadContext& context) {
   Error refusal = NotMem8(Mem8Kind::kPacked);
-  if (source->size() > kMostBytes) return refusal;
+  if (source->size() > kMaxBytes) return refusal;
   const Buffer stored =
       CTXFS_TRY(ReadBuffer(*source, 0, source->size(), "file"));
   Result<ZstdFrame> frame =
-      DecodeZstdFrame(stored.span(), kMostBytes, context.interrupt());
+      DecodeZstdFrame(stored.span(), kMaxBytes, context.interrupt());
   if (!frame && !frame.error().Permanent()) return std::move(frame).error();
   if (!frame) {
     refusal.what += ": " + frame.error().what;

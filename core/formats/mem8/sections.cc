@@ -157,10 +157,10 @@ SectionFinder::Walk SectionFinder::WalkAs(Mem8Length length) const {
       return stop(name + (to_the_end_ ? " truncated" : " runs past the end"),
                   at);
     }
-    if (walk.sections.size() == kMostSections) {
+    if (walk.sections.size() == kMaxSections) {
       walk.over_limit = true;
       return stop(fmt::format("more than {} sections: the rest is not shown",
-                              kMostSections),
+                              kMaxSections),
                   at);
     }
     const Bytes payload = image_.subspan(section.payload_at(), section.size);

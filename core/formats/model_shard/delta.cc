@@ -83,11 +83,11 @@ Status Deltas::Load(const TensorShard* shard, const OpenOptions& options,
       continue;
     }
     if (options.alone || options.formats == nullptr ||
-        bases_.size() > kMostBaseFiles) {
+        bases_.size() > kMaxBaseFiles) {
       base.why =
           options.alone
               ? "not opened, because this container is itself a base_file"
-              : fmt::format("more than {} base files", kMostBaseFiles);
+              : fmt::format("more than {} base files", kMaxBaseFiles);
       continue;
     }
     Result<std::shared_ptr<const Source>> source =
@@ -145,9 +145,9 @@ Result<std::shared_ptr<const Deltas::Resolved>> Deltas::Resolve(
   const auto unfit = [](std::string why) {
     return Error{Code::kCorrupt, std::move(why)};
   };
-  if (depth > kMostDeltaDepth) {
+  if (depth > kMaxDeltaDepth) {
     return unfit(fmt::format("a cycle, or a chain of more than {} deltas",
-                             kMostDeltaDepth));
+                             kMaxDeltaDepth));
   }
   const Spec& spec = specs_.at(entry);
   auto delta = std::make_shared<Resolved>();
@@ -204,9 +204,9 @@ Result<std::shared_ptr<const Deltas::Resolved>> Deltas::Resolve(
       return unfit("the shapes of base, a and b do not fit together");
     }
     delta->rank = self.shape[1];
-    if (header.elements() > kMostLoraElements) {
+    if (header.elements() > kMaxLoraElements) {
       return unfit(
-          fmt::format("a has more than {} elements", kMostLoraElements));
+          fmt::format("a has more than {} elements", kMaxLoraElements));
     }
     if (!spec.alpha) return unfit("no alpha");
     if (delta->rank > 0) {

@@ -68,7 +68,7 @@ class Deltas {
 
   /// Reads the headers of all tensors that the merged one is computed from.
   /// Fails with kCorrupt if they do not fit, and for cycles and chains of more
-  /// than kMostDeltaDepth.
+  /// than kMaxDeltaDepth.
   Result<std::shared_ptr<const Resolved>> Resolve(
       uint32_t entry, const ReadContext& context) const;
   /// The merged tensor as float32.

@@ -11,12 +11,12 @@ namespace ctxfs::model_shard {
 /// Deltas on one another, files that a container's deltas name, and elements
 /// of a LoRA's matrix a, all of which a read needs
 /// (docs/formats/conventions.md, section 2).
-constexpr unsigned kMostDeltaDepth = 8;
-constexpr size_t kMostBaseFiles = 16;
-constexpr uint64_t kMostLoraElements = 64 * limits::kMiB;
+constexpr unsigned kMaxDeltaDepth = 8;
+constexpr size_t kMaxBaseFiles = 16;
+constexpr uint64_t kMaxLoraElements = 64 * limits::kMiB;
 
 /// Entries of a GraphShard whose bytes are examined for being a graph
 /// (docs/formats/sjgn.md, section 4).
-constexpr uint32_t kMostGraphsSought = 1024;
+constexpr uint32_t kMaxGraphsSought = 1024;
 
 }  // namespace ctxfs::model_shard

@@ -221,7 +221,7 @@ std::vector<ChildContainer> ModelShard::Children() const {
   std::vector<ChildContainer> graphs;
   if (header().role != shard::kGraphRole) return graphs;
   uint32_t sought = 0;
-  for (uint32_t entry = 0; entry < entry_count() && sought < kMostGraphsSought;
+  for (uint32_t entry = 0; entry < entry_count() && sought < kMaxGraphsSought;
        ++entry) {
     if (!MayBeGraph(entry)) continue;
     ++sought;
@@ -252,7 +252,7 @@ bool ModelShard::MayBeGraph(uint32_t entry) const {
   constexpr uint64_t kLeast = 6;  // a frame with the shortest value
   return IsPlain(entry) &&
          Record(entry).content_type != shard::kTensorContent &&
-         EntrySize(entry) >= kLeast && EntrySize(entry) <= graph::kMostBytes;
+         EntrySize(entry) >= kLeast && EntrySize(entry) <= graph::kMaxBytes;
 }
 
 std::vector<ArrayInfo> ModelShard::Arrays(const ReadContext& context) const {

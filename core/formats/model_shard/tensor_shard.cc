@@ -47,7 +47,7 @@ bool TensorShard::BelievedTensor(uint32_t entry) const {
 
 Result<std::optional<Buffer>> TensorShard::Head(uint32_t entry) const {
   const shard::ShardRecord record = Record(entry);
-  const uint64_t wanted = std::min(EntrySize(entry), TensorHeader::kMostBytes);
+  const uint64_t wanted = std::min(EntrySize(entry), TensorHeader::kMaxBytes);
   if (IsPlain(entry)) {
     Buffer head = CTXFS_TRY(
         ReadBuffer(*source(), record.data_offset, wanted, "tensor header"));
@@ -102,7 +102,7 @@ Result<TensorHeader> TensorShard::Header(uint32_t entry,
   }
   const Content content = CTXFS_TRY(OpenEntry(entry, context));
   Buffer head(
-      static_cast<size_t>(std::min(content.size(), TensorHeader::kMostBytes)));
+      static_cast<size_t>(std::min(content.size(), TensorHeader::kMaxBytes)));
   CTXFS_TRY(ReadInto(content, 0, head.span(), context));
   return Parse(entry, head.span());
 }

@@ -19,7 +19,7 @@
 namespace ctxfs::model_shard {
 namespace {
 
-constexpr uint64_t kMostElements = INT64_MAX;  // as in the reference reader
+constexpr uint64_t kMaxElements = INT64_MAX;  // as in the reference reader
 
 struct TypeCode {
   uint8_t code;
@@ -71,7 +71,7 @@ Result<TensorHeader> ParseTensorV1(Bytes head, uint64_t payload_size,
   for (unsigned i = 0; i < dimensions; ++i) {
     const uint64_t dimension = in.U64();
     const auto product = CheckedMul(elements, dimension);
-    if (dimension > kMostElements || !product || *product > kMostElements) {
+    if (dimension > kMaxElements || !product || *product > kMaxElements) {
       return no_tensor("the product of its dimensions overflows");
     }
     elements = *product;
@@ -96,7 +96,7 @@ Result<TensorHeader> ParseTensorV1(Bytes head, uint64_t payload_size,
     tensor.note = "packed in a way that the format does not define: bytes";
   }
   const auto bytes = CheckedMul(elements, DTypeSize(tensor.dtype));
-  if (!bytes || *bytes > kMostElements) {
+  if (!bytes || *bytes > kMaxElements) {
     return no_tensor("the product of its dimensions overflows");
   }
   if (*bytes > there || (exact && *bytes != there)) {

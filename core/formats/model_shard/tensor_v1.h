@@ -15,7 +15,7 @@ namespace ctxfs::model_shard {
 struct TensorHeader {
   static constexpr uint64_t kFixedBytes = 4;  // before the dimensions
   /// Of the longest header, with 255 dimensions.
-  static constexpr uint64_t kMostBytes = kFixedBytes + 8 * 255;
+  static constexpr uint64_t kMaxBytes = kFixedBytes + 8 * 255;
 
   uint8_t code = 0;
   /// The type of an element; packed types count as bytes.

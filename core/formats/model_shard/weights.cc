@@ -61,7 +61,7 @@ Result<ModelShard::Merged> ModelShard::FindMerged(
     if (bases.contains(std::string(EntryName(entry).value_or("")))) continue;
     const Deltas::Spec* root = &spec;
     // Resolve has refused longer chains, unless names repeat.
-    for (unsigned depth = 0; root->base_file.empty() && depth < kMostDeltaDepth;
+    for (unsigned depth = 0; root->base_file.empty() && depth < kMaxDeltaDepth;
          ++depth) {
       const auto next = by_name.find(root->base);
       if (next == by_name.end()) break;

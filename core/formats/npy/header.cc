@@ -136,7 +136,7 @@ class HeaderParser {
       }
       ++at_;
       if (c == '[' || c == '(') {
-        if (++depth > kMostDepth) return Fail("nested too deep");
+        if (++depth > kMaxDepth) return Fail("nested too deep");
       } else if (c == ']' || c == ')') {
         if (depth-- == 0) return Fail("no value of descr");
       } else if (depth == 0 || (c != ',' && c != 'L' && (c < '0' || c > '9'))) {
@@ -248,7 +248,7 @@ Result<uint64_t> HeaderBytes(Bytes start) {
   }
   const uint64_t length = major == 1 ? in.U16() : in.U32();
   if (!in.ok()) return BadHeader("the file ends before it", 8);
-  if (length > kMostHeader) {
+  if (length > kMaxHeader) {
     return BadHeader(std::to_string(length) + " bytes are over the limit", 8);
   }
   return in.offset() + length;

@@ -9,7 +9,7 @@
 namespace ctxfs::npy {
 
 /// Bytes of a header, and nesting in it.
-constexpr uint64_t kMostHeader = limits::kMiB;
-constexpr unsigned kMostDepth = 32;
+constexpr uint64_t kMaxHeader = limits::kMiB;
+constexpr unsigned kMaxDepth = 32;
 
 }  // namespace ctxfs::npy

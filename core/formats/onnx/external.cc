@@ -10,7 +10,7 @@
 namespace ctxfs::onnx {
 
 std::optional<std::string> LocationBelow(std::string_view location) {
-  if (location.empty() || location.size() > kMostLocation ||
+  if (location.empty() || location.size() > kMaxLocation ||
       location.starts_with('/') ||
       location.find('\0') != std::string_view::npos) {
     return std::nullopt;

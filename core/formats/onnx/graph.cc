@@ -18,8 +18,8 @@ namespace ctxfs::onnx {
 namespace {
 
 Status Remember(WireRange range, WireRanges& ranges) {
-  if (ranges.size() >= kMostRemembered) {
-    return TooMany(kMostRemembered, "parts of one message", range.begin);
+  if (ranges.size() >= kMaxRemembered) {
+    return TooMany(kMaxRemembered, "parts of one message", range.begin);
   }
   CTXFS_TRY(AdmitGrowth(ranges));
   ranges.push_back(range);
@@ -61,10 +61,10 @@ struct GraphReader::Node {
 
 Result<std::string> GraphReader::NameOf(const std::optional<WireRange>& name) {
   if (!name) return std::string();
-  if (name->size() > kMostNameBytes) {
-    return TooMany(kMostNameBytes, "bytes of names", name->begin);
+  if (name->size() > kMaxNameBytes) {
+    return TooMany(kMaxNameBytes, "bytes of names", name->begin);
   }
-  return reader_.Text(*name, kMostNameBytes);
+  return reader_.Text(*name, kMaxNameBytes);
 }
 
 Status GraphReader::ReadGraph(const WireRanges& graph, GraphCounts& counts) {
@@ -74,10 +74,10 @@ Status GraphReader::ReadGraph(const WireRanges& graph, GraphCounts& counts) {
 Status GraphReader::ReadGraphAt(const WireRanges& graph, const Place& place,
                                 GraphCounts& counts) {
   // A node is a message in a graph, an attribute in a node, a graph in that.
-  if (place.level > kMostLevels) {
+  if (place.level > kMaxLevels) {
     return Error{Code::kLimit,
                  fmt::format("nesting: messages are nested more than {} deep",
-                             kMostLevels),
+                             kMaxLevels),
                  graph.front().begin};
   }
   WireRanges sparse;
@@ -157,8 +157,8 @@ Status GraphReader::ReadNodes(const WireRanges& graph, WireRange span,
     for (uint64_t at = own.begin; at < own.end;) {
       const WireField node = CTXFS_TRY(reader_.Next(at, part.end));
       if (!node.IsBytes(field)) continue;
-      if (++all_nodes_ > kMostNodes) {
-        return TooMany(kMostNodes, "nodes", node.at);
+      if (++all_nodes_ > kMaxNodes) {
+        return TooMany(kMaxNodes, "nodes", node.at);
       }
       CTXFS_TRY(ReadNode(node.bytes, number++, place, counts));
       if (place.top()) counts.nodes = number;
@@ -206,10 +206,10 @@ Status GraphReader::CountOperator(const Node& node, GraphCounts& counts) {
   if (!fresh) return {};
   // A model has a few hundred operators, each with a short name.
   counts.operator_bytes += size + sizeof(*found);
-  if (counts.operator_bytes <= kMostNameBytes) return {};
+  if (counts.operator_bytes <= kMaxNameBytes) return {};
   return Error{Code::kLimit,
                fmt::format("the names of operators take more than {} bytes",
-                           kMostNameBytes)};
+                           kMaxNameBytes)};
 }
 
 Status GraphReader::ReadAttribute(WireRange message, const Node& node,
@@ -240,9 +240,8 @@ Status GraphReader::ReadAttribute(WireRange message, const Node& node,
   Place inner{place.prefix + node.name + "/" + name + "/", place.level + 3};
   // Each subgraph has a copy, which costs time and memory.
   prefix_bytes_ += inner.prefix.size() * (1 + graphs.size());
-  if (prefix_bytes_ > kMostNameBytes) {
-    return TooMany(kMostNameBytes, "bytes of names of subgraphs",
-                   message.begin);
+  if (prefix_bytes_ > kMaxNameBytes) {
+    return TooMany(kMaxNameBytes, "bytes of names of subgraphs", message.begin);
   }
   if (!graph.empty()) {
     CTXFS_TRY(ReadGraphAt(graph, inner, counts));

@@ -137,7 +137,7 @@ Status Model::ReadParts(WireReader& reader, Parts& parts) {
         // readable.
         const Result<uint64_t> length = reader.Varint(again, end);
         if (length) Need(CheckedAdd(again, *length).value_or(UINT64_MAX));
-        if (length && parts.graph.size() < kMostRemembered) {
+        if (length && parts.graph.size() < kMaxRemembered) {
           parts.graph.push_back({again, end});
         }
       }
@@ -152,8 +152,8 @@ Status Model::ReadParts(WireReader& reader, Parts& parts) {
     }
     if (field->IsBytes(7) || field->IsBytes(25)) {
       WireRanges& into = field->number == 7 ? parts.graph : parts.functions;
-      if (into.size() >= kMostRemembered) {
-        return TooMany(kMostRemembered, "graphs or functions", field_at);
+      if (into.size() >= kMaxRemembered) {
+        return TooMany(kMaxRemembered, "graphs or functions", field_at);
       }
       into.push_back(field->bytes);
     } else if (Status added = summary_->AddModelField(*field); !added) {
@@ -205,11 +205,11 @@ Status Model::ReadModel(const ReadContext& context) {
   nodes_ = counts.nodes;
   const bool too_large = summary.too_large();
   json_ = std::move(summary).Text(counts);
-  if (too_large || json_.size() > kMostJson) {
+  if (too_large || json_.size() > kMaxJson) {
     json_.clear();
     Warn({fmt::format(
         "value_too_large: model.json would have more than {} bytes",
-        kMostJson)});
+        kMaxJson)});
   }
   reader_ = nullptr;
   summary_ = nullptr;
@@ -233,11 +233,11 @@ Status Model::MeasureStrings(const WireRanges& message, Tensor& tensor) {
     return Status();
   });
   if (!read) return read;
-  if (bytes > kMostStringBytes - string_bytes_) {
+  if (bytes > kMaxStringBytes - string_bytes_) {
     tensor.storage = Tensor::Storage::kFault;
     tensor.size = 0;
     tensor.fault = fmt::format(
-        "the strings of the model take more than {} bytes", kMostStringBytes);
+        "the strings of the model take more than {} bytes", kMaxStringBytes);
     return {};
   }
   string_bytes_ += bytes;
@@ -249,16 +249,16 @@ Status Model::MeasureStrings(const WireRanges& message, Tensor& tensor) {
 Status Model::OnTensor(TensorUse use, const std::string& path,
                        const WireRanges& message, Tensor tensor) {
   const uint64_t at = message.empty() ? 0 : message.front().begin;
-  if (initializers_.count() + constants_.count() >= kMostTensors) {
-    return TooMany(kMostTensors, "tensors", at);
+  if (initializers_.count() + constants_.count() >= kMaxTensors) {
+    return TooMany(kMaxTensors, "tensors", at);
   }
   if (initializers_.path_bytes() + constants_.path_bytes() + path.size() >
-      kMostNameBytes) {
-    return TooMany(kMostNameBytes, "bytes of names", at);
+      kMaxNameBytes) {
+    return TooMany(kMaxNameBytes, "bytes of names", at);
   }
   if (initializers_.dim_count() + constants_.dim_count() + tensor.dims.size() >
-      kMostDims) {
-    return TooMany(kMostDims, "dimensions", at);
+      kMaxDims) {
+    return TooMany(kMaxDims, "dimensions", at);
   }
   if (tensor.storage == Tensor::Storage::kStrings) {
     CTXFS_TRY(MeasureStrings(message, tensor));

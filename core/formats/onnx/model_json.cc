@@ -45,7 +45,7 @@ void CutText(std::string& text, size_t most) {
 
 bool ModelJson::Charge(uint64_t bytes) {
   if (too_large()) return false;
-  spent_ += std::min(bytes, kMostJson) + kValueBytes;
+  spent_ += std::min(bytes, kMaxJson) + kValueBytes;
   return !too_large();
 }
 
@@ -77,8 +77,8 @@ Status ModelJson::AddModelField(const WireField& field) {
   if (field.IsBytes(4)) return PutText(field.bytes, model_["domain"]);
   if (field.IsBytes(6)) {
     // One byte more than is kept, so that CutText sees a character that is cut.
-    std::string text = CTXFS_TRY(TextOf(field.bytes, kMostDocString + 1));
-    CutText(text, kMostDocString);
+    std::string text = CTXFS_TRY(TextOf(field.bytes, kMaxDocString + 1));
+    CutText(text, kMaxDocString);
     model_["doc_string"] = std::move(text);
   }
   if (field.IsBytes(8)) return AddOpset(field.bytes);
@@ -130,11 +130,11 @@ Status ModelJson::AddValueInfo(WireRange message, Json& list) {
 }
 
 Result<Json> ModelJson::TypeOf(const WireRanges& type, unsigned level) {
-  if (level > kMostLevels) {
+  if (level > kMaxLevels) {
     return Error{
         Code::kLimit,
         fmt::format("nesting: types are nested more than {} messages deep",
-                    kMostLevels),
+                    kMaxLevels),
         type.empty() ? kNoOffset : type.front().begin};
   }
   // One of several fields: setting one clears the others.

@@ -15,7 +15,7 @@
 namespace ctxfs::onnx {
 
 /// Makes model.json (docs/formats/onnx.md, section 9) from the messages of a
-/// model. Stops adding when it would be over kMostJson. Builds Json values,
+/// model. Stops adding when it would be over kMaxJson. Builds Json values,
 /// because JsonWriter writes members in the order in which it gets them: fields
 /// of a message can come in any order and more than once, the last one counts,
 /// and members are sorted.
@@ -32,7 +32,7 @@ class ModelJson {
   /// A FunctionProto, with what was counted of its nodes.
   Status AddFunction(WireRange function, const GraphCounts& counts);
 
-  bool too_large() const { return spent_ > kMostJson; }
+  bool too_large() const { return spent_ > kMaxJson; }
   int64_t ir_version() const { return ir_version_; }
   std::string TakeProducer() { return std::move(producer_); }
 

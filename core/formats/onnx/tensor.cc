@@ -54,12 +54,12 @@ void AddTyped(const WireField& field, RawTensor& raw) {
 /// A StringStringEntry of external_data. Long values are cut, because no valid
 /// value is long.
 Status AddExternal(WireReader& reader, WireRange message, RawTensor& raw) {
-  constexpr uint64_t kMostKey = 64;
-  constexpr size_t kMostEntries = 64;
+  constexpr uint64_t kMaxKey = 64;
+  constexpr size_t kMaxEntries = 64;
   const auto entry = CTXFS_TRY(reader.ReadEntry(message));
-  std::string name = CTXFS_TRY(reader.Text(entry.first, kMostKey));
-  std::string text = CTXFS_TRY(reader.Text(entry.second, kMostLocation + 1));
-  if (raw.external.size() < kMostEntries || raw.external.contains(name)) {
+  std::string name = CTXFS_TRY(reader.Text(entry.first, kMaxKey));
+  std::string text = CTXFS_TRY(reader.Text(entry.second, kMaxLocation + 1));
+  if (raw.external.size() < kMaxEntries || raw.external.contains(name)) {
     raw.external[std::move(name)] = std::move(text);
   }
   return {};
@@ -175,8 +175,8 @@ std::string UseStrings(const RawTensor& raw, Tensor& tensor) {
   if (data.single != tensor.elements) {
     return WrongSize(data.single, tensor.elements, "strings");
   }
-  if (data.packed_bytes > kMostStringBytes) {
-    return fmt::format("its strings take more than {} bytes", kMostStringBytes);
+  if (data.packed_bytes > kMaxStringBytes) {
+    return fmt::format("its strings take more than {} bytes", kMaxStringBytes);
   }
   tensor.storage = Tensor::Storage::kStrings;
   return {};

@@ -229,10 +229,10 @@ class HeaderBuilder final : public JsonEvents {
                                limits::kArrayRank),
                    at()});
     }
-    if (header_.dims.size() >= kMostDims) {
+    if (header_.dims.size() >= kMaxDims) {
       return Fail(
           {Code::kLimit,
-           fmt::format("the shapes have more than {} dimensions", kMostDims),
+           fmt::format("the shapes have more than {} dimensions", kMaxDims),
            at()});
     }
     if (Status may = AdmitGrowth(header_.dims); !may) {
@@ -299,7 +299,7 @@ class HeaderBuilder final : public JsonEvents {
 }  // namespace
 
 void SafetensorsFaults::Add(std::string what, uint64_t offset) {
-  if (count++ < kMostFaults) {
+  if (count++ < kMaxFaults) {
     first.push_back({Code::kCorrupt, std::move(what), offset});
   }
 }

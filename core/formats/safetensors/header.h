@@ -32,7 +32,7 @@ struct SafetensorsTensor {
 /// Faults of a container's structure: the first of them, and how many there
 /// are. Offsets are bytes of the file.
 struct SafetensorsFaults {
-  std::vector<Error> first;  // at most kMostFaults
+  std::vector<Error> first;  // at most kMaxFaults
   uint64_t count = 0;
 
   void Add(std::string what, uint64_t offset);

@@ -38,10 +38,10 @@ Status SafetensorsIndexContainer::Load(const ReadContext& context) {
 Status SafetensorsIndexContainer::ReadIndex(const ReadContext& context) {
   // JSON that is not called an index is not a damaged index, but no container.
   const bool named = source()->name().ends_with(kIndexSuffix);
-  if (source()->size() > kMostIndexBytes) {
+  if (source()->size() > kMaxIndexBytes) {
     return Error{named ? Code::kLimit : Code::kNotContainer,
                  fmt::format("an index of {} bytes is over the limit of {}",
-                             source()->size(), kMostIndexBytes),
+                             source()->size(), kMaxIndexBytes),
                  0};
   }
   const Buffer text =
@@ -58,7 +58,7 @@ Status SafetensorsIndexContainer::ReadIndex(const ReadContext& context) {
 }
 
 void SafetensorsIndexContainer::WarnOf(std::string what, Severity severity) {
-  if (warnings().size() >= kMostFaults) {
+  if (warnings().size() >= kMaxFaults) {
     ++further_warnings_;
     return;
   }
@@ -72,9 +72,9 @@ Status SafetensorsIndexContainer::OpenShards(const ReadContext& context) {
     Shard shard;
     if (options_.alone) {
       shard.fault = "the file " + Quote(file) + " is not opened";
-    } else if (opened == kMostShards) {
+    } else if (opened == kMaxShards) {
       shard.fault = fmt::format("the file {} is over the limit of {} shards",
-                                Quote(file), kMostShards);
+                                Quote(file), kMaxShards);
     } else {
       shard = CTXFS_TRY(OpenShard(file, context));
       if (shard.container != nullptr) {

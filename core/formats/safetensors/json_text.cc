@@ -60,11 +60,10 @@ class JsonTextParser {
     return !events_.error_;
   }
   bool Open(bool is_array) {
-    if (depth_++ == kMostDepth) {
-      events_.Fail(
-          {Code::kCorrupt,
-           fmt::format("JSON nested deeper than {} levels", kMostDepth),
-           progress_.read() - 1});
+    if (depth_++ == kMaxDepth) {
+      events_.Fail({Code::kCorrupt,
+                    fmt::format("JSON nested deeper than {} levels", kMaxDepth),
+                    progress_.read() - 1});
     } else if (Wanted()) {
       events_.OnOpen(is_array);
     }

@@ -44,7 +44,7 @@ class JsonEvents {
   std::optional<Error> error_;
 };
 
-/// Parses `text`, one strict JSON value of at most kMostDepth
+/// Parses `text`, one strict JSON value of at most kMaxDepth
 /// levels (docs/formats/safetensors.md, section 5). Fails with kCorrupt
 /// (offset: byte within `text`), with the error of `events` if it stops, or
 /// with kInterrupted.

@@ -11,18 +11,18 @@ namespace ctxfs::safetensors {
 
 /// Levels of objects and arrays in a header, the outer object among them: the
 /// same bound that the format's own library has.
-constexpr size_t kMostDepth = 127;
+constexpr size_t kMaxDepth = 127;
 
 /// Dimensions of all tensors of one file together.
-constexpr size_t kMostDims = 16'000'000;
+constexpr size_t kMaxDims = 16'000'000;
 
 /// Faults of one file that are kept as text; further ones are only counted.
-constexpr size_t kMostFaults = 100;
+constexpr size_t kMaxFaults = 100;
 
 /// Bytes of an index of shards, and shards that are opened for one: each is an
 /// open file.
-constexpr uint64_t kMostIndexBytes = 100'000'000;
-constexpr size_t kMostShards = 500;
+constexpr uint64_t kMaxIndexBytes = 100'000'000;
+constexpr size_t kMaxShards = 500;
 
 /// Tensors between two checks of the interrupt.
 constexpr uint32_t kTensorsPerCheck = 16'384;

@@ -101,7 +101,7 @@ void SafetensorsContainer::WarnOf(const SafetensorsFaults& faults) {
                       faults.count - faults.first.size())});
   }
   for (size_t i = 0; i < header_.other_dtypes.size(); ++i) {
-    if (warnings().size() > kMostFaults) break;
+    if (warnings().size() > kMaxFaults) break;
     const uint32_t code =
         SafetensorsTensor::kFirstOtherDType + static_cast<uint32_t>(i);
     const auto first = std::find_if(

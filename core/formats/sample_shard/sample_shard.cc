@@ -30,7 +30,7 @@ std::string PictureIn(std::string_view json) {
   for (const char* key : {"image", "picture", "jpg", "jpeg", "png"}) {
     std::optional<std::string> file = FromBase64(TextAt(sample->value, key));
     if (file && !file->empty() &&
-        file->size() <= ShowsSamples::kMostPictureBytes) {
+        file->size() <= ShowsSamples::kMaxPictureBytes) {
       return *std::move(file);
     }
   }
@@ -152,7 +152,7 @@ void SampleShard::AddInfo(Json& info, const ReadContext& context) const {
 Status SampleShard::AddOwnFacts(const ReadContext& context,
                                 Facts& facts) const {
   constexpr size_t kCaptions = 3;
-  constexpr uint64_t kMostBytes = 64 * limits::kKiB;
+  constexpr uint64_t kMaxBytes = 64 * limits::kKiB;
   std::vector<uint32_t> first;
   uint64_t samples = 0;
   for (uint32_t i = 0; i < entry_count(); ++i) {
@@ -163,7 +163,7 @@ Status SampleShard::AddOwnFacts(const ReadContext& context,
   }
   facts.Add("samples", samples, "samples");
   for (const uint32_t sample : first) {
-    if (EntrySize(sample) > kMostBytes) continue;
+    if (EntrySize(sample) > kMaxBytes) continue;
     const Result<std::string> text = Text(sample, context);
     if (!text && !text.error().Permanent()) return text.error();
     if (!text) continue;
@@ -181,7 +181,7 @@ Result<std::vector<ShownSample>> SampleShard::FirstSamples(
     // Most sets have a caption in each sample or in none.
     if (samples.size() == most || looked_at++ == kSamplesLookedAt) break;
     CTXFS_TRY(context.Check());
-    if (EntrySize(entry) > kMostTextBytes + 2 * kMostPictureBytes) continue;
+    if (EntrySize(entry) > kMaxTextBytes + 2 * kMaxPictureBytes) continue;
     const Result<std::string> text = Text(entry, context);
     if (!text && !text.error().Permanent()) return text.error();
     if (!text) continue;

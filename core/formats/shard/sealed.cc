@@ -16,7 +16,7 @@ namespace ctxfs::shard {
 namespace {
 
 constexpr size_t kLeastSalt = 16;
-constexpr size_t kMostSalt = 64;
+constexpr size_t kMaxSalt = 64;
 constexpr uint64_t kAeadBytes = kAeadNonceBytes + kAeadTagBytes;
 
 /// Parses the object "encryption".
@@ -33,7 +33,7 @@ Result<ShardSeal> ParseSeal(const Json& object, std::string_view name) {
       TextAt(object, "kdf") != "hkdf-sha256") {
     return unfit("unknown scheme");
   }
-  if (seal.salt.size() < kLeastSalt || seal.salt.size() > kMostSalt) {
+  if (seal.salt.size() < kLeastSalt || seal.salt.size() > kMaxSalt) {
     return unfit("the salt is not 16 to 64 bytes of base64");
   }
   if (info != object.end() && !info->is_string() && !info->is_null()) {

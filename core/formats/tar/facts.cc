@@ -17,7 +17,7 @@ namespace ctxfs::tar {
 namespace {
 
 constexpr uint32_t kMembersACheck = 4096;
-constexpr size_t kMostExtensions = 100;
+constexpr size_t kMaxExtensions = 100;
 constexpr size_t kCaptions = 3;
 
 /// The caption that the member is or has; empty if it has none.
@@ -29,7 +29,7 @@ Result<std::string> CaptionOf(const FileTable& entries, uint32_t member,
   const Result<Content> content = entries.Open(member, context);
   if (!content && content.error().Permanent()) return std::string();
   if (!content) return content.error();
-  if (content->size() > ShowsSamples::kMostTextBytes) return std::string();
+  if (content->size() > ShowsSamples::kMaxTextBytes) return std::string();
   std::string caption = CTXFS_TRY(ReadAll(*content, context));
   return text ? std::move(caption) : CaptionIn(caption);
 }
@@ -46,7 +46,7 @@ Status AddPicture(const FileTable& entries, uint32_t member,
   if (!content && !content.error().Permanent()) return content.error();
   if (!content) {
     sample.note = content.error().Text();
-  } else if (content->size() > ShowsSamples::kMostPictureBytes) {
+  } else if (content->size() > ShowsSamples::kMaxPictureBytes) {
     sample.note = "it has more than 256 KiB";
   } else {
     Result<std::string> picture = ReadAll(*content, context);
@@ -77,11 +77,11 @@ std::string_view PlainValue(std::string_view yaml, std::string_view key) {
 
 Status AddNemoFacts(const Members& members, const FileTable& entries,
                     const ReadContext& context, Facts& facts) {
-  constexpr uint32_t kMostMembers = 100;  // such a file has a few
-  constexpr uint64_t kMostConfig = limits::kMiB;
+  constexpr uint32_t kMaxMembers = 100;  // such a file has a few
+  constexpr uint64_t kMaxConfig = limits::kMiB;
   std::optional<uint32_t> config;
   bool weights = false;
-  if (members.count() > kMostMembers) return {};
+  if (members.count() > kMaxMembers) return {};
   for (uint32_t i = 0; i < members.count(); ++i) {
     if (members.superseded(i)) continue;
     const std::string_view path = ShownPath(members.name(i));
@@ -94,7 +94,7 @@ Status AddNemoFacts(const Members& members, const FileTable& entries,
   const Result<Content> content = entries.Open(*config, context);
   if (!content && content.error().Permanent()) return {};
   if (!content) return content.error();
-  if (content->size() > kMostConfig) return {};
+  if (content->size() > kMaxConfig) return {};
   const std::string yaml = CTXFS_TRY(ReadAll(*content, context));
   facts.Add("architecture", PlainValue(yaml, "target"));
   facts.Add("nemo_version", PlainValue(yaml, "nemo_version"));
@@ -115,7 +115,7 @@ Status AddSampleFacts(const Members& members, const FileTable& entries,
     if (samples == 0 || name->key != last) ++samples;
     last = name->key;
     if (extensions.contains(name->extension) ||
-        extensions.size() < kMostExtensions) {
+        extensions.size() < kMaxExtensions) {
       ++extensions[name->extension];
     }
   }

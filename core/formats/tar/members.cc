@@ -15,15 +15,15 @@
 namespace ctxfs::tar {
 
 Status Members::Add(Kind kind, Extent extent, std::string_view name) {
-  if (members_.size() >= kMostMembers) {
+  if (members_.size() >= kMaxMembers) {
     return Error{
         Code::kLimit,
-        fmt::format("the archive has more than {} members", kMostMembers)};
+        fmt::format("the archive has more than {} members", kMaxMembers)};
   }
-  if (name.size() > kMostNameBytes - names_.size()) {
+  if (name.size() > kMaxNameBytes - names_.size()) {
     return Error{Code::kLimit,
                  fmt::format("the names of the members take more than {} bytes",
-                             kMostNameBytes)};
+                             kMaxNameBytes)};
   }
   CTXFS_TRY(AdmitGrowth(names_, name.size()));
   Member member{};
@@ -68,11 +68,11 @@ void Members::Swap(uint32_t a, uint32_t b) {
 
 Status Members::AddSymlink(Extent extent, std::string_view name,
                            std::string_view target) {
-  if (name.size() + target.size() > kMostNameBytes - names_.size()) {
+  if (name.size() + target.size() > kMaxNameBytes - names_.size()) {
     return Error{Code::kLimit,
                  fmt::format("the names of the members and the targets of "
                              "links take more than {} bytes",
-                             kMostNameBytes)};
+                             kMaxNameBytes)};
   }
   extent.size = target.size();
   CTXFS_TRY(Add(Kind::kSymlink, extent, name));

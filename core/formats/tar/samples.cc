@@ -29,7 +29,7 @@ constexpr uint32_t kSampleMembersPerCheck = 1024;
 Error TooLong() {
   return {Code::kLimit,
           fmt::format("samples.jsonl would have more than {} bytes",
-                      kMostSampleText)};
+                      kMaxSampleText)};
 }
 
 /// One line of the file.
@@ -72,7 +72,7 @@ class Sample {
     }
   }
 
-  JsonWriter json_{kMostSampleText, TooLong()};
+  JsonWriter json_{kMaxSampleText, TooLong()};
   std::unordered_map<std::string, uint64_t> next_;  // by extensions in use
 };
 
@@ -94,7 +94,7 @@ class Samples : public std::enable_shared_from_this<Samples> {
   /// Finds the end of the sample that starts at `first` or later: skips members
   /// without a key, then all members of one key. Returns the first member of
   /// the next sample, or the count. Fails with kLimit if the sample has more
-  /// than kMostOfSample members.
+  /// than kMaxOfSample members.
   Result<uint32_t> EndOfSample(uint32_t first,
                                const ReadContext& context) const;
   Result<uint32_t> EndOfBlock(uint32_t first, const ReadContext& context) const;
@@ -119,10 +119,10 @@ Result<uint32_t> Samples::EndOfSample(uint32_t first,
     const std::string_view own = ParseSampleName(members_->name(i))->key;
     if (key && *key != own) return i;
     key = own;
-    if (++in_sample > kMostOfSample) {
+    if (++in_sample > kMaxOfSample) {
       return Error{Code::kLimit,
                    fmt::format("sample {} has more than {} members", Quote(own),
-                               kMostOfSample)};
+                               kMaxOfSample)};
     }
   }
   return members_->count();
@@ -189,7 +189,7 @@ Result<Content> Samples::Make(const ReadContext& context) const {
     const Content block =
         CTXFS_TRY(CachedText({owner_, first}, source_, text, context));
     content.Append(block);
-    if (content.size() > kMostSampleText) {
+    if (content.size() > kMaxSampleText) {
       return TooLong();
     }
     first = end;

@@ -108,7 +108,7 @@ bool Walk::SkipZeroBlock() {
   pending_ = {};
   zeros_ += length;
   at_ += length;
-  return zeros_ >= kMostZeros;
+  return zeros_ >= kMaxZeros;
 }
 
 Status Walk::MeetHeader(const Header& header, const ReadContext& context) {
@@ -123,12 +123,12 @@ Status Walk::MeetExtension(const Header& header) {
   const char type = header.type();
   const Result<uint64_t> size = header.size();
   if (!size) return At(size.error());
-  if (type != 'g' && ++pending_.headers > kMostChained) {
+  if (type != 'g' && ++pending_.headers > kMaxChained) {
     return At(
         {Code::kCorrupt,
          fmt::format(
              "pax: more than {} headers of type x, L and K before one member",
-             kMostChained)});
+             kMaxChained)});
   }
   Result<std::string> data = ReadExtension(*size);
   if (!data) return At(std::move(data).error());
@@ -144,11 +144,11 @@ Status Walk::MeetExtension(const Header& header) {
       return Error{parsed.error().code, parsed.error().what,
                    at_ + kBlock + parsed.error().offset};
     }
-    if (global_.bytes() > kMostExtension) {
+    if (global_.bytes() > kMaxExtension) {
       return At(
           {Code::kLimit,
            fmt::format("pax: global headers of more than {} bytes are in force",
-                       kMostExtension)});
+                       kMaxExtension)});
     }
   }
   at_ = std::min(at_ + kBlock + Padded(*size), source_.size());
@@ -161,12 +161,12 @@ Result<std::string> Walk::ReadExtension(uint64_t size) {
     return Truncated(from, size,
                      std::to_string(size) + " bytes of an extended header");
   }
-  if (size > kMostExtension) {
+  if (size > kMaxExtension) {
     return Error{
         Code::kLimit,
         fmt::format(
             "a long name or pax header of {} bytes is over the limit of {}",
-            size, kMostExtension)};
+            size, kMaxExtension)};
   }
   std::string data;
   CTXFS_TRY(HeapAllowance::Admit(size));

@@ -95,9 +95,9 @@ void Walk::ReadMapLines(std::string& text, std::optional<uint64_t>& left,
       continue;
     }
     const Result<uint64_t> count = PaxSize(line.substr(0, line.size() - 1));
-    if (!count || *count > kMostSparseParts) {
+    if (!count || *count > kMaxSparseParts) {
       map.Fail("the count of its parts is not a number below the limit of " +
-               std::to_string(kMostSparseParts));
+               std::to_string(kMaxSparseParts));
     } else {
       left = *count * 2;
     }
@@ -110,7 +110,7 @@ void Walk::ReadMapLines(std::string& text, std::optional<uint64_t>& left,
 Status Walk::AddSparse(Bytes header, Subject& subject,
                        const ReadContext& context) {
   const PaxValues& pax = pending_.pax;
-  SparseBuilder map(kMostSparseParts - sparse_parts_);
+  SparseBuilder map(kMaxSparseParts - sparse_parts_);
   uint64_t size = 0;
   if (subject.type == 'S') {
     CTXFS_TRY(ReadGnuMap(header, map, size, context));
@@ -143,8 +143,8 @@ Status Walk::AddSparse(Bytes header, Subject& subject,
 void Walk::LimitHoles(SparseMap& map) {
   const uint64_t most =
       CheckedAdd(
-          kMostHoles,
-          CheckedMul(source_.size(), kMostHolesPerByte).value_or(UINT64_MAX))
+          kMaxHoles,
+          CheckedMul(source_.size(), kMaxHolesPerByte).value_or(UINT64_MAX))
           .value_or(UINT64_MAX);
   if (map.holes <= most - holes_) {
     holes_ += map.holes;

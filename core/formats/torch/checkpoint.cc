@@ -50,8 +50,7 @@ std::optional<uint64_t> ParseNumber(std::string_view text) {
 
 /// Bytes that the pickle in a record of `stored` bytes may have.
 uint64_t MostPickleBytes(uint64_t stored) {
-  return kMostInflated +
-         std::min(stored, kMostPickleBytes) * kMostInflatedPerByte;
+  return kMaxInflated + std::min(stored, kMaxPickleBytes) * kMaxInflatedPerByte;
 }
 
 bool Probe(Bytes head) {
@@ -200,7 +199,7 @@ std::optional<uint32_t> Checkpoint::Record(std::string_view name) const {
 
 Result<std::string> Checkpoint::ReadRecord(uint32_t member,
                                            const ReadContext& context) {
-  if (archive_->Size(member) > kMostRecordText) {
+  if (archive_->Size(member) > kMaxRecordText) {
     return Error{Code::kLimit, "a record is too long"};
   }
   const Content content = CTXFS_TRY(archive_->Open(member));
@@ -309,12 +308,12 @@ Status Checkpoint::AddPickle(Which which, const Pickle& pickle,
                              const ReadContext& context) {
   std::vector<FoundTensor> found;
   Status walked = FindTensors(pickle, prefix, context, found);
-  too_many_ = tensors_.size() + found.size() >= kMostTensors;
+  too_many_ = tensors_.size() + found.size() >= kMaxTensors;
   if (!walked && !too_many_) return walked;
   pickles_[which].first_tensor = tensors_.size();
   if (too_many_) {
     return Error{Code::kLimit,
-                 fmt::format("more than {} tensors", kMostTensors)};
+                 fmt::format("more than {} tensors", kMaxTensors)};
   }
   return AddFound(pickle, std::move(found), storages, context);
 }
@@ -386,7 +385,7 @@ Status Checkpoint::MakeDocuments(const ReadContext& context) {
     file.parsed.reset();
     if (text) {
       file.shown = true;
-      if (text->size() <= kMostKeptText) {
+      if (text->size() <= kMaxKeptText) {
         file.text = std::make_shared<const std::string>(std::move(*text));
       }
     } else if (text.error().Permanent()) {

@@ -64,9 +64,9 @@ Status DistributedCheckpoint::OpenFiles(const ReadContext& context) {
     File file;
     if (options_.alone) {
       file.fault = "the file " + Quote(name) + " is not opened";
-    } else if (files_.size() >= kMostFiles) {
+    } else if (files_.size() >= kMaxFiles) {
       file.fault = fmt::format("the file {} is over the limit of {} files",
-                               Quote(name), kMostFiles);
+                               Quote(name), kMaxFiles);
     } else {
       file = CTXFS_TRY(OpenFile(name));
     }
@@ -157,7 +157,7 @@ void DistributedCheckpoint::CompareInFile(const std::vector<uint32_t>& order,
 
 Result<uint64_t> DistributedCheckpoint::CheckTensors(
     const ReadContext& context) {
-  uint64_t compared = kMostCompared;
+  uint64_t compared = kMaxCompared;
   uint64_t unreadable = 0;
   uint64_t unsupported = 0;
   uint64_t unjoined = 0;

@@ -169,8 +169,8 @@ Result<std::string> DistributedCheckpoint::ObjectText(
     if (!shown && !shown.error().Permanent()) return shown;
     const std::string value =
         shown ? *std::move(shown) : ErrorText(shown.error());
-    if (text.size() + value.size() > kMostValueText) {
-      return OverLimit("value_too_large: the text is", kMostValueText);
+    if (text.size() + value.size() > kMaxValueText) {
+      return OverLimit("value_too_large: the text is", kMaxValueText);
     }
     std::string key = i == 0 ? "" : ",";
     key += Quoted(index_.objects[i].name);
@@ -210,7 +210,7 @@ Result<GlobalNames> DistributedCheckpoint::AllGlobals(
   for (uint32_t i = 0; i < index_.objects.size(); ++i) {
     CTXFS_TRY(context.Check());
     if (ObjectFault(i)) continue;
-    if (++searched > kMostSearchedObjects) {
+    if (++searched > kMaxSearchedObjects) {
       names.SetIncomplete("there are too many objects");
       break;
     }

@@ -149,9 +149,9 @@ Result<std::vector<Entry>> IndexReader::EntriesOf(NodeId dict,
 Status IndexReader::ReadStorage(NodeId storage) {
   const std::vector<Entry> entries =
       CTXFS_TRY(EntriesOf(storage, "storage_data"));
-  if (entries.size() > kMostPieces) {
+  if (entries.size() > kMaxPieces) {
     return OverLimit(fmt::format("metadata: {} pieces are", entries.size()),
-                     kMostPieces);
+                     kMaxPieces);
   }
   for (const Entry& entry : entries) {
     CTXFS_TRY(Step());
@@ -205,7 +205,7 @@ Status IndexReader::AddPiece(const Entry& entry) {
 std::optional<uint32_t> IndexReader::FileNumber(NodeId path) {
   if (!pickle_.Is(path, Kind::kText)) return std::nullopt;
   const std::string_view text = pickle_.Text(path);
-  if (text.size() > kMostFileName) return std::nullopt;
+  if (text.size() > kMaxFileName) return std::nullopt;
   const auto number = static_cast<uint32_t>(index_.files.size());
   const auto [at, added] = file_numbers_.try_emplace(text, number);
   if (added) index_.files.emplace_back(text);
@@ -231,9 +231,9 @@ Status IndexReader::ReadValues(NodeId values) {
   WalkBudget budget;
   (void)MergeEqualKeys(pickle_, budget, entries);
   CTXFS_TRY(HeapAllowance::Check());
-  if (budget.exhausted() || entries.size() > kMostTensors) {
+  if (budget.exhausted() || entries.size() > kMaxTensors) {
     return OverLimit(fmt::format("metadata: {} values are", entries.size()),
-                     kMostTensors);
+                     kMaxTensors);
   }
   for (const Entry& entry : entries) {
     CTXFS_TRY(Step());
@@ -250,13 +250,13 @@ std::string PathText(const Pickle& pickle, NodeId path, std::string_view fqn) {
     const NodeId key = pickle.Child(link);
     const bool plain =
         pickle.Is(key, Kind::kText) || pickle.Is(key, Kind::kInt);
-    if (!plain || text.size() > kMostFileName) return std::string(fqn);
+    if (!plain || text.size() > kMaxFileName) return std::string(fqn);
     if (link != pickle.at(path).first) text += '/';
     text += pickle.Is(key, Kind::kText)
-                ? pickle.Text(key).substr(0, kMostFileName + 1)
+                ? pickle.Text(key).substr(0, kMaxFileName + 1)
                 : std::to_string(pickle.at(key).number);
   }
-  return text.empty() || text.size() > kMostFileName ? std::string(fqn) : text;
+  return text.empty() || text.size() > kMaxFileName ? std::string(fqn) : text;
 }
 
 Status IndexReader::AddValue(const Entry& entry) {
@@ -264,17 +264,17 @@ Status IndexReader::AddValue(const Entry& entry) {
     return Wrong("a key of state_dict_metadata is no text");
   }
   const std::string_view fqn = pickle_.Text(entry.key);
-  if (fqn.size() > kMostFileName) {
+  if (fqn.size() > kMaxFileName) {
     return OverLimit(fmt::format("metadata: a name of {} bytes is", fqn.size()),
-                     kMostFileName);
+                     kMaxFileName);
   }
   const auto path = paths_.find(fqn);
   std::string name = path == paths_.end()
                          ? std::string(fqn)
                          : PathText(pickle_, path->second, fqn);
   name_bytes_ += name.size();
-  if (name_bytes_ > kMostTensorNames) {
-    return OverLimit("metadata: the names are", kMostTensorNames);
+  if (name_bytes_ > kMaxTensorNames) {
+    return OverLimit("metadata: the names are", kMaxTensorNames);
   }
   const std::string_view kind = CalleeName(pickle_, entry.value);
   if (kind == kTensorClass) {
@@ -360,8 +360,8 @@ Status IndexReader::AddChunks(NodeId chunks, std::string_view fqn,
     CTXFS_TRY(Step());
     // Lists can be shared, so that their length says nothing of the file's.
     visited_ += 1 + tensor.shape.size();
-    if (visited_ > kMostNodes) {
-      return OverLimit("metadata: the numbers of all chunks are", kMostNodes);
+    if (visited_ > kMaxNodes) {
+      return OverLimit("metadata: the numbers of all chunks are", kMaxNodes);
     }
     const std::string fault =
         CTXFS_TRY(AddChunk(pickle_.Child(link), fqn, tensor));
@@ -399,8 +399,8 @@ Result<std::string> IndexReader::AddChunk(NodeId node, std::string_view fqn,
   if (piece != kNoPiece) index_.used[piece] = true;
   if (elements == 0) return std::string();
   if (piece == kNoPiece) return std::string("is nowhere in storage_data");
-  if (tensor.chunks == kMostChunks) {
-    return fmt::format("is one of more than {}", kMostChunks);
+  if (tensor.chunks == kMaxChunks) {
+    return fmt::format("is one of more than {}", kMaxChunks);
   }
   CTXFS_TRY(AdmitGrowth(index_.chunks));
   CTXFS_TRY(AdmitGrowth(index_.numbers, 2 * rank));
@@ -440,18 +440,17 @@ bool IsDistributedName(std::string_view name) {
 
 bool StartsDistributedIndex(Bytes head) {
   // PROTO, FRAME of protocol 4 with its length, and the name of the class.
-  constexpr size_t kMostBefore = 24;
+  constexpr size_t kMaxBefore = 24;
   constexpr std::byte kProto{0x80};
   if (head.size() < 2 || head[0] != kProto) return false;
   const std::string_view text = AsText(head);
-  const size_t at = text.substr(0, kMostBefore + kModule.size()).find(kModule);
+  const size_t at = text.substr(0, kMaxBefore + kModule.size()).find(kModule);
   if (at == std::string_view::npos) return false;
   // GLOBAL has a line feed before the name; STACK_GLOBAL three opcodes at most.
-  constexpr size_t kMostBetween = 8;
+  constexpr size_t kMaxBetween = 8;
   constexpr std::string_view kClass = "Metadata";
   const std::string_view after = text.substr(at + kModule.size());
-  const size_t name =
-      after.substr(0, kMostBetween + kClass.size()).find(kClass);
+  const size_t name = after.substr(0, kMaxBetween + kClass.size()).find(kClass);
   return name != std::string_view::npos;
 }
 

@@ -15,8 +15,8 @@ namespace {
 
 /// A name as it is listed.
 std::string ShortName(std::string_view name) {
-  if (name.size() <= kMostListedName) return std::string(name);
-  return fmt::format("{}... ({} bytes)", name.substr(0, kMostListedName),
+  if (name.size() <= kMaxListedName) return std::string(name);
+  return fmt::format("{}... ({} bytes)", name.substr(0, kMaxListedName),
                      name.size());
 }
 
@@ -58,10 +58,10 @@ Status GlobalNames::Add(std::string_view name) {
 }
 
 Status GlobalNames::AddTo(Kind& kind, std::string_view name) {
-  if (kind.met.size() >= kMostGlobals + kMostCounted) return {};
-  const bool full = kind.listed.size() >= kMostGlobals;
+  if (kind.met.size() >= kMaxGlobals + kMaxCounted) return {};
+  const bool full = kind.listed.size() >= kMaxGlobals;
   // Names that are cut alike are listed and counted once.
-  if (!full || name.size() > kMostListedName) {
+  if (!full || name.size() > kMaxListedName) {
     const std::string listed = ShortName(name);
     if (kind.listed.contains(listed)) return {};
     if (!full) kind.listed.insert(listed);
@@ -80,7 +80,7 @@ std::vector<GlobalNames::Listed> GlobalNames::List(bool script) const {
     std::vector<std::string_view> names(kind.listed.begin(), kind.listed.end());
     std::ranges::sort(names);
     for (const std::string_view name : names) {
-      if (list.size() == kMostGlobals) return;
+      if (list.size() == kMaxGlobals) return;
       list.push_back({std::string(name), safe});
     }
   };

@@ -65,13 +65,13 @@ class GlobalNames {
   /// Why it is not complete, the first reason; empty if it is.
   const std::string& gap() const { return gap_; }
 
-  /// At most kMostGlobals names: all that are not safe before all that are,
-  /// sorted within each part. A name longer than kMostListedName is cut, and
+  /// At most kMaxGlobals names: all that are not safe before all that are,
+  /// sorted within each part. A name longer than kMaxListedName is cut, and
   /// says so. `script`: classes of the archive's own code are safe.
   std::vector<Listed> List(bool script) const;
 
-  // Numbers of different names, listed or not, exact up to kMostGlobals +
-  // kMostCounted of each kind.
+  // Numbers of different names, listed or not, exact up to kMaxGlobals +
+  // kMaxCounted of each kind.
   uint64_t Count() const;
   uint64_t CountUnsafe(bool script) const;
 

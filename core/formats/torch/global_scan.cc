@@ -32,7 +32,7 @@ constexpr Value kUnknown = UINT32_MAX - 1;  // no text, or one that is not kept
 
 // Keys of the memo that are kept besides those without gaps. With more of them
 // none can be relied on.
-constexpr size_t kMostFar = 1'000'000;
+constexpr size_t kMaxFar = 1'000'000;
 
 class GlobalScan {
  public:
@@ -141,7 +141,7 @@ Bytes GlobalScan::Take(uint64_t size) {
 }
 
 std::optional<std::string> GlobalScan::Counted(uint64_t size, bool wanted) {
-  if (!wanted || size > kMostNameBytes) {
+  if (!wanted || size > kMaxNameBytes) {
     if (HasLeft(size)) input_.Skip(size);
     return std::nullopt;
   }
@@ -166,7 +166,7 @@ std::optional<std::string> GlobalScan::Line() {
     const std::string_view piece = AsText(*bytes);
     const size_t feed = piece.find('\n');
     const std::string_view part = piece.substr(0, feed);
-    too_long = too_long || line.size() + part.size() > kMostNameBytes;
+    too_long = too_long || line.size() + part.size() > kMaxNameBytes;
     if (!too_long) line += part;
     const bool ends = feed != std::string_view::npos;
     input_.Skip(part.size() + (ends ? 1 : 0));
@@ -259,17 +259,17 @@ void GlobalScan::ApplyMemo(Effect effect) {
 
 void GlobalScan::Put(uint64_t key) {
   if (Status may = memo_.AdmitPut(key); !may) return Fail(may.error());
-  if (!memo_.Put(key, Top(), kMostFar)) memo_lost_ = true;
+  if (!memo_.Put(key, Top(), kMaxFar)) memo_lost_ = true;
 }
 
 void GlobalScan::Push(Value value) {
-  if (stack_.size() >= kMostNodes) return GiveUp("the stack is over the limit");
+  if (stack_.size() >= kMaxNodes) return GiveUp("the stack is over the limit");
   if (Status may = AdmitGrowth(stack_); !may) return Fail(may.error());
   stack_.push_back(value);
 }
 
 void GlobalScan::PushText(const std::optional<std::string>& text) {
-  if (!text || texts_.size() + text->size() > kMostPickleBytes) {
+  if (!text || texts_.size() + text->size() > kMaxPickleBytes) {
     return Push(kUnknown);
   }
   const size_t bytes = sizeof(uint32_t) + text->size();
@@ -316,7 +316,7 @@ void GlobalScan::AddStackGlobal() {
   if (name && module) {
     // One byte can repeat names of 64 KiB.
     name_bytes_ += name->size() + module->size();
-    if (name_bytes_ > kMostNamesBytes) {
+    if (name_bytes_ > kMaxNamesBytes) {
       return GiveUp("the names are over the limit");
     }
     if (Status may = context_.Check(); !may) return Fail(may.error());

@@ -46,7 +46,7 @@ Status Checkpoint::ListGlobals(const ReadContext& context) {
   for (uint32_t i = 0; i < archive_->count(); ++i) {
     if (!MayBeLoaded(archive_->Name(i))) continue;
     bytes = CheckedAdd(bytes, archive_->Size(i)).value_or(UINT64_MAX);
-    if (++records > kMostPickleRecords || bytes > kMostSearchedBytes) {
+    if (++records > kMaxPickleRecords || bytes > kMaxSearchedBytes) {
       globals_.SetIncomplete("there are too many records of pickles");
       break;
     }
@@ -99,11 +99,11 @@ void Checkpoint::WarnOfGlobals() {
          kNoOffset, Severity::kDamage});
   }
   const uint64_t count = globals_.Count();
-  if (count > kMostGlobals) {
-    const bool more = count > kMostCounted;
+  if (count > kMaxGlobals) {
+    const bool more = count > kMaxCounted;
     Warn({fmt::format("many_globals: the pickle names {}{}, and {} are listed",
                       more ? "more than " : "",
-                      Counted(more ? kMostCounted : count), kMostGlobals)});
+                      Counted(more ? kMaxCounted : count), kMaxGlobals)});
   }
 }
 

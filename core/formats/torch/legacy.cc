@@ -137,7 +137,7 @@ Status Checkpoint::ReadLegacyStorages(const Pickle& keys, uint64_t at,
     }
     const NodeId node = keys.Child(link);
     if (keys.at(node).kind != Node::Kind::kText) continue;
-    if (keys.Text(node).size() > kMostKeyBytes) {
+    if (keys.Text(node).size() > kMaxKeyBytes) {
       if (lost.empty()) lost = "a storage key is too long";
       continue;
     }

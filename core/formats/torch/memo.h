@@ -34,13 +34,13 @@ class Memo {
   }
 
   /// Sets the value of a key. Returns false if that would be more than
-  /// kMostNodes keys without gaps and `most_far` others.
+  /// kMaxNodes keys without gaps and `most_far` others.
   bool Put(uint64_t key, uint32_t value, size_t most_far) {
     if (IsNear(key)) {
       near_[static_cast<size_t>(key)] = value;
     } else if (const auto found = far_.find(key); found != far_.end()) {
       found->second = value;
-    } else if (key == near_.size() && near_.size() < kMostNodes) {
+    } else if (key == near_.size() && near_.size() < kMaxNodes) {
       near_.push_back(value);
     } else if (far_.size() < most_far) {
       far_.emplace(key, value);

@@ -82,10 +82,10 @@ std::optional<SparseId> SparseParts(const Pickle& pickle, NodeId parts,
 }  // namespace
 
 NodeId Lookup(const Pickle& pickle, NodeId dict, std::string_view key) {
-  constexpr int kMostLooked = 64;  // real ones have two keys
+  constexpr int kMaxLooked = 64;  // real ones have two keys
   NodeId found = kNoNode;
   uint32_t link = pickle.at(dict).first;
-  for (int i = 0; i < kMostLooked && link != kNoNode; ++i) {
+  for (int i = 0; i < kMaxLooked && link != kNoNode; ++i) {
     const NodeId name = pickle.Child(link);
     link = pickle.Next(link);
     if (link == kNoNode) break;
@@ -133,7 +133,7 @@ std::optional<std::vector<int64_t>> AsIntegers(const Pickle& pickle,
   for (uint32_t link = pickle.at(node).first; link != kNoNode;
        link = pickle.Next(link)) {
     const std::optional<int64_t> number = AsInteger(pickle, pickle.Child(link));
-    if (!number || numbers.size() == kMostRank) return std::nullopt;
+    if (!number || numbers.size() == kMaxRank) return std::nullopt;
     numbers.push_back(*number);
   }
   return numbers;
@@ -152,7 +152,7 @@ std::optional<StorageId> AsStorage(const Pickle& pickle, NodeId node) {
   storage.type = *type;
   storage.elements = *elements;
   if (pickle.Is(key, Kind::kText)) {
-    if (pickle.Text(key).size() > kMostKeyBytes) return std::nullopt;
+    if (pickle.Text(key).size() > kMaxKeyBytes) return std::nullopt;
     storage.key = pickle.Text(key);
   } else if (pickle.Is(key, Kind::kInt)) {
     storage.key = std::to_string(pickle.at(key).number);
@@ -172,8 +172,8 @@ std::optional<StorageId> AsStorage(const Pickle& pickle, NodeId node) {
 
 std::optional<TensorId> AsTensor(const Pickle& pickle, NodeId node) {
   // Wrappers around wrappers: real files have at most two.
-  constexpr int kMostWrappers = 8;
-  for (int i = 0; i < kMostWrappers && node != kNoNode; ++i) {
+  constexpr int kMaxWrappers = 8;
+  for (int i = 0; i < kMaxWrappers && node != kNoNode; ++i) {
     const std::string_view name = CalleeName(pickle, node);
     if (name.empty()) return std::nullopt;
     NodeId args = pickle.ObjectAt(node).args;

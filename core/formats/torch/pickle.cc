@@ -110,7 +110,7 @@ Bytes PickleReader::Take(uint64_t size) {
   if (size > input_.remaining()) {
     if (input_.ends_at_limit()) {
       machine_.Fail(fmt::format("the pickle is over the limit of {} bytes",
-                                kMostPickleBytes),
+                                kMaxPickleBytes),
                     Code::kLimit);
     } else {
       machine_.Fail("the pickle is cut off");
@@ -125,7 +125,7 @@ Bytes PickleReader::Take(uint64_t size) {
 
 std::string PickleReader::Line() {
   std::string line;
-  while (line.size() <= kMostNameBytes) {
+  while (line.size() <= kMaxNameBytes) {
     if (input_.remaining() == 0) (void)Take(1);  // fails
     if (machine_.failed()) return {};
     const Result<Bytes> next = input_.Peek();
@@ -138,7 +138,7 @@ std::string PickleReader::Line() {
     line += text.substr(0, length);
     const bool ends = length < text.size();
     input_.Skip(length + (ends ? 1 : 0));
-    if (ends && line.size() <= kMostNameBytes) return line;
+    if (ends && line.size() <= kMaxNameBytes) return line;
   }
   machine_.Fail("a name is too long");
   return {};
@@ -167,7 +167,7 @@ void PickleReader::Stop() {
 }
 
 void PickleReader::PushLong(uint64_t size) {
-  if (size > kMostIntegerBytes) {
+  if (size > kMaxIntegerBytes) {
     return machine_.Fail(
         fmt::format("an integer of {} bytes is over the limit", size));
   }

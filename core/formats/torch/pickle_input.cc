@@ -10,7 +10,7 @@ PickleInput::PickleInput(const Content& content, uint64_t offset,
     : content_(content),
       at_(offset),
       end_(std::min(content.size(),
-                    CheckedAdd(offset, kMostPickleBytes).value_or(UINT64_MAX))),
+                    CheckedAdd(offset, kMaxPickleBytes).value_or(UINT64_MAX))),
       context_(context) {}
 
 Result<Bytes> PickleInput::Take(uint64_t size) {

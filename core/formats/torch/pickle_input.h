@@ -22,7 +22,7 @@ inline uint64_t LittleEndianNumber(Bytes bytes) {
 
 /// The bytes of a pickle in order. A pickle says nowhere how long it is, so
 /// they are read in pieces; they end with the content or after
-/// kMostPickleBytes.
+/// kMaxPickleBytes.
 class PickleInput {
  public:
   /// Bytes of a piece, and the most that one Take returns.

@@ -20,8 +20,8 @@ void PickleMachine::FailWith(Error error) {
 }
 
 NodeId PickleMachine::Add(Node node) {
-  if (pickle_.nodes_.size() >= kMostNodes) {
-    Fail(fmt::format("more than {} values", kMostNodes), Code::kLimit);
+  if (pickle_.nodes_.size() >= kMaxNodes) {
+    Fail(fmt::format("more than {} values", kMaxNodes), Code::kLimit);
     return 0;
   }
   if (!MayGrow(pickle_.nodes_)) return 0;
@@ -30,7 +30,7 @@ NodeId PickleMachine::Add(Node node) {
 }
 
 void PickleMachine::PushNode(NodeId node) {
-  if (stack_.size() >= kMostNodes) {
+  if (stack_.size() >= kMaxNodes) {
     return Fail("the stack is over the limit", Code::kLimit);
   }
   if (MayGrow(stack_)) stack_.push_back(node);
@@ -115,8 +115,8 @@ void PickleMachine::Memorize(uint64_t key) {
   if (Status may = memo_.AdmitPut(key); !may) {
     return FailWith(std::move(may).error());
   }
-  const bool full = memo_.size() >= kMostNodes && !memo_.IsNear(key);
-  if (full || !memo_.Put(key, top, kMostNodes)) {
+  const bool full = memo_.size() >= kMaxNodes && !memo_.IsNear(key);
+  if (full || !memo_.Put(key, top, kMaxNodes)) {
     Fail("the memo is over the limit", Code::kLimit);
   }
 }
@@ -131,8 +131,8 @@ void PickleMachine::Recall(uint64_t key) {
 
 void PickleMachine::Link(NodeId node, uint32_t& first, uint32_t& last) {
   if (failed()) return;
-  if (pickle_.links_.size() >= kMostNodes) {
-    return Fail(fmt::format("more than {} elements", kMostNodes), Code::kLimit);
+  if (pickle_.links_.size() >= kMaxNodes) {
+    return Fail(fmt::format("more than {} elements", kMaxNodes), Code::kLimit);
   }
   if (!MayGrow(pickle_.links_)) return;
   const auto link = static_cast<uint32_t>(pickle_.links_.size());
@@ -215,7 +215,7 @@ void PickleMachine::PushGlobal(std::string_view module, std::string_view name) {
   const std::string text = NameOfGlobal(module, name);
   // A STACK_GLOBAL has 1 byte and can repeat names of 64 KiB.
   name_bytes_ += text.size();
-  if (name_bytes_ > kMostNamesBytes) {
+  if (name_bytes_ > kMaxNamesBytes) {
     return Fail("the names are over the limit", Code::kLimit);
   }
   const size_t start = text_size();
@@ -230,8 +230,8 @@ void PickleMachine::PushStackGlobal() {
   if (!pickle_.Is(name, Kind::kText) || !pickle_.Is(module, Kind::kText)) {
     return Fail("a name is not text");
   }
-  if (pickle_.Text(name).size() > kMostNameBytes ||
-      pickle_.Text(module).size() > kMostNameBytes) {
+  if (pickle_.Text(name).size() > kMaxNameBytes ||
+      pickle_.Text(module).size() > kMaxNameBytes) {
     return Fail("a name is too long");
   }
   PushGlobal(pickle_.Text(module), pickle_.Text(name));

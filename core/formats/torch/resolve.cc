@@ -90,7 +90,7 @@ std::string Measure(uint64_t stored, uint64_t room, Layout& layout) {
   if (!end || *end > room) return "it reaches past the end of its storage";
   const std::optional<uint64_t> size =
       count ? CheckedMul(*count, width) : std::nullopt;
-  if (!size || (*size > kMostExpanded && *size > stored)) {
+  if (!size || (*size > kMaxExpanded && *size > stored)) {
     return "too_large: it is larger than its storage and than 1 GiB";
   }
   layout.size = *size;
@@ -185,9 +185,9 @@ void Checkpoint::ShowAsBytes(const TensorId& id, uint64_t room,
 }
 
 uint64_t Checkpoint::MostRepeated() const {
-  return CheckedAdd(kMostRepeated,
-                    CheckedMul(kMostRepeatedPerByte, StoredSize())
-                        .value_or(UINT64_MAX))
+  return CheckedAdd(
+             kMaxRepeated,
+             CheckedMul(kMaxRepeatedPerByte, StoredSize()).value_or(UINT64_MAX))
       .value_or(UINT64_MAX);
 }
 

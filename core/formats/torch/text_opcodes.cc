@@ -114,10 +114,10 @@ std::optional<std::string> EscapedText(std::string_view line) {
 }
 
 std::optional<uint64_t> PlainNumber(std::string_view line) {
-  constexpr size_t kMostDigits = 19;
+  constexpr size_t kMaxDigits = 19;
   const bool plain = std::all_of(line.begin(), line.end(),
                                  [](char c) { return c >= '0' && c <= '9'; });
-  if (line.empty() || line.size() > kMostDigits || !plain) return std::nullopt;
+  if (line.empty() || line.size() > kMaxDigits || !plain) return std::nullopt;
   return WholeNumber<uint64_t>(line);
 }
 

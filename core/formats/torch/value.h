@@ -21,7 +21,7 @@ struct FoundTensor {
 
 /// Finds the tensors of a pickle's value, in its order; one that has several
 /// places is found at each. `prefix` is put before all names. Adds to `found`,
-/// which may hold at most kMostTensors. Fails with kLimit for a value that is
+/// which may hold at most kMaxTensors. Fails with kLimit for a value that is
 /// too deep ("pickle_depth"), too large, or has too many tensors.
 Status FindTensors(const Pickle& pickle, const std::string& prefix,
                    const ReadContext& context, std::vector<FoundTensor>& found);
@@ -30,7 +30,7 @@ Status FindTensors(const Pickle& pickle, const std::string& prefix,
 using TensorPath = std::function<const std::string&(size_t)>;
 
 /// A pickle's value as JSON (docs/formats/torch.md, section 8). Fails with
-/// kLimit for more than kMostValueText bytes of text, and as FindTensors.
+/// kLimit for more than kMaxValueText bytes of text, and as FindTensors.
 Result<std::string> ValueText(const Pickle& pickle, const TensorPath& path,
                               const ReadContext& context);
 

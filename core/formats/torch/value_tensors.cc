@@ -17,13 +17,13 @@ void ValueWalk::Tensor(const TensorId& tensor, PlaceId place,
   if (failed()) return;
   const size_t number = tensors_++;
   if (writes()) return text_.Value((*shown_at_)(number));
-  if (found_->size() >= kMostTensors) {
-    return Fail(fmt::format("more than {} tensors", kMostTensors));
+  if (found_->size() >= kMaxTensors) {
+    return Fail(fmt::format("more than {} tensors", kMaxTensors));
   }
-  std::string path = PathTo(place, kMostTensorNames - name_bytes_);
+  std::string path = PathTo(place, kMaxTensorNames - name_bytes_);
   if (place == kRootPlace && prefix_.empty()) path = "tensor";
   const size_t size = prefix_.size() + path.size() + part.size();
-  if (size > kMostTensorNames - name_bytes_) {
+  if (size > kMaxTensorNames - name_bytes_) {
     return Fail("the names of tensors are over the limit");
   }
   if (!MayTake(size)) return;

@@ -18,11 +18,11 @@ ValueWalk::ValueWalk(const Pickle& pickle, const ReadContext& context,
                      bool writes)
     : pickle_(pickle),
       context_(context),
-      text_(writes ? kMostValueText : 0,
+      text_(writes ? kMaxValueText : 0,
             {Code::kLimit,
              fmt::format(
                  "value_too_large: the text is over the limit of {} bytes",
-                 kMostValueText)}),
+                 kMaxValueText)}),
       places_(pickle),
       seen_(pickle.count(), kNoPlace) {}
 
@@ -60,9 +60,9 @@ bool ValueWalk::MayWalk(unsigned depth) {
   budget_.Charge(1);
   if (budget_.exhausted()) {
     FailExhausted();
-  } else if (depth > kMostDepth) {
+  } else if (depth > kMaxDepth) {
     Fail("pickle_depth: the value is nested deeper than " +
-         std::to_string(kMostDepth));
+         std::to_string(kMaxDepth));
   } else if (IsFull()) {
     FailTooLarge();
   }
@@ -128,7 +128,7 @@ std::string ValueWalk::PathTo(PlaceId place, uint64_t limit) {
 
 bool ValueWalk::PutReference(NodeId node) {
   if (seen_[node] == kNoPlace) return false;
-  if (writes()) PutNamed("$ref", PathTo(seen_[node], kMostValueText));
+  if (writes()) PutNamed("$ref", PathTo(seen_[node], kMaxValueText));
   return true;
 }
 

@@ -15,7 +15,7 @@ class WalkBudget {
   /// Counts the work of copying or comparing `bytes` of text.
   void ChargeText(uint64_t bytes) { spent_ += bytes / 64; }
 
-  bool exhausted() const { return spent_ > kMostVisits; }
+  bool exhausted() const { return spent_ > kMaxVisits; }
 
   /// Whether it is time to check for an interrupt: at the first call, and after
   /// 16,384 visits since the last.

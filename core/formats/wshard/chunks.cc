@@ -89,9 +89,9 @@ Status WShardChunks::Load(const ReadContext& context) {
     return {};
   }
   manifest_ = ChunkManifest::Parse(*json);
-  if (manifest_.chunks.size() > kMostChunks) {
+  if (manifest_.chunks.size() > kMaxChunks) {
     Disjoin(fmt::format("{} chunks are over the limit of {}",
-                        manifest_.chunks.size(), kMostChunks));
+                        manifest_.chunks.size(), kMaxChunks));
     return {};
   }
   CTXFS_TRY(OpenChunks(context));
@@ -255,7 +255,7 @@ std::vector<ChildContainer> WShardChunks::Children() const {
   std::vector<ChildContainer> chunks;
   for (const ChunkRef& chunk : manifest_.chunks) {
     if (chunk.uri.empty() || !StaysInside(chunk.uri)) continue;
-    if (chunks.size() == kMostDerivedFiles) break;
+    if (chunks.size() == kMaxDerivedFiles) break;
     const auto open = [manifest = source(),
                        uri = chunk.uri](const ReadContext& /*context*/) {
       return manifest->OpenBeside(uri);

@@ -80,9 +80,9 @@ Join JoinLanes(const Chunks& chunks) {
             [](const JoinedLane& a, const JoinedLane& b) {
               return a.entries[0] < b.entries[0];
             });
-  if (join.lanes.size() > kMostDerivedFiles) {
-    join.left_out += join.lanes.size() - kMostDerivedFiles;
-    join.lanes.resize(kMostDerivedFiles);
+  if (join.lanes.size() > kMaxDerivedFiles) {
+    join.left_out += join.lanes.size() - kMaxDerivedFiles;
+    join.lanes.resize(kMaxDerivedFiles);
   }
   return join;
 }

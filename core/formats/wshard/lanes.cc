@@ -186,7 +186,7 @@ const LaneTable::Channel* LaneTable::At(const Names& names,
 }
 
 const LaneTable::Channel* LaneTable::SignalOf(std::string_view path) const {
-  path = path.substr(0, kMostChannelIdBytes);
+  path = path.substr(0, kMaxChannelIdBytes);
   while (true) {
     const size_t slash = path.rfind('/');
     if (slash == std::string_view::npos) return nullptr;

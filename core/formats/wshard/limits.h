@@ -11,12 +11,12 @@ namespace ctxfs::wshard {
 // docs/formats/wshard.md, section 8.
 
 /// Bytes of one metadata entry of an episode, decoded: they are read at open.
-constexpr uint64_t kMostJsonBytes = 16 * limits::kMiB;
+constexpr uint64_t kMaxJsonBytes = 16 * limits::kMiB;
 /// Bytes of a channel's id.
-constexpr size_t kMostChannelIdBytes = 1024;
+constexpr size_t kMaxChannelIdBytes = 1024;
 /// Files that an episode gets besides its entries.
-constexpr size_t kMostDerivedFiles = 100'000;
+constexpr size_t kMaxDerivedFiles = 100'000;
 /// Chunks of one episode: each is an open file.
-constexpr size_t kMostChunks = 500;
+constexpr size_t kMaxChunks = 500;
 
 }  // namespace ctxfs::wshard

@@ -53,9 +53,9 @@ Result<std::string> ReadMetaEntry(const shard::ShardContainer& container,
                                   uint32_t entry, const ReadContext& context) {
   const uint64_t size = container.EntrySize(entry);
   const uint64_t stored = container.Record(entry).disk_size;
-  if (std::max(size, stored) > kMostJsonBytes) {
+  if (std::max(size, stored) > kMaxJsonBytes) {
     return Error{Code::kLimit, fmt::format("{} bytes are over the limit of {}",
-                                           size, kMostJsonBytes)};
+                                           size, kMaxJsonBytes)};
   }
   const Content content = CTXFS_TRY(container.OpenEntry(entry, context));
   return ReadAll(content, context);
@@ -283,7 +283,7 @@ std::shared_ptr<const FileTable> WShardContainer::SignFiles() const {
   const auto signs = std::make_shared<std::vector<SignFile>>();
   for (uint32_t i = 0; i < entry_count(); ++i) {
     if (const auto layout = SignsOf(i)) signs->push_back({i, *layout});
-    if (signs->size() == kMostDerivedFiles) break;
+    if (signs->size() == kMaxDerivedFiles) break;
   }
   return MakeTable(
       {.placement = {.role = Role::kViews, .directory = "residual_signs"},

@@ -15,7 +15,7 @@
 namespace ctxfs::wshard {
 
 /// Reads all of a metadata entry, verified. Fails with kLimit if it has more
-/// than kMostJsonBytes bytes (docs/formats/wshard.md, section 2).
+/// than kMaxJsonBytes bytes (docs/formats/wshard.md, section 2).
 Result<std::string> ReadMetaEntry(const shard::ShardContainer& container,
                                   uint32_t entry, const ReadContext& context);
 

@@ -71,7 +71,7 @@ bool StreamStart(StreamDecoder decode, StoredPieces pieces, uint64_t size,
     return Error{Code::kInterrupted, "no more is needed"};
   };
   // The status does not matter: `made` tells whether `out` is full.
-  (void)decode([&pieces] { return pieces.Next(); }, {size, kMostStreamMemory},
+  (void)decode([&pieces] { return pieces.Next(); }, {size, kMaxStreamMemory},
                take, NeverInterrupted());
   return made == out.size();
 }
@@ -192,7 +192,7 @@ Result<Content> Archive::Open(uint32_t number) const {
     }
     return Content(Range{source_, data, std::move(guard)}, one.size);
   }
-  if (one.method == kDeflate && one.size > kMostDecodedAtOnce) {
+  if (one.method == kDeflate && one.size > kMaxDecodedAtOnce) {
     return indexes_
         .Get(number, {source_, data, one.stored_size, one.size, checksum},
              VerdictOf(number))

@@ -45,8 +45,8 @@ Fault FaultOf(const Member& member) {
     return Fault::kRatio;
   }
   const bool streamed = DecoderOf(member.method) != nullptr;
-  return streamed && member.size > kMostStreamed ? Fault::kTooLarge
-                                                 : Fault::kNone;
+  return streamed && member.size > kMaxStreamed ? Fault::kTooLarge
+                                                : Fault::kNone;
 }
 
 Kind KindOf(const Member& member, std::string_view shown,
@@ -110,10 +110,10 @@ Status Collector::Add(Member member, std::string_view name, Bytes extra,
                      {.utf8 = (member.flags & kUtf8Flag) != 0,
                       .backslashes = attributes.of_dos},
                      extra);
-  if (names.size() + name.size() + shown.size() > kMostNameBytes) {
+  if (names.size() + name.size() + shown.size() > kMaxNameBytes) {
     return Error{Code::kLimit,
                  fmt::format("the names of members have more than {} bytes",
-                             kMostNameBytes),
+                             kMaxNameBytes),
                  at};
   }
   CTXFS_TRY(AdmitGrowth(names, name.size() + shown.size()));

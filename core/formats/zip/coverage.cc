@@ -18,11 +18,11 @@ namespace {
 using namespace std::string_view_literals;
 
 constexpr uint16_t kDescriptorFollows = 0x0008;
-constexpr uint64_t kMostDescriptor = 24;
-constexpr uint64_t kMostLocalExtra = 65'535;
-constexpr uint64_t kMostPadding = 64 * limits::kKiB;
+constexpr uint64_t kMaxDescriptor = 24;
+constexpr uint64_t kMaxLocalExtra = 65'535;
+constexpr uint64_t kMaxPadding = 64 * limits::kKiB;
 constexpr uint32_t kGapsPerCheck = 1024;
-constexpr uint64_t kMostCounted = 1000;
+constexpr uint64_t kMaxCounted = 1000;
 
 /// First bytes of programs that unpack an archive appended to them: of Windows,
 /// Linux, a shell or Python, and macOS.
@@ -47,11 +47,11 @@ std::string Words(const char* key, uint64_t size, const std::string& where,
 }
 
 /// Counts the archives that end at byte `end`, one directly before the other,
-/// up to kMostCounted.
+/// up to kMaxCounted.
 Result<uint64_t> CountArchives(const Source& source, uint64_t end,
                                const ReadContext& context) {
   uint64_t archives = 0;
-  while (end > 0 && archives < kMostCounted) {
+  while (end > 0 && archives < kMaxCounted) {
     CTXFS_TRY(context.Check());
     const uint64_t start = CTXFS_TRY(ArchiveBefore(source, end));
     if (start == end) break;
@@ -68,7 +68,7 @@ Status WarnOfStart(const Source& source, Directory& directory,
   const uint64_t archives = CTXFS_TRY(CountArchives(source, size, context));
   const Buffer head = CTXFS_TRY(Head(source, 0, size));
   if (archives > 0) {
-    const std::string least = archives < kMostCounted ? "" : "at least ";
+    const std::string least = archives < kMaxCounted ? "" : "at least ";
     directory.warnings.push_back(
         {fmt::format("bytes_before: the last of {}{} archives in a row is "
                      "shown; those in the {} bytes before it are not",
@@ -133,12 +133,12 @@ Result<uint64_t> EndWithExtras(const Source& source, const Member& member) {
   if (!InBounds(data, member.stored_size, member.end)) return member.end;
   const bool described = (member.flags & kDescriptorFollows) != 0;
   const uint64_t end = data + member.stored_size;
-  return std::min(member.end, end + (described ? kMostDescriptor : 0));
+  return std::min(member.end, end + (described ? kMaxDescriptor : 0));
 }
 
 /// Whether [at, end) is more than padding: too long, or not all zeros.
 Result<bool> HasData(const Source& source, uint64_t at, uint64_t end) {
-  if (end - at > kMostPadding) return true;
+  if (end - at > kMaxPadding) return true;
   const Buffer bytes = CTXFS_TRY(ReadBuffer(source, at, end - at, "gap"));
   return !AllZero(bytes.span());
 }
@@ -161,7 +161,7 @@ struct Gaps {
 };
 
 bool IsWide(uint64_t size) {
-  return size > kMostLocalExtra + kMostDescriptor + kMostPadding;
+  return size > kMaxLocalExtra + kMaxDescriptor + kMaxPadding;
 }
 
 }  // namespace

@@ -57,12 +57,12 @@ Result<std::optional<Descriptor>> FindDescriptor(const Source& source,
                                                  const ReadContext& context) {
   // The first piece is short, since most members are.
   constexpr uint64_t kFirstPiece = 4 * limits::kKiB;
-  constexpr uint64_t kMostPiece = limits::kMiB;
+  constexpr uint64_t kMaxPiece = limits::kMiB;
   // Pieces overlap, so that a descriptor and the next signature are in one.
   constexpr uint64_t kOverlap = kWide + kSignature.size();
   uint64_t length = kFirstPiece;
   for (uint64_t from = data; from < source.size(); from += length) {
-    if (from > data) length = std::min(2 * length, kMostPiece);
+    if (from > data) length = std::min(2 * length, kMaxPiece);
     CTXFS_TRY(context.Check());
     const uint64_t size = std::min(length + kOverlap, source.size() - from);
     const Buffer piece =

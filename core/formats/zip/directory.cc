@@ -146,10 +146,10 @@ uint64_t Directory::CopyBytes() const {
 Result<Directory> ReadDirectory(const Source& source, const FormatSet* formats,
                                 const ReadContext& context, bool salvage) {
   const EndRecord end = CTXFS_TRY(FindEndRecord(source, salvage));
-  if (end.members > kMostMembers) {
+  if (end.members > kMaxMembers) {
     return Error{Code::kLimit,
                  fmt::format("{} members are over the limit of {}", end.members,
-                             kMostMembers),
+                             kMaxMembers),
                  end.directory_offset};
   }
   Directory directory;

@@ -16,7 +16,7 @@
 namespace ctxfs::zip {
 namespace {
 
-constexpr uint64_t kMostComment = 65'535;
+constexpr uint64_t kMaxComment = 65'535;
 
 /// The position of the end record, and the bytes of its comment.
 struct Place {
@@ -47,7 +47,7 @@ struct Fields {
 Result<std::optional<Place>> FindSignature(const Source& source,
                                            uint64_t size) {
   if (size < kEndSize) return std::optional<Place>();
-  const uint64_t length = std::min(size, kEndSize + kMostComment);
+  const uint64_t length = std::min(size, kEndSize + kMaxComment);
   const uint64_t start = size - length;
   const Buffer tail =
       CTXFS_TRY(ReadBuffer(source, start, length, "end of the archive"));

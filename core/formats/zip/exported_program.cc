@@ -24,11 +24,11 @@
 namespace ctxfs::zip {
 namespace {
 
-constexpr size_t kMostDimensions = 64;
-constexpr size_t kMostDocuments = 64;
+constexpr size_t kMaxDimensions = 64;
+constexpr size_t kMaxDocuments = 64;
 // Bytes of all documents that are read: some 85,000 tensors. torch does not
 // compress them, so they are not longer than the archive by more than this.
-constexpr uint64_t kMostText = 16 * limits::kMiB;
+constexpr uint64_t kMaxText = 16 * limits::kMiB;
 constexpr uint64_t kCompressedText = limits::kMiB;
 // Memory of a tensor, and of each of its dimensions.
 constexpr uint64_t kTensorBytes = 512;
@@ -71,7 +71,7 @@ std::optional<uint64_t> NumberOf(const Json& described) {
 }
 
 std::optional<std::vector<uint64_t>> NumbersOf(const Json& list) {
-  if (!list.is_array() || list.size() > kMostDimensions) return std::nullopt;
+  if (!list.is_array() || list.size() > kMaxDimensions) return std::nullopt;
   std::vector<uint64_t> numbers;
   for (const Json& one : list) {
     const auto number = NumberOf(one);
@@ -141,7 +141,7 @@ void ExportedProgram::AddDocuments(std::string_view kind) {
         name.size() <= prefix.size() + suffix.size()) {
       continue;
     }
-    if (documents_.size() == kMostDocuments) break;
+    if (documents_.size() == kMaxDocuments) break;
     name.remove_prefix(prefix.size());
     name.remove_suffix(suffix.size());
     documents_.push_back({i, directory, std::string(name)});
@@ -236,7 +236,7 @@ Status ExportedProgram::AddTensors(const Document& document,
   const bool big_endian = CTXFS_TRY(IsBigEndian(members, context));
   for (const auto& [name, described] : config.items()) {
     CTXFS_TRY(context.Check());
-    if (tensors.size() >= kMostArrays) break;
+    if (tensors.size() >= kMaxArrays) break;
     std::optional<ArrayInfo> array =
         ArrayOf(document.directory, described, members, big_endian);
     if (!array) continue;
@@ -254,7 +254,7 @@ Result<std::vector<ExportedProgram::Named>> ExportedProgram::Tensors(
   std::vector<Named> tensors;
   const Members members = CTXFS_TRY(BelowTop(context));
   uint64_t room =
-      std::min(kMostText, kCompressedText + archive_->source()->stored_size());
+      std::min(kMaxText, kCompressedText + archive_->source()->stored_size());
   for (const Document& document : documents_) {
     CTXFS_TRY(AddTensors(document, members, context, room, tensors));
   }

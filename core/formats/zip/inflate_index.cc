@@ -16,8 +16,8 @@ namespace {
 
 constexpr uint64_t kPiece = 256 * limits::kKiB;
 constexpr uint64_t kPart = 8 * limits::kMiB;
-constexpr uint64_t kMostPlaces = 64;
-constexpr size_t kMostIndexes = 64;
+constexpr uint64_t kMaxPlaces = 64;
+constexpr size_t kMaxIndexes = 64;
 
 }  // namespace
 
@@ -134,7 +134,7 @@ InflateIndex::InflateIndex(DeflateData data,
     : data_(std::move(data)),
       verdict_(std::move(verdict)),
       parts_((data_.size + kPart - 1) / kPart),
-      spacing_((parts_ + kMostPlaces - 1) / kMostPlaces) {}
+      spacing_((parts_ + kMaxPlaces - 1) / kMaxPlaces) {}
 
 uint64_t InflateIndex::PartSize(uint64_t part) const {
   return std::min(kPart, data_.size - part * kPart);
@@ -294,7 +294,7 @@ std::shared_ptr<const InflateIndex> InflateIndexes::Get(
     kept_.push_front({number, checked,
                       std::make_shared<const InflateIndex>(
                           std::move(data), std::move(verdict))});
-    if (kept_.size() > kMostIndexes) kept_.pop_back();
+    if (kept_.size() > kMaxIndexes) kept_.pop_back();
   }
   return kept_.front().index;
 }

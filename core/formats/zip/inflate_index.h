@@ -17,7 +17,7 @@
 namespace ctxfs::zip {
 
 /// Larger deflate members are decoded in parts, which need an InflateIndex.
-constexpr uint64_t kMostDecodedAtOnce = 64ULL << 20;
+constexpr uint64_t kMaxDecodedAtOnce = 64ULL << 20;
 
 /// The bytes [offset, offset + size) of a source in pieces of 256 KiB.
 class StoredPieces {

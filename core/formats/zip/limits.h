@@ -9,20 +9,20 @@
 namespace ctxfs::zip {
 
 /// Members of one archive, and bytes of their names.
-constexpr uint64_t kMostMembers = 24'000'000;
-constexpr uint64_t kMostNameBytes = 256 * limits::kMiB;
+constexpr uint64_t kMaxMembers = 24'000'000;
+constexpr uint64_t kMaxNameBytes = 256 * limits::kMiB;
 
 /// The most decoded bytes of a member that has to be decoded into a temporary
 /// file. Deflate members of any size are decoded in parts.
-constexpr uint64_t kMostStreamed = limits::kStreamedBytes;
+constexpr uint64_t kMaxStreamed = limits::kStreamedBytes;
 
 /// The most bytes that deflate can decode from one byte: 258 from two bits.
-constexpr uint64_t kMostDeflateRatio = 1032;
+constexpr uint64_t kMaxDeflateRatio = 1032;
 
 /// Arrays of one archive.
-constexpr uint32_t kMostArrays = 1'000'000;
+constexpr uint32_t kMaxArrays = 1'000'000;
 
 /// Members that an archive without a directory is searched for.
-constexpr uint64_t kMostSalvaged = 1'000'000;
+constexpr uint64_t kMaxSalvaged = 1'000'000;
 
 }  // namespace ctxfs::zip

@@ -30,7 +30,7 @@ std::string_view PathOf(const Archive& archive, uint32_t member) {
 Status Links::ReadTarget(const Archive& archive, uint32_t member,
                          const ReadContext& context) {
   const std::optional<Error> fault = archive.MemberFault(member);
-  if (archive.Size(member) > kMostLinkTarget || targets_.size() >= kMostLinks ||
+  if (archive.Size(member) > kMaxLinkTarget || targets_.size() >= kMaxLinks ||
       (fault && fault->code != Code::kCorrupt)) {
     CTXFS_TRY(AdmitGrowth(hidden_));
     hidden_.push_back(member);

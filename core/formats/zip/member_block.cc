@@ -19,7 +19,7 @@ namespace ctxfs::zip {
 uint64_t MemberBlock::cost() const {
   if (data_.method == kDeflate) return data_.size;
   if (data_.method == kZstd) return data_.size + data_.stored_size;
-  return data_.size + std::min(data_.size, kMostStreamMemory);
+  return data_.size + std::min(data_.size, kMaxStreamMemory);
 }
 
 uint64_t MemberBlock::streamed_size() const {
@@ -83,7 +83,7 @@ Status MemberBlock::Decode(MutableBytes out, const ReadContext& context) const {
         out = out.subspan(piece.size());
         return Status();
       },
-      kMostStreamMemory, context);
+      kMaxStreamMemory, context);
 }
 
 Status MemberBlock::DecodePieces(const Sink& sink, uint64_t memory,

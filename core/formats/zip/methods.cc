@@ -36,7 +36,7 @@ constexpr Method kMethods[] = {
     {4, "Reduce", 0, nullptr},
     {5, "Reduce", 0, nullptr},
     {6, "Implode", 0, nullptr},
-    {kDeflate, "deflate", kMostDeflateRatio, nullptr},
+    {kDeflate, "deflate", kMaxDeflateRatio, nullptr},
     {9, "deflate64", kDeflate64Ratio, &DecodeDeflate64Stream},
     {10, "PKWARE Implode", 0, nullptr},
     {12, "bzip2", kBzip2Ratio, &DecodeBzip2Stream},

@@ -124,7 +124,7 @@ Result<Directory> SalvageDirectory(const Source& source,
   Collector collector(directory);
   uint64_t at = 0;
   uint64_t cut = 0;
-  while (directory.members.size() < kMostSalvaged) {
+  while (directory.members.size() < kMaxSalvaged) {
     if (directory.members.size() % kSalvagedPerCheck == 0) {
       CTXFS_TRY(context.Check());
     }

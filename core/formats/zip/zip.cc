@@ -335,7 +335,7 @@ class ZipContainer final : public Container, public SaysFacts {
       const ReadContext& context) {
     std::vector<ArrayInfo> arrays;
     const uint32_t count = members->archive().count();
-    for (uint32_t i = 0; i < count && arrays.size() < kMostArrays; ++i) {
+    for (uint32_t i = 0; i < count && arrays.size() < kMaxArrays; ++i) {
       if (!context.Check()) break;
       if (!IsNpy(members->archive(), i)) continue;
       Result<npy::Array> header = members->Header(i);

@@ -14,7 +14,7 @@ namespace {
 
 /// Room for descriptors beside a message.
 struct Control {
-  alignas(cmsghdr) char bytes[CMSG_SPACE(kMostPassed * sizeof(int))];
+  alignas(cmsghdr) char bytes[CMSG_SPACE(kMaxPassed * sizeof(int))];
 };
 
 /// Takes descriptors into `descriptors`, which has room for them.
@@ -42,7 +42,7 @@ bool SendMessage(int socket, const std::string& message,
   msghdr whole{};
   whole.msg_iov = &text;
   whole.msg_iovlen = 1;
-  descriptors = descriptors.first(std::min(descriptors.size(), kMostPassed));
+  descriptors = descriptors.first(std::min(descriptors.size(), kMaxPassed));
   if (!descriptors.empty()) {
     whole.msg_control = control.bytes;
     whole.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
@@ -62,8 +62,8 @@ bool SendMessage(int socket, const std::string& message,
 Received ReceiveMessage(int socket) {
   Received received;
   // All memory before the message is taken off the socket, or it would be lost.
-  received.text.resize(kMostMessageBytes);
-  received.descriptors.reserve(kMostPassed);
+  received.text.resize(kMaxMessageBytes);
+  received.descriptors.reserve(kMaxPassed);
   Control control{};
   iovec text{received.text.data(), received.text.size()};
   msghdr whole{};

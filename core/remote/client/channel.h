@@ -10,10 +10,10 @@
 namespace ctxfs::remote {
 
 /// Descriptors that one message may carry.
-constexpr size_t kMostPassed = 8;
+constexpr size_t kMaxPassed = 8;
 
 /// Sends a message to a SOCK_SEQPACKET socket, with copies of at most
-/// kMostPassed descriptors; false if that fails.
+/// kMaxPassed descriptors; false if that fails.
 bool SendMessage(int socket, const std::string& message,
                  std::span<const int> descriptors = {});
 

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kMoment(50);
 // A request that ends so many fetchers is likely the reason.
-constexpr unsigned kMostRestarts = 8;
+constexpr unsigned kMaxRestarts = 8;
 
 /// The request for the tail of an object that is being opened.
 FetchRequest TailOf(const std::string& url) {
@@ -209,7 +209,7 @@ void FetchClient::Restart(uint32_t epoch) {
   ++stats_.restarts;
   for (auto one = pending_.begin(); one != pending_.end() && !ended_;) {
     const PendingPtr pending = one->second;
-    if (++pending->restarts > kMostRestarts) {
+    if (++pending->restarts > kMaxRestarts) {
       one = pending_.erase(one);
       Lose(pending, Lost::kFetcherEnded);
       continue;
@@ -226,8 +226,7 @@ Error FetchClient::Pending::error() const {
     return {Code::kNoMemory, "no memory for the reply to a request"};
   }
   if (lost == Lost::kNot) return *reply.error;
-  return restarts > kMostRestarts ? FetcherEndedAgain(restarts)
-                                  : FetcherEnded();
+  return restarts > kMaxRestarts ? FetcherEndedAgain(restarts) : FetcherEnded();
 }
 
 void FetchClient::Lose(const PendingPtr& pending, Lost why) {
@@ -265,7 +264,7 @@ Status FetchClient::TakeSlots(const PendingPtr& pending, size_t count,
   std::vector<uint16_t>& slots = pending->request.slots;
   while (true) {
     if (ended_) return FetcherEnded();
-    while (slots.size() < count && pending_.size() < kMostPending) {
+    while (slots.size() < count && pending_.size() < kMaxPending) {
       const std::optional<uint16_t> slot = TakeSlot();
       if (!slot) break;
       slots_[*slot].pending = pending;
@@ -281,11 +280,11 @@ Status FetchClient::TakeSlots(const PendingPtr& pending, size_t count,
 
 RemoteObject FetchClient::Known(const std::string& url,
                                 const Identity& identity, int64_t modified_ns) {
-  constexpr size_t kMostKnown = 65'536;
+  constexpr size_t kMaxKnown = 65'536;
   const std::string key =
       url + '\0' + identity.etag + '\0' + std::to_string(identity.size);
   const MutexLock lock(mutex_);
-  if (known_.size() >= kMostKnown) known_.clear();
+  if (known_.size() >= kMaxKnown) known_.clear();
   uint64_t& number = known_[key];
   if (number == 0) number = ++objects_;
   return {number, url, identity, modified_ns};
@@ -297,7 +296,7 @@ FetchClient::PendingPtr FetchClient::SendIfRoom(FetchRequest request,
   unsent.request() = std::move(request);
   std::vector<uint16_t>& slots = unsent.request().slots;
   slots.reserve(count);
-  while (slots.size() < count && pending_.size() < kMostPending) {
+  while (slots.size() < count && pending_.size() < kMaxPending) {
     const std::optional<uint16_t> slot = TakeSlot();
     if (!slot) break;
     slots_[*slot].pending = unsent.pending();

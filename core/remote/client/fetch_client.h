@@ -50,7 +50,7 @@ class FetchClient {
  public:
   /// Limit of requests on their way. Their replies fit into the socket, so the
   /// fetcher never waits for this process while this process waits for it.
-  static constexpr size_t kMostPending = 72;
+  static constexpr size_t kMaxPending = 72;
 
   /// `socket` is of the type SOCK_SEQPACKET; `timeout` is that of a fetch.
   FetchClient(Fd socket, SharedSlots slots, std::chrono::milliseconds timeout);

@@ -11,7 +11,7 @@
 namespace ctxfs::remote {
 
 Status CheckLength(const std::string& url) {
-  if (url.size() <= kMostUrlBytes) return {};
+  if (url.size() <= kMaxUrlBytes) return {};
   return Refused("it is too long");
 }
 

@@ -42,7 +42,7 @@ Result<PageText> FetchClient::ListPage(const std::string& directory,
   const ServerWait wait;
   // Before the request: a thread that must not wait would waste it.
   CTXFS_TRY(interrupt.CheckFor(Interrupt::kUnknownWork));
-  CTXFS_TRY(HeapAllowance::Admit(kMostPageBytes));
+  CTXFS_TRY(HeapAllowance::Admit(kMaxPageBytes));
   const MutexLock lock(mutex_);
   Awaited awaited(*this, ahead.Take(directory, token));
   if (awaited.pending() == nullptr) {
@@ -56,7 +56,7 @@ Result<PageText> FetchClient::ListPage(const std::string& directory,
   const PendingPtr& pending = awaited.pending();
   CTXFS_TRY(Await(pending, interrupt));
   PageText page{"", std::move(pending->reply.link)};
-  uint64_t left = std::min<uint64_t>(pending->reply.page_bytes, kMostPageBytes);
+  uint64_t left = std::min<uint64_t>(pending->reply.page_bytes, kMaxPageBytes);
   page.body.reserve(static_cast<size_t>(left));
   ServerWait::OfThread().NoteArrival(left);
   for (const uint16_t slot : pending->request.slots) {

@@ -18,9 +18,9 @@ namespace ctxfs::remote {
 namespace {
 
 // Of the requests on their way, fetching in advance leaves half to reads.
-constexpr size_t kMostPendingAhead = FetchClient::kMostPending / 2;
+constexpr size_t kMaxPendingAhead = FetchClient::kMaxPending / 2;
 // Slots with what was fetched in advance and not read yet.
-constexpr size_t kMostSlotsAhead = SharedSlots::kCount / 2;
+constexpr size_t kMaxSlotsAhead = SharedSlots::kCount / 2;
 // Bytes that a read requests at a time, at most.
 constexpr uint64_t kStepBytes = 16 << 20;
 // Ranges that what is read at a time is divided into, and the granules that
@@ -33,8 +33,8 @@ constexpr std::chrono::milliseconds kTooLittle(50);
 }  // namespace
 
 bool FetchClient::HasRoom(Purpose purpose) const {
-  if (purpose != Purpose::kAhead) return pending_.size() < kMostPending;
-  return pending_.size() < kMostPendingAhead && ahead_ < kMostSlotsAhead;
+  if (purpose != Purpose::kAhead) return pending_.size() < kMaxPending;
+  return pending_.size() < kMaxPendingAhead && ahead_ < kMaxSlotsAhead;
 }
 
 uint64_t FetchClient::RequestRun(const RemoteObject& object, uint64_t first,
@@ -73,7 +73,7 @@ uint64_t FetchClient::Request(const RemoteObject& object, uint64_t offset,
   uint64_t granule = offset / kGranuleBytes;
   const uint64_t end = (offset + length - 1) / kGranuleBytes + 1;
   const uint64_t each = std::clamp<uint64_t>(window / kGranuleBytes / kRanges,
-                                             kLeastGranules, kMostGranules);
+                                             kLeastGranules, kMaxGranules);
   while (granule < end && !ended_) {
     if (!IsWanted(object, granule, purpose)) {
       ++granule;
@@ -255,7 +255,7 @@ Status FetchClient::Read(const RemoteObject& object, uint64_t offset,
     }
     const auto there = granules_.find(key);
     if (there == granules_.end()) {
-      // Other requests hold all slots, or kMostPending are on their way.
+      // Other requests hold all slots, or kMaxPending are on their way.
       CTXFS_TRY(WaitMore(interrupt));
       continue;
     }

@@ -74,7 +74,7 @@ std::optional<FetchRequest> DecodeRequest(std::string_view message) {
   request.tail = reader.U8() != 0;
   request.first = reader.U64();
   const uint8_t slots = reader.U8();
-  const size_t most = request.page ? kPageGranules : kMostGranules;
+  const size_t most = request.page ? kPageGranules : kMaxGranules;
   if (slots == 0 || slots > most) return std::nullopt;
   if (request.page && request.identity) return std::nullopt;
   if (request.tail &&
@@ -99,7 +99,7 @@ std::string Encode(const FetchReply& reply) {
   AppendLe(static_cast<uint8_t>(reply.error.has_value() ? 1 : 0), text);
   if (reply.error) {
     AppendLe(static_cast<uint8_t>(reply.error->code), text);
-    AppendText(std::string_view(reply.error->what).substr(0, kMostErrorBytes),
+    AppendText(std::string_view(reply.error->what).substr(0, kMaxErrorBytes),
                text);
     AppendLe(static_cast<uint32_t>(reply.error->sys_errno), text);
   }
@@ -115,7 +115,7 @@ std::string Encode(const FetchReply& reply) {
   AppendLe(static_cast<uint8_t>(reply.refusal.has_value() ? 1 : 0), text);
   if (reply.refusal) AppendLe(*reply.refusal, text);
   const auto times =
-      static_cast<uint16_t>(std::min(reply.took_us.size(), kMostTimes));
+      static_cast<uint16_t>(std::min(reply.took_us.size(), kMaxTimes));
   AppendLe(times, text);
   for (size_t i = 0; i < times; ++i) AppendLe(reply.took_us[i], text);
   AppendText(reply.digest, text);
@@ -150,15 +150,15 @@ std::optional<FetchReply> DecodeReply(std::string_view message) {
   reply.timeout_ms = reader.U32();
   if (reader.U8() != 0) reply.refusal = reader.U32();
   const uint16_t times = reader.U16();
-  if (times > kMostTimes) return std::nullopt;
+  if (times > kMaxTimes) return std::nullopt;
   for (uint16_t i = 0; i < times; ++i) reply.took_us.push_back(reader.U32());
   reply.digest = TakeText(reader);
   const uint8_t files = reader.U8();
-  if (files > kMostPassed) return std::nullopt;
+  if (files > kMaxPassed) return std::nullopt;
   for (uint8_t i = 0; i < files; ++i) {
     const uint64_t first = reader.U64();
     const uint32_t count = reader.U32();
-    if (count == 0 || count > BlockStore::kMostBlocks) return std::nullopt;
+    if (count == 0 || count > BlockStore::kMaxBlocks) return std::nullopt;
     reply.files.push_back({first, count});
   }
   if (!IsComplete(reader)) return std::nullopt;

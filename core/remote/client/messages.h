@@ -24,7 +24,7 @@ inline size_t GranuleSize(uint64_t size, uint64_t granule) {
 }
 
 /// Granules that one request may ask for.
-constexpr size_t kMostGranules = 64;
+constexpr size_t kMaxGranules = 64;
 /// Granules that the end of an object is fetched in: the last one, and a whole
 /// one before it.
 constexpr size_t kTailGranules = 2;
@@ -40,13 +40,13 @@ inline uint64_t Granules(uint64_t size) {
 }
 
 /// Granules for a page of a listing, whose length is not known before.
-constexpr size_t kPageGranules = kMostPageBytes / kGranuleBytes;
+constexpr size_t kPageGranules = kMaxPageBytes / kGranuleBytes;
 /// HTTP requests whose times a reply tells.
-constexpr size_t kMostTimes = 1024;
+constexpr size_t kMaxTimes = 1024;
 /// The longest message, in bytes.
-constexpr size_t kMostMessageBytes = 16 * 1024;
+constexpr size_t kMaxMessageBytes = 16 * 1024;
 /// Bytes of an error's text that a reply has: the rest is cut.
-constexpr size_t kMostErrorBytes = 4096;
+constexpr size_t kMaxErrorBytes = 4096;
 
 /// What the fetcher is asked for: granules of an object, each into a slot of
 /// the shared memory. Without an identity the object is opened: its first
@@ -92,7 +92,7 @@ struct FetchReply {
   uint32_t timeout_ms = 0;    // of the first message: Settings::timeout
   /// BlockStore::refusal after the blocks were written; nullopt: none were.
   std::optional<uint32_t> refusal;
-  /// In the order of the descriptors, at most kMostPassed. Slots of granules
+  /// In the order of the descriptors, at most kMaxPassed. Slots of granules
   /// that they have are left as they were.
   std::vector<PassedFile> files;
   std::string digest;             // of the key of these files

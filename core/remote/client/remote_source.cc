@@ -15,8 +15,8 @@ namespace {
 
 constexpr uint64_t kFirstAhead = 128 * 1024;
 // For a reader that has read little, and at most.
-constexpr uint64_t kMostAheadAtFirst = 8 << 20;
-constexpr uint64_t kMostAhead = 32 << 20;
+constexpr uint64_t kMaxAheadAtFirst = 8 << 20;
+constexpr uint64_t kMaxAhead = 32 << 20;
 // What is fetched in advance grows by so much at a time, at most: a request for
 // each read would make many small ones.
 constexpr uint64_t kGrowth = 4 << 20;
@@ -64,7 +64,7 @@ RemoteSource::Stream& RemoteSource::StreamOf(uint64_t offset,
   stream->next = std::max(stream->next, end);
   if (++stream->reads >= kInARow) {
     const uint64_t most =
-        std::clamp(stream->next - stream->start, kMostAheadAtFirst, kMostAhead);
+        std::clamp(stream->next - stream->start, kMaxAheadAtFirst, kMaxAhead);
     stream->ahead = std::clamp(2 * stream->ahead, kFirstAhead, most);
   }
   return *stream;
@@ -85,7 +85,7 @@ uint64_t RemoteSource::EndOf(Stream& stream, uint64_t end,
 void RemoteSource::FetchKnown(Stream& stream, uint64_t offset, uint64_t length,
                               const ReadAhead& known) const {
   if (known.likelihood() == ReadAhead::Likelihood::kCertain) {
-    stream.ahead = kMostAhead;
+    stream.ahead = kMaxAhead;
   } else {
     stream.fetched = std::max(stream.fetched, offset + length);
   }
@@ -104,7 +104,7 @@ void RemoteSource::FetchIndex(const Stream& stream, uint64_t offset,
   const uint64_t before = stream.next - length - stream.start;
   if (stream.next < stream.start + length || before < kLeastIndex) return;
   const uint64_t more = std::min(
-      {kIndexGrowth * before, kMostAheadAtFirst, size() - offset - length});
+      {kIndexGrowth * before, kMaxAheadAtFirst, size() - offset - length});
   (void)client_->Prefetch(object_, offset, length + more);
 }
 

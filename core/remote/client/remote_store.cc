@@ -18,12 +18,12 @@
 namespace ctxfs::remote {
 namespace {
 
-constexpr uint64_t kMostKeptBytes = 512 * limits::kMiB;
+constexpr uint64_t kMaxKeptBytes = 512 * limits::kMiB;
 constexpr std::chrono::milliseconds kNap(50);
 // A directory that changes all the time is not listed more often than this.
 constexpr std::chrono::seconds kLeastLasting(1);
 constexpr std::chrono::seconds kJustNow(2);
-constexpr size_t kMostOpened = 8;
+constexpr size_t kMaxOpened = 8;
 
 Error NoObjects(const std::string& directory) {
   const std::string prefix = PathOfDirectory(directory);
@@ -101,7 +101,7 @@ Result<RemoteStore::Kept> RemoteStore::Take(const std::string& directory,
 void RemoteStore::DropOldest() {
   uint64_t bytes = 0;
   for (const auto& [directory, kept] : kept_) bytes += kept.bytes;
-  while (bytes > kMostKeptBytes) {
+  while (bytes > kMaxKeptBytes) {
     auto oldest = kept_.end();
     for (auto one = kept_.begin(); one != kept_.end(); ++one) {
       if (one->second.attempt != nullptr || one->second.bytes == 0) continue;
@@ -205,7 +205,7 @@ SourcePtr RemoteStore::OpenedJustNow(const std::string& url) {
 void RemoteStore::NoteOpened(const std::string& url, const SourcePtr& source) {
   const MutexLock lock(mutex_);
   opened_.push_front({url, source, Clock::now()});
-  if (opened_.size() > kMostOpened) opened_.pop_back();
+  if (opened_.size() > kMaxOpened) opened_.pop_back();
 }
 
 Result<SourcePtr> RemoteStore::OpenDirectory(const std::string& directory) {

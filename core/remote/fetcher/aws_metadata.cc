@@ -18,7 +18,7 @@ namespace {
 constexpr long kMetadataConnectMs = 1000;
 constexpr long kAnswerMs = 2000;
 constexpr unsigned kAttempts = 3;
-constexpr size_t kMostBytes = 64 * 1024;
+constexpr size_t kMaxBytes = 64 * 1024;
 // New keys are there so long before the old ones expire.
 constexpr int64_t kEarlyNs = int64_t{300} * 1'000'000'000;
 constexpr std::chrono::seconds kBetween(30);
@@ -80,7 +80,7 @@ class Question {
 
   static size_t OnBody(char* bytes, size_t size, size_t count, void* body) {
     auto& text = *static_cast<std::string*>(body);
-    if (text.size() + size * count > kMostBytes) return 0;
+    if (text.size() + size * count > kMaxBytes) return 0;
     text.append(bytes, size * count);
     return size * count;
   }

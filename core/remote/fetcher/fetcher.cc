@@ -78,7 +78,7 @@ class Fetcher {
   }
 
   Outcome ReceiveAll() {
-    std::string message(kMostMessageBytes, '\0');
+    std::string message(kMaxMessageBytes, '\0');
     while (true) {
       const ssize_t n =
           ::recv(socket_, message.data(), message.size(), MSG_DONTWAIT);
@@ -140,7 +140,7 @@ class Fetcher {
   TransferThread& NextThread() {
     const auto waits = [](const auto& thread) {
       const size_t jobs = thread->jobs();
-      return jobs < TransferThread::kMostConnections ? 0 : jobs;
+      return jobs < TransferThread::kMaxConnections ? 0 : jobs;
     };
     return **std::ranges::min_element(threads_, {}, waits);
   }
@@ -270,7 +270,7 @@ class Fetcher {
     constexpr uint32_t kLeastBlocks = 8;
     const FetchRequest& request = job.request;
     if (!request.takes_files || cache_ == nullptr || !request.identity ||
-        job.files.size() >= kMostPassed) {
+        job.files.size() >= kMaxPassed) {
       return 0;
     }
     std::optional<BlockFile> file =
@@ -336,9 +336,9 @@ bool RunFetcher(int socket, const SharedSlots& slots, const Settings& settings,
                 uint32_t epoch) {
   // Each transfer has a buffer: as a mapping of its own, its pages would be
   // new each time.
-  constexpr int kMostKept = 16 << 20;
-  (void)::mallopt(M_MMAP_THRESHOLD, kMostKept);
-  (void)::mallopt(M_TRIM_THRESHOLD, kMostKept);
+  constexpr int kMaxKept = 16 << 20;
+  (void)::mallopt(M_MMAP_THRESHOLD, kMaxKept);
+  (void)::mallopt(M_TRIM_THRESHOLD, kMaxKept);
   return Fetcher(socket, slots, settings, certificates, cache, epoch).Run();
 }
 

@@ -19,7 +19,7 @@
 namespace ctxfs::remote {
 namespace {
 
-constexpr long kMostRedirects = 5;
+constexpr long kMaxRedirects = 5;
 constexpr long kConnectMs = 15'000;
 // A connection that brings less for so long is taken for dead.
 constexpr long kLeastBytesPerSecond = 1024;
@@ -27,7 +27,7 @@ constexpr long kStalledSeconds = 15;
 // Of one call: what a server has sent by then comes by few calls, and is still
 // in the processor's cache when it is copied.
 constexpr long kReceiveBytes = 512 * 1024;
-constexpr size_t kMostExplanation = 4096;
+constexpr size_t kMaxExplanation = 4096;
 
 template <typename T>
 void Set(CURL* easy, CURLoption option, T value) {
@@ -109,7 +109,7 @@ void Transfer::SetTarget(std::chrono::milliseconds timeout,
   // covers the host.
   Set(easy, CURLOPT_FOLLOWLOCATION,
       location_.service == Service::kS3 ? 0L : 1L);
-  Set(easy, CURLOPT_MAXREDIRS, kMostRedirects);
+  Set(easy, CURLOPT_MAXREDIRS, kMaxRedirects);
   Set(easy, CURLOPT_CONNECTTIMEOUT_MS,
       std::min(kConnectMs, static_cast<long>(timeout.count())));
   Set(easy, CURLOPT_TIMEOUT_MS, static_cast<long>(timeout.count()));
@@ -236,9 +236,9 @@ size_t Transfer::OnBody(char* bytes, size_t size, size_t count, void* self) {
 bool Transfer::TakeBody(Bytes bytes) {
   received_ += bytes.size();
   if (head_.status >= 400 && head_.status != 416) {
-    const size_t room = kMostExplanation - explanation_.size();
+    const size_t room = kMaxExplanation - explanation_.size();
     explanation_ += AsText(bytes.first(std::min(room, bytes.size())));
-    return explanation_.size() < kMostExplanation;
+    return explanation_.size() < kMaxExplanation;
   }
   if (!promise_) promise_ = CheckHead(head_, asked_, secrets_);
   // Bytes that were not promised are not waited for.

@@ -18,11 +18,11 @@ using Clock = FetchJob::Clock;
 using std::chrono::milliseconds;
 
 // Transfers at a time; those without a connection wait for one.
-constexpr size_t kMostActive = 2 * TransferThread::kMostConnections;
+constexpr size_t kMaxActive = 2 * TransferThread::kMaxConnections;
 constexpr milliseconds kFirstDelay(100);
 constexpr milliseconds kLongestDelay(8000);
 // Few, so that opening fails soon if the host does not exist.
-constexpr unsigned kMostOpenAttempts = 3;
+constexpr unsigned kMaxOpenAttempts = 3;
 
 }  // namespace
 
@@ -33,7 +33,7 @@ TransferThread::TransferThread(int socket, const std::string& certificates,
       writer_(writer),
       multi_(Curl::Get().multi_init()) {
   if (multi_ == nullptr) throw std::bad_alloc();
-  constexpr auto kMost = static_cast<long>(kMostConnections);
+  constexpr auto kMost = static_cast<long>(kMaxConnections);
   Curl::Get().multi_setopt(multi_.get(), CURLMOPT_MAX_TOTAL_CONNECTIONS, kMost);
   Curl::Get().multi_setopt(multi_.get(), CURLMOPT_MAXCONNECTS, kMost);
   thread_ = std::thread([this] { Run(); });
@@ -85,7 +85,7 @@ int TransferThread::UntilNext() const {
   const Clock::time_point now = Clock::now();
   for (const FetchJob& job : jobs_) {
     if (job.transfer != nullptr) continue;
-    if (active_ >= kMostActive) break;
+    if (active_ >= kMaxActive) break;
     const auto left = std::chrono::ceil<milliseconds>(job.next - now);
     wait = std::clamp(left, milliseconds(0), wait);
   }
@@ -95,7 +95,7 @@ int TransferThread::UntilNext() const {
 void TransferThread::StartDue() {
   const Clock::time_point now = Clock::now();
   for (FetchJob& job : jobs_) {
-    if (active_ >= kMostActive) return;
+    if (active_ >= kMaxActive) return;
     if (job.transfer == nullptr && job.next <= now) Start(job);
   }
 }
@@ -166,7 +166,7 @@ void TransferThread::Finish(Jobs::iterator job, CURLcode result) {
 bool TransferThread::Delay(FetchJob& job, std::optional<uint64_t> retry_after) {
   if (job.asked.tail) return false;
   if (!job.request.identity && !retry_after &&
-      job.attempts >= kMostOpenAttempts) {
+      job.attempts >= kMaxOpenAttempts) {
     return false;
   }
   const unsigned doublings = std::min(job.attempts - 1, 7U);

@@ -26,7 +26,7 @@ namespace ctxfs::remote {
 class TransferThread {
  public:
   /// Connections to servers, which are kept for the next transfer.
-  static constexpr size_t kMostConnections = 4;
+  static constexpr size_t kMaxConnections = 4;
 
   /// Sends replies to `socket`, which is SOCK_SEQPACKET. `writer` is null if
   /// nothing is kept. All arguments outlive this.

@@ -15,7 +15,7 @@ namespace ctxfs::remote {
 namespace {
 
 constexpr std::string_view kHubPrefix = "hf://";
-constexpr size_t kMostCursor = 4096;
+constexpr size_t kMaxCursor = 4096;
 
 Error WrongTree(const std::string& how) {
   return {Code::kCorrupt,
@@ -157,8 +157,7 @@ Result<ListingPage> ParseHubPage(const PageText& text) {
     page.keys.push_back(CTXFS_TRY(NameFrom(one)));
   }
   page.next = CursorIn(text.link);
-  if (page.next.size() > kMostCursor)
-    return WrongTree("its cursor is too long");
+  if (page.next.size() > kMaxCursor) return WrongTree("its cursor is too long");
   return page;
 }
 

@@ -18,9 +18,9 @@ namespace ctxfs::remote {
 namespace {
 
 // Pages without a name that may follow one another: keys that were deleted.
-constexpr unsigned kMostEmptyPages = 100;
-constexpr unsigned kMostPages = 10'000;
-constexpr uint64_t kMostListingBytes = 512 * limits::kMiB;
+constexpr unsigned kMaxEmptyPages = 100;
+constexpr unsigned kMaxPages = 10'000;
+constexpr uint64_t kMaxListingBytes = 512 * limits::kMiB;
 
 Error Wrong(const std::string& how) {
   return {Code::kUnsupported, "the server sends a wrong listing: " + how};
@@ -61,7 +61,7 @@ Status ListingBuilder::AddKey(StoreName key) {
   }
   bytes_ += BytesOfName(key);
   if (listing_->names.size() == limits::kDirectoryNames ||
-      bytes_ > kMostListingBytes) {
+      bytes_ > kMaxListingBytes) {
     return Error{Code::kLimit,
                  fmt::format("the directory holds more than {} names",
                              listing_->names.size())};
@@ -77,7 +77,7 @@ Status ListingBuilder::Add(ListingPage page) {
     if (HadToken(page.next)) {
       return Wrong("its pages have no end: two have the same next one");
     }
-    if (empty_pages_ > kMostEmptyPages || ++pages_ >= kMostPages) {
+    if (empty_pages_ > kMaxEmptyPages || ++pages_ >= kMaxPages) {
       return Wrong("its pages have no end");
     }
     tokens_.insert(std::hash<std::string>()(page.next));

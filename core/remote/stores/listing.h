@@ -15,7 +15,7 @@ namespace ctxfs::remote {
 
 /// The most bytes of a page of a listing: 1000 keys of 1024 bytes, each written
 /// as %XX, with 1 KiB around each.
-constexpr size_t kMostPageBytes = 4 << 20;
+constexpr size_t kMaxPageBytes = 4 << 20;
 
 /// A page of a listing, as the server writes it.
 struct PageText {

@@ -15,8 +15,8 @@
 namespace ctxfs::remote {
 namespace {
 
-constexpr size_t kMostLineBytes = 2048;
-constexpr size_t kMostExplained = 200;
+constexpr size_t kMaxLineBytes = 2048;
+constexpr size_t kMaxExplained = 200;
 
 std::string LowerCase(std::string_view text) {
   std::string lower(text);
@@ -147,7 +147,7 @@ bool Identity::strong() const {
 }
 
 void ResponseHead::Add(std::string_view line) {
-  if (line.size() > kMostLineBytes) return;
+  if (line.size() > kMaxLineBytes) return;
   if (line.starts_with("HTTP/")) {
     *this = {};
     const size_t space = line.find(' ');
@@ -164,7 +164,7 @@ void ResponseHead::Add(std::string_view line) {
     std::string& value = this->*member;
     if (!value.empty()) value += ", ";
     value += Trimmed(line.substr(colon + 1));
-    if (value.size() > kMostLineBytes) value.resize(kMostLineBytes);
+    if (value.size() > kMaxLineBytes) value.resize(kMaxLineBytes);
   }
 }
 
@@ -253,7 +253,7 @@ std::string Explanation(const ResponseHead& head, std::string_view body,
   std::string explanation;
   for (const std::string_view part : {code, message}) {
     if (part.empty()) continue;
-    explanation += ": " + secrets.Shown(part, kMostExplained);
+    explanation += ": " + secrets.Shown(part, kMaxExplained);
   }
   return explanation;
 }

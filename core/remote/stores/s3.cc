@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kS3Prefix = "s3://";
 static_assert(kS3Prefix == kBuckets);
-constexpr size_t kMostKeyBytes = 1024;
+constexpr size_t kMaxKeyBytes = 1024;
 
 bool IsBucket(std::string_view name) {
   return name.size() >= 3 && name.size() <= 63 &&
@@ -37,7 +37,7 @@ Result<S3Name> ParseS3(std::string_view rest) {
                  "has no valid bucket: expected 3 to 63 letters, digits, '-', "
                  "'.' and '_', the first a letter or digit"};
   }
-  if (name.key.size() > kMostKeyBytes) return Refused("its key is too long");
+  if (name.key.size() > kMaxKeyBytes) return Refused("its key is too long");
   if (HasDots(name.key)) return Refused("a component of its key is . or ..");
   return name;
 }

@@ -20,9 +20,9 @@
 namespace ctxfs::remote {
 namespace {
 
-constexpr size_t kMostTextBytes = 64 * 1024;
-constexpr unsigned kMostDepth = 8;
-constexpr size_t kMostToken = 4096;
+constexpr size_t kMaxTextBytes = 64 * 1024;
+constexpr unsigned kMaxDepth = 8;
+constexpr size_t kMaxToken = 4096;
 constexpr std::string_view kObjectsRoot = "ListBucketResult";
 constexpr std::string_view kBucketsRoot = "ListAllMyBucketsResult";
 
@@ -91,7 +91,7 @@ class S3Reader {
   void Start(std::string_view name) {
     if (fault_) return;
     text_.clear();
-    if (++depth_ > kMostDepth) return Fail("it is nested too deep");
+    if (++depth_ > kMaxDepth) return Fail("it is nested too deep");
     if (depth_ == 1 && name != root_) {
       return Fail("it is '" + Secrets().Shown(name) + "'");
     }
@@ -101,7 +101,7 @@ class S3Reader {
 
   void Text(std::string_view text) {
     if (fault_) return;
-    if (text_.size() + text.size() > kMostTextBytes) {
+    if (text_.size() + text.size() > kMaxTextBytes) {
       return Fail("a value has more than 64 KiB");
     }
     text_ += text;
@@ -148,7 +148,7 @@ class S3Reader {
     name.size = *size;
     // Printable ASCII: it becomes a field of requests.
     const std::string etag = object_.etag.value_or("");
-    if (etag.size() <= kMostETag && std::ranges::all_of(etag, [](char c) {
+    if (etag.size() <= kMaxETag && std::ranges::all_of(etag, [](char c) {
           return c > ' ' && c < '\x7F';
         })) {
       name.version = etag;
@@ -188,7 +188,7 @@ class S3Reader {
       return WrongPage("it has no token for its next page");
     }
     if (truncated_ == "true") page_.next = *std::move(token_);
-    if (page_.next.size() > kMostToken) {
+    if (page_.next.size() > kMaxToken) {
       return WrongPage("the token for its next page is too long");
     }
     for (StoreName& name : page_.keys) {
@@ -202,7 +202,7 @@ class S3Reader {
     return std::move(page_);
   }
 
-  static constexpr size_t kMostETag = 256;
+  static constexpr size_t kMaxETag = 256;
   struct Object {
     std::optional<std::string> key;
     std::optional<std::string> size;
@@ -229,7 +229,7 @@ struct FreeParser {
 };
 
 Result<ListingPage> Parse(std::string_view body, std::string_view root) {
-  if (body.size() > kMostPageBytes) return WrongPage("it is too long");
+  if (body.size() > kMaxPageBytes) return WrongPage("it is too long");
   const std::unique_ptr<XML_ParserStruct, FreeParser> parser(
       XML_ParserCreate(nullptr));
   if (parser == nullptr) throw std::bad_alloc();
@@ -248,8 +248,7 @@ std::string LikelyNextS3Page(std::string_view body) {
   if (from == body.npos) return {};
   body.remove_prefix(from + kTag.size());
   const std::string_view token = body.substr(0, body.find('<'));
-  const bool plain =
-      token.size() <= kMostToken && token.find('&') == token.npos;
+  const bool plain = token.size() <= kMaxToken && token.find('&') == token.npos;
   return plain ? std::string(token) : std::string();
 }
 

@@ -27,7 +27,7 @@ bool IsControl(char c) {
 }
 
 Status CheckText(std::string_view url) {
-  if (url.size() > kMostUrlBytes) return Refused("it is too long");
+  if (url.size() > kMaxUrlBytes) return Refused("it is too long");
   if (std::ranges::any_of(url, IsControl)) {
     return Refused("it has control characters");
   }
@@ -35,7 +35,7 @@ Status CheckText(std::string_view url) {
 }
 
 Result<Location> Bounded(Result<Location> location) {
-  if (location && location->url.size() > kMostUrlBytes) {
+  if (location && location->url.size() > kMaxUrlBytes) {
     return Refused("it is too long");
   }
   return location;

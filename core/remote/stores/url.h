@@ -34,7 +34,7 @@ struct Location {
 };
 
 /// The longest URL that is accepted, in bytes.
-constexpr size_t kMostUrlBytes = 8192;
+constexpr size_t kMaxUrlBytes = 8192;
 
 /// Returns what `url` means. Accepted are
 ///   http://HOST[:PORT]/PATH[?QUERY] and https://...

@@ -16,9 +16,9 @@
 namespace ctxfs {
 namespace {
 
-constexpr uint64_t kMostChannels = 64;
+constexpr uint64_t kMaxChannels = 64;
 constexpr size_t kLines = 8;
-constexpr uint64_t kMostSteps = 1000;
+constexpr uint64_t kMaxSteps = 1000;
 constexpr uint64_t kSpans = 500;
 constexpr size_t kChunkSteps = 1024;  // that are read at a time
 
@@ -30,7 +30,7 @@ uint64_t ChannelsOf(const ArrayInfo& array) {
 class Line {
  public:
   explicit Line(uint64_t steps)
-      : steps_(steps), spans_(steps <= kMostSteps ? steps : kSpans) {}
+      : steps_(steps), spans_(steps <= kMaxSteps ? steps : kSpans) {}
 
   void Add(double value) {
     const Point point{step_, value};
@@ -99,7 +99,7 @@ bool IsPlottable(const ArrayInfo& array) {
   if (!HasStatistics(array.dtype)) return false;
   if (array.shape.empty() || array.shape.size() > 2) return false;
   const uint64_t channels = ChannelsOf(array);
-  return array.shape[0] >= 2 && channels >= 1 && channels <= kMostChannels &&
+  return array.shape[0] >= 2 && channels >= 1 && channels <= kMaxChannels &&
          BytesOf(array) <= kPlottedBytes;
 }
 

@@ -10,7 +10,7 @@
 namespace ctxfs {
 namespace {
 
-constexpr size_t kMostLayers = 10'000;
+constexpr size_t kMaxLayers = 10'000;
 constexpr size_t kLayerBytes = 200;
 
 bool IsNumber(std::string_view text) {
@@ -38,7 +38,7 @@ void LayerSizes::Add(std::string_view name, uint64_t bytes) {
   std::string_view layer = LayerOf(name);
   layer = layer.substr(0, kLayerBytes);
   auto found = layers_.find(layer);
-  if (found == layers_.end() && layers_.size() < kMostLayers) {
+  if (found == layers_.end() && layers_.size() < kMaxLayers) {
     found = layers_.emplace(std::string(layer), Layer{.order = layers_.size()})
                 .first;
   }

@@ -8,7 +8,7 @@
 namespace ctxfs {
 namespace {
 
-constexpr int kMostPasses = 60;
+constexpr int kMaxPasses = 60;
 constexpr double kConverged = 1e-9;  // 1 - cosine of two passes
 constexpr size_t kElementsACheck = 1 << 20;
 
@@ -107,7 +107,7 @@ Result<FoundAxis> FindAxis(const Rows& rows, const Axis& other) {
   MakeOrthogonal(other, axis);
   (void)Normalize(axis);
   double squares = 0;
-  for (int pass = 0; pass < kMostPasses; ++pass) {
+  for (int pass = 0; pass < kMaxPasses; ++pass) {
     Axis next = CTXFS_TRY(rows.Transformed(axis));
     MakeOrthogonal(other, next);
     squares = Normalize(next);

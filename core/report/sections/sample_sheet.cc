@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kSamples = 12;
 constexpr size_t kCaptionBytes = 1000;
-constexpr uint32_t kMostPixels = 4096;  // a side
+constexpr uint32_t kMaxPixels = 4096;  // a side
 
 struct Sides {
   uint32_t width;
@@ -70,7 +70,7 @@ Result<const char*> PictureType(Bytes file) {
   if (!sides || sides->width == 0 || sides->height == 0) {
     return Error{Code::kUnsupported, "a picture of unknown size"};
   }
-  if (sides->width > kMostPixels || sides->height > kMostPixels) {
+  if (sides->width > kMaxPixels || sides->height > kMaxPixels) {
     return Error{Code::kUnsupported,
                  "a picture of more than 4096 pixels a side"};
   }

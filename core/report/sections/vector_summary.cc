@@ -23,9 +23,9 @@
 namespace ctxfs {
 namespace {
 
-constexpr uint64_t kMostVectors = 1'000'000;
-constexpr uint64_t kMostProjectedBytes = 64 * limits::kMiB;
-constexpr uint64_t kMostWidth = 1 << 20;
+constexpr uint64_t kMaxVectors = 1'000'000;
+constexpr uint64_t kMaxProjectedBytes = 64 * limits::kMiB;
+constexpr uint64_t kMaxWidth = 1 << 20;
 constexpr uint64_t kReadAtATime = 32'768;  // elements
 constexpr size_t kNormBins = 40;
 constexpr size_t kRepeats = 10;
@@ -38,7 +38,7 @@ uint64_t Spread(uint64_t i, uint64_t count, uint64_t all) {
 
 uint64_t VectorsRead(const ArrayInfo& array, uint64_t most_bytes) {
   const uint64_t count = array.shape[0];
-  const bool all = count <= kMostVectors && BytesOf(array) <= most_bytes;
+  const bool all = count <= kMaxVectors && BytesOf(array) <= most_bytes;
   return all ? count : std::min(count, kProjectedVectors);
 }
 
@@ -156,7 +156,7 @@ class Summary {
 
 bool IsVectors(const ArrayInfo& array) {
   return array.shape.size() == 2 && array.shape[0] > 0 && array.shape[1] > 0 &&
-         array.shape[1] <= kMostWidth && HasStatistics(array.dtype) &&
+         array.shape[1] <= kMaxWidth && HasStatistics(array.dtype) &&
          array.dtype != DType::kI64 && array.dtype != DType::kU64;
 }
 
@@ -170,7 +170,7 @@ Result<Json> VectorSummary(const ArrayInfo& array, uint64_t most_bytes,
   const auto width = static_cast<size_t>(array.shape[1]);
   const uint64_t count = VectorsRead(array, most_bytes);
   const uint64_t projected = std::min(
-      {count, kProjectedVectors, kMostProjectedBytes / sizeof(float) / width});
+      {count, kProjectedVectors, kMaxProjectedBytes / sizeof(float) / width});
   const uint64_t at_a_time =
       count == all ? std::max<uint64_t>(1, kReadAtATime / width) : 1;
   ElementWindows elements = CTXFS_TRY(ElementWindows::Open(array, context));

@@ -87,9 +87,9 @@ Result<ContainerDetector::Answer> ContainerDetector::Find(
   if (!known && item.directory) return Answer{Kind::kDirectory};
   if (!known) return Answer{};  // not kept: it may become readable
   if (item.directory) return *known;
-  constexpr size_t kMostKnown = 100'000;
+  constexpr size_t kMaxKnown = 100'000;
   const MutexLock lock(mutex_);
-  if (known_.size() >= kMostKnown) known_.clear();
+  if (known_.size() >= kMaxKnown) known_.clear();
   known_.emplace(item.identity, *known);
   return *known;
 }

@@ -37,10 +37,10 @@ class PageLedger {
   /// `verdict` was good.
   void NoteOpened(NodeId file, const Verdict& verdict) {
     // Forgetting a file costs one needless drop of its pages.
-    constexpr size_t kMostOpened = 1'000'000;
+    constexpr size_t kMaxOpened = 1'000'000;
     const MutexLock lock(mutex_);
     if (renewals_ == 0 || verdict.renewals != renewals_) return;
-    if (opened_.size() >= kMostOpened) opened_.clear();
+    if (opened_.size() >= kMaxOpened) opened_.clear();
     opened_.insert(file);
   }
 

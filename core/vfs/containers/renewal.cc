@@ -8,10 +8,10 @@
 namespace ctxfs {
 
 void Renewal::GiveUp(const Chain& chain) {
-  constexpr size_t kMostGivenUp = 1000;
+  constexpr size_t kMaxGivenUp = 1000;
   if (chain.empty()) return;
   const MutexLock lock(mutex_);
-  if (given_up_.size() >= kMostGivenUp) given_up_.clear();
+  if (given_up_.size() >= kMaxGivenUp) given_up_.clear();
   given_up_[chain.front()] = std::chrono::steady_clock::now();
 }
 

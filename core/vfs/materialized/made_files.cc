@@ -21,7 +21,7 @@ namespace {
 // it for the kernel takes as long as one.
 constexpr uint64_t kLeastSize = limits::kMiB;
 // A reader of many files is not followed by a list of all of them.
-constexpr size_t kMostQueued = 64;
+constexpr size_t kMaxQueued = 64;
 
 Result<std::string> DigestOf(const SpillFile::Part& part,
                              const std::string& key,
@@ -142,7 +142,7 @@ void MadeFiles::Queue(Job job) {
       std::any_of(queue_.begin(), queue_.end(), [&](const Job& one) {
         return one.inode == job.inode && !one.file == !job.file;
       });
-  if (queued || queue_.size() >= kMostQueued || stopping_.interrupted()) return;
+  if (queued || queue_.size() >= kMaxQueued || stopping_.interrupted()) return;
   queue_.push_back(std::move(job));
   if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
   changed_.NotifyAll();
@@ -260,7 +260,7 @@ bool MadeFiles::MayBeKept(Inode inode, const OpenFile& file) const {
 
 Result<SpillFile::Loan> MadeFiles::TakeUp(Inode inode, const OpenFile& file,
                                           const ReadContext& context) {
-  constexpr size_t kMostMissed = 100'000;
+  constexpr size_t kMaxMissed = 100'000;
   if (!MayBeKept(inode, file)) return SpillFile::Loan();
   const std::optional<KeptName> name = NameOf(inode, file, context);
   std::optional<KeptFiles::Kept> kept;
@@ -288,7 +288,7 @@ Result<SpillFile::Loan> MadeFiles::TakeUp(Inode inode, const OpenFile& file,
     kept_->Drop(*name, kept->digest);
   }
   const MutexLock lock(mutex_);
-  if (missed_.size() >= kMostMissed) missed_.clear();
+  if (missed_.size() >= kMaxMissed) missed_.clear();
   missed_.insert(inode);
   return SpillFile::Loan();
 }

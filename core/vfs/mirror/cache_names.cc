@@ -49,14 +49,14 @@ Result<std::vector<std::string>> NamesIn(const Directory& raw,
 
 bool AnyName(const Directory& raw, const std::string& path,
              const std::function<bool(const std::string& name)>& is) {
-  constexpr unsigned kMostTried = 1000;
+  constexpr unsigned kMaxTried = 1000;
   unsigned tried = 0;
   bool any = false;
   const Result<Directory::Item> directory = raw.FindDirectory(path);
   if (!directory) return false;
   (void)raw.List(*directory, [&](const Directory::Name& name) -> Status {
     any = is(std::string(name.name));
-    if (!any && ++tried < kMostTried) return {};
+    if (!any && ++tried < kMaxTried) return {};
     return Error{Code::kInterrupted, "enough names"};
   });
   return any;

@@ -87,7 +87,7 @@ void DirectoryWatch::StartThread() {
 void DirectoryWatch::Watch(Inode directory, const std::string& path) {
   const MutexLock lock(mutex_);
   StartThread();
-  if (watch_of_.contains(directory) || watch_of_.size() >= kMostWatches) {
+  if (watch_of_.contains(directory) || watch_of_.size() >= kMaxWatches) {
     return;
   }
   const int watch = ::inotify_add_watch(events_.get(), path.c_str(), kWatched);
@@ -131,9 +131,9 @@ void DirectoryWatch::HandleEvent(int watch, uint32_t what,
 bool DirectoryWatch::Read(Batch& batch) {
   constexpr size_t kRead = 16 * 1024;
   // A directory that changes without end must not keep the batch open.
-  constexpr size_t kMostChanges = 10'000;
+  constexpr size_t kMaxChanges = 10'000;
   char bytes[kRead];
-  while (batch.changed.size() < kMostChanges) {
+  while (batch.changed.size() < kMaxChanges) {
     const ssize_t got = ::read(events_.get(), bytes, sizeof(bytes));
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return got < 0 && errno == EAGAIN;

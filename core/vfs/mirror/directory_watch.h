@@ -28,7 +28,7 @@ class DirectoryWatch {
 
   /// Directories that are watched at most. A user has a few thousand watches
   /// on a small machine, and other programs of theirs need some.
-  static constexpr size_t kMostWatches = 4096;
+  static constexpr size_t kMaxWatches = 4096;
 
   /// Fails with kIo if the kernel gives no inotify descriptor.
   static Result<std::unique_ptr<DirectoryWatch>> Make();

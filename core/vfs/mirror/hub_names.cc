@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kHubSeparator = kRepositorySeparator;
 constexpr std::string_view kSnapshots = "/snapshots/";
 /// Bytes of a file in refs/: a commit, which has 40.
-constexpr uint64_t kMostRefBytes = 255;
+constexpr uint64_t kMaxRefBytes = 255;
 
 /// The beginning of the folder of a repository: "models--".
 std::string FolderOf(std::string_view type) {
@@ -82,7 +82,7 @@ Result<CacheNames::Place> InRepository(const Directory& raw,
   const std::string ref = split.folder + "/refs/" + split.rest;
   if (CTXFS_TRY(HasDirectory(raw, ref))) return CacheNames::Place{kDirectory};
   std::optional<std::string> commit =
-      CTXFS_TRY(SmallFile(raw, ref, kMostRefBytes));
+      CTXFS_TRY(SmallFile(raw, ref, kMaxRefBytes));
   if (!commit) return CacheNames::Place{};
   commit->resize(commit->find_last_not_of(" \t\r\n") + 1);
   if (!IsHubName(*commit)) return CacheNames::Place{};

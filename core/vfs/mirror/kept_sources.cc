@@ -9,7 +9,7 @@
 namespace ctxfs {
 namespace {
 
-constexpr size_t kMostKept = 4096;
+constexpr size_t kMaxKept = 4096;
 
 }  // namespace
 
@@ -46,7 +46,7 @@ void KeptSources::Keep(Inode inode, SourcePtr source) {
     at->second = one.begin();
   }
   kept_.splice(kept_.begin(), one);
-  if (kept_.size() <= kMostKept) return;
+  if (kept_.size() <= kMaxKept) return;
   by_inode_.erase(kept_.back().inode);
   closed.splice(closed.end(), kept_, std::prev(kept_.end()));
 }

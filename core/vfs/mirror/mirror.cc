@@ -345,9 +345,9 @@ Inode Mirror::HeldAs(Inode directory, std::string_view name,
                      Inode inode) const {
   // Passes up to 8 retired inodes of the name. Between them there may be gaps:
   // inodes that the kernel has forgotten.
-  constexpr int kMostGone = 8;
+  constexpr int kMaxGone = 8;
   Inode after = inode;
-  for (int i = 0; any_retired_ && i < kMostGone; ++i, after = After(after)) {
+  for (int i = 0; any_retired_ && i < kMaxGone; ++i, after = After(after)) {
     const auto found = held_.find(after);
     if (found != held_.end() && !found->second.retired &&
         found->second.parent == directory && found->second.name == name) {

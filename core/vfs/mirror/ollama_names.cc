@@ -14,9 +14,9 @@
 namespace ctxfs {
 namespace {
 
-constexpr uint64_t kMostManifestBytes = 4 << 20;
-constexpr size_t kMostLayers = 10'000;
-constexpr size_t kMostManifestsKept = 256;
+constexpr uint64_t kMaxManifestBytes = 4 << 20;
+constexpr size_t kMaxLayers = 10'000;
+constexpr size_t kMaxManifestsKept = 256;
 constexpr size_t kBlobDigits = 64;
 constexpr std::string_view kManifests = "manifests";
 constexpr std::string_view kBlobName = "sha256-";
@@ -110,10 +110,10 @@ Result<std::vector<std::pair<std::string, std::string>>> ReadManifest(
   if (!json) return unfit(json.error().Text());
   const Json* const layers = MemberAt(json->value, "layers");
   if (layers == nullptr || !layers->is_array()) return unfit("has no layers");
-  if (layers->size() > kMostLayers) {
+  if (layers->size() > kMaxLayers) {
     return Error{Code::kLimit,
                  fmt::format("{}: {} layers, at most {}", Quote(path),
-                             layers->size(), kMostLayers)};
+                             layers->size(), kMaxLayers)};
   }
   std::vector<std::pair<std::string, std::string>> files;
   files.emplace_back("manifest.json", path);
@@ -207,12 +207,12 @@ Result<OllamaNames::FilesPtr> OllamaNames::FilesOf(
     }
   }
   const std::optional<std::string> text =
-      CTXFS_TRY(SmallFile(raw, path, kMostManifestBytes));
+      CTXFS_TRY(SmallFile(raw, path, kMaxManifestBytes));
   if (!text) return FilesPtr();
   auto files =
       std::make_shared<const Files>(CTXFS_TRY(ReadManifest(path, *text)));
   const MutexLock lock(mutex_);
-  if (kept_.size() >= kMostManifestsKept) kept_.clear();
+  if (kept_.size() >= kMaxManifestsKept) kept_.clear();
   kept_[path] = {found->identity, files};
   return FilesPtr(files);
 }

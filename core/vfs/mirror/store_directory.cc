@@ -18,7 +18,7 @@ namespace ctxfs {
 namespace {
 
 // Directories whose shown names are kept, for look-ups of many files in each.
-constexpr size_t kMostShown = 256;
+constexpr size_t kMaxShown = 256;
 
 Error NoDirectory() {
   return {Code::kIo, "there is no such directory", kNoOffset, ENOENT};
@@ -111,7 +111,7 @@ Result<StoreDirectory::ShownPtr> StoreDirectory::ShownIn(
   }
   auto shown = std::make_shared<const Shown>(std::move(listing));
   const MutexLock lock(mutex_);
-  if (shown_.size() >= kMostShown) shown_.clear();
+  if (shown_.size() >= kMaxShown) shown_.clear();
   shown_[url] = shown;
   return ShownPtr(std::move(shown));
 }

@@ -23,9 +23,9 @@ namespace {
 
 constexpr size_t kLengthBytes = sizeof(uint64_t);
 constexpr size_t kPage = 4096;
-constexpr uint64_t kMostHeader = kLengthBytes + limits::kSafetensorsHeaderBytes;
+constexpr uint64_t kMaxHeader = kLengthBytes + limits::kSafetensorsHeaderBytes;
 // Descriptions that are larger are left out of the metadata, bytes.
-constexpr uint64_t kMostMetadata = limits::kMiB;
+constexpr uint64_t kMaxMetadata = limits::kMiB;
 constexpr std::string_view kMetadataKey = "__metadata__";
 
 /// Empty for a type that safetensors does not have.
@@ -98,12 +98,12 @@ std::optional<SafetensorsLayout> LayOutSafetensors(
       return std::nullopt;
     }
     data = *end;
-    if (text.size() > kMostHeader) return std::nullopt;
+    if (text.size() > kMaxHeader) return std::nullopt;
   }
   if (!AdmitGrowth(text, 1 + kPage)) return std::nullopt;
   text += '}';
   text.append((kPage - text.size() % kPage) % kPage, ' ');
-  if (text.size() > kMostHeader) return std::nullopt;
+  if (text.size() > kMaxHeader) return std::nullopt;
   StoreLe(uint64_t{text.size() - kLengthBytes},
           reinterpret_cast<std::byte*>(text.data()));
   layout.size = text.size() + data;
@@ -120,7 +120,7 @@ Json MetadataOf(const Viewed& viewed, const ReadContext& context) {
     if (document.role != DocumentRole::kDescription) continue;
     const Result<Content> content =
         document.table->Open(document.file, context);
-    if (!content || content->size() > kMostMetadata) continue;
+    if (!content || content->size() > kMaxMetadata) continue;
     const Result<std::string> text = ReadAll(*content, context);
     if (!text) continue;
     const Result<ParsedJson> parsed = ParseJson(*text, JsonDialect::kPython);

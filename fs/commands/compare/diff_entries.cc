@@ -19,7 +19,7 @@ namespace ctxfs {
 namespace {
 
 constexpr uint64_t kWindow = limits::kMiB;
-constexpr uint64_t kMostJson = 4 * limits::kMiB;
+constexpr uint64_t kMaxJson = 4 * limits::kMiB;
 
 /// "crc32c" of "crc32c:9a71bb4c".
 std::string_view ChecksumKindOf(const DiffEntry& entry) {
@@ -187,7 +187,7 @@ class Comparison {
 
   static Result<std::string> TextOf(const DiffSide& side,
                                     const DiffEntry& entry) {
-    if (entry.size > kMostJson) return Error{Code::kLimit, "it is too long"};
+    if (entry.size > kMaxJson) return Error{Code::kLimit, "it is too long"};
     const Content content = CTXFS_TRY(side.OpenFile(entry));
     return ReadAll(content, side.context());
   }

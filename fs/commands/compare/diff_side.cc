@@ -21,7 +21,7 @@ namespace {
 
 constexpr uint64_t kCacheBytes = 128 * limits::kMiB;
 /// Memory for the entries of one side.
-constexpr uint64_t kMostEntryBytes = limits::kGiB;
+constexpr uint64_t kMaxEntryBytes = limits::kGiB;
 constexpr std::string_view kArraySuffix = ".npy";
 constexpr std::string_view kBesideSuffix = "~dir";
 
@@ -257,11 +257,11 @@ Status DiffSide::AddLost(const std::string& path, const Error& error) {
 
 Status DiffSide::Add(std::string key, DiffEntry entry) {
   entry_bytes_ += MemoryOf(key, entry);
-  if (entry_bytes_ > kMostEntryBytes) {
+  if (entry_bytes_ > kMaxEntryBytes) {
     return Error{Code::kLimit,
                  fmt::format("{} entries take {} of memory, which is the most "
                              "for those of one side",
-                             entries_.size(), HumanSize(kMostEntryBytes))};
+                             entries_.size(), HumanSize(kMaxEntryBytes))};
   }
   // Names repeat if a file of the tree is a document, too, or is called as an
   // array is.

@@ -12,15 +12,15 @@
 namespace ctxfs {
 namespace {
 
-constexpr size_t kMostDiffering = 20;
-constexpr size_t kMostShown = 60;  // bytes of a value
+constexpr size_t kMaxDiffering = 20;
+constexpr size_t kMaxShown = 60;  // bytes of a value
 
 /// A value as text, cut with its length if it is long.
 std::string Shown(const Json* value) {
   if (value == nullptr) return "-";
   const std::string text = JsonLine(*value);
-  if (text.size() <= kMostShown) return text;
-  return CutText(text, kMostShown) + fmt::format(" ({} bytes)", text.size());
+  if (text.size() <= kMaxShown) return text;
+  return CutText(text, kMaxShown) + fmt::format(" ({} bytes)", text.size());
 }
 
 bool IsNan(const Json& value) {
@@ -46,13 +46,13 @@ class Walker {
         return;
       }
     }
-    if (++count_ > kMostDiffering) return;
+    if (++count_ > kMaxDiffering) return;
     lines_.push_back(at + ": " + Shown(a) + " -> " + Shown(b));
   }
 
   std::vector<std::string> Lines() && {
-    if (count_ > kMostDiffering) {
-      lines_.push_back(fmt::format("and {} more", count_ - kMostDiffering));
+    if (count_ > kMaxDiffering) {
+      lines_.push_back(fmt::format("and {} more", count_ - kMaxDiffering));
     }
     return std::move(lines_);
   }

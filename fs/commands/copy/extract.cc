@@ -43,7 +43,7 @@ struct Job {
 };
 
 /// Failures that --json prints; all are counted, and on standard error.
-constexpr size_t kMostTold = 10'000;
+constexpr size_t kMaxTold = 10'000;
 
 /// Whether a write failed because the target has no room for more.
 bool IsFull(const Error& error) {
@@ -170,7 +170,7 @@ class Extractor {
     progress_.Clear();
     const ExitCode code = PrintError(path, error);
     ++failures_;
-    if (arguments_.json && told_.size() < kMostTold) {
+    if (arguments_.json && told_.size() < kMaxTold) {
       told_.push_back({{"path", path}, {"reason", error.Text()}});
     }
     if (place < last_failure_) return;

@@ -144,11 +144,11 @@ class Page {
 
   /// The first lines of a text, which may have several.
   void PrintFact(const Fact& fact) const {
-    constexpr int kMostLines = 8;
+    constexpr int kMaxLines = 8;
     const std::string text = FactText(fact);
     std::string key = fact.key;
     size_t at = 0;
-    for (int line = 0; line < kMostLines && at <= text.size(); ++line) {
+    for (int line = 0; line < kMaxLines && at <= text.size(); ++line) {
       const size_t end = std::min(text.find('\n', at), text.size());
       Line(ShownText(key), text.substr(at, end - at));
       key.clear();
@@ -232,9 +232,9 @@ class Page {
   /// Prints the functions and classes that loading the file with other software
   /// would import, unsafe ones first.
   void PrintGlobals() const {
-    constexpr size_t kMostLines = 20;
+    constexpr size_t kMaxLines = 20;
     const GlobalLines globals =
-        GlobalsOf(info_, kMostLines, /*unsafe_only=*/false);
+        GlobalsOf(info_, kMaxLines, /*unsafe_only=*/false);
     if (globals.shown.empty()) return;
     TextTable table({"", "global"}, {});
     for (const auto& [name, safe] : globals.shown) {
@@ -248,9 +248,9 @@ class Page {
   }
 
   void PrintWarnings() const {
-    constexpr size_t kMostPrinted = 10;
+    constexpr size_t kMaxPrinted = 10;
     const Json warnings = info_.value("warnings", Json::array());
-    const size_t most = all_ ? warnings.size() : kMostPrinted;
+    const size_t most = all_ ? warnings.size() : kMaxPrinted;
     for (size_t i = 0; i < std::min(warnings.size(), most); ++i) {
       std::printf("  %s %s\n",
                   terminal_.Paint(Colour::kYellow, "warning:").c_str(),

@@ -76,7 +76,7 @@ class Lister {
     } else {
       names_.push_back(name);
     }
-    if (++held_ == kMostHeld) Flush();
+    if (++held_ == kMaxHeld) Flush();
     return {};
   }
 
@@ -141,7 +141,7 @@ class Lister {
   }
 
   // At most so many lines are aligned together; a directory may have millions.
-  static constexpr size_t kMostHeld = 5000;
+  static constexpr size_t kMaxHeld = 5000;
 
   SourceTree& tree_;
   const Arguments& arguments_;

@@ -22,8 +22,8 @@ namespace ctxfs {
 namespace {
 
 // What a page has at most of the entries that differ.
-constexpr uint64_t kMostRows = 100'000;
-constexpr uint64_t kMostRowBytes = 24 * limits::kMiB;
+constexpr uint64_t kMaxRows = 100'000;
+constexpr uint64_t kMaxRowBytes = 24 * limits::kMiB;
 
 /// What a side is called, and what it says of itself.
 Json SideOf(const Arguments& arguments, const std::string& operand,
@@ -49,7 +49,7 @@ std::string RowsOf(const DiffResult& result, Json& left_out) {
   uint64_t more = 0;
   for (const EntryDifference& one : result.found) {
     if (one.kind == DiffKind::kSame) continue;
-    if (rows == kMostRows || text.size() >= kMostRowBytes) {
+    if (rows == kMaxRows || text.size() >= kMaxRowBytes) {
       ++more;
       continue;
     }

@@ -414,17 +414,17 @@ Result<Published> ReadPublished(const Arguments& arguments, Buffer key,
                    "the manifest is of one SOURCE: expected one operand"};
     }
     published.manifest = CTXFS_TRY(DigestManifest::Parse(CTXFS_TRY(
-        ReadNamedFile(arguments.against, DigestManifest::kMostBytes))));
+        ReadNamedFile(arguments.against, DigestManifest::kMaxBytes))));
   }
   return published;
 }
 
 template <const Codes& kCodes>
 int RunCheck(const Arguments& arguments) {
-  constexpr uint64_t kMostKeyBytes = 64 * limits::kKiB;
+  constexpr uint64_t kMaxKeyBytes = 64 * limits::kKiB;
   Buffer key;
   if (!arguments.signed_by.empty()) {
-    Result<Buffer> read = ReadNamedFile(arguments.signed_by, kMostKeyBytes);
+    Result<Buffer> read = ReadNamedFile(arguments.signed_by, kMaxKeyBytes);
     if (!read) {
       PrintError(arguments.signed_by, read.error());
       return kCodes[2];

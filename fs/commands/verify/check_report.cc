@@ -20,7 +20,7 @@ namespace ctxfs {
 namespace {
 
 /// How many faults and how many warnings are printed without --all.
-constexpr size_t kMostPrinted = 10;
+constexpr size_t kMaxPrinted = 10;
 
 /// What each Code is called, in their order.
 constexpr std::array kCodeNames = {"missing",
@@ -124,7 +124,7 @@ class Printer {
   Printer(std::FILE* to, const std::string& path, bool all)
       : to_(to),
         source_(ShownName(path)),
-        most_(all ? SIZE_MAX : kMostPrinted) {}
+        most_(all ? SIZE_MAX : kMaxPrinted) {}
 
   void Print(const CheckReport& report) const {
     if (report.cut) Line(Paint(Colour::kRed, report.cut->Text()));

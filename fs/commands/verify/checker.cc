@@ -192,9 +192,9 @@ void Checker::CompareIdentity(const Container& container,
 
 void Checker::WarnOfGlobals(const Json& info, const Place& place,
                             CheckReport& report) {
-  constexpr size_t kMostNamed = 20;
+  constexpr size_t kMaxNamed = 20;
   const std::string where = place.path.empty() ? "" : place.path + ": ";
-  const GlobalLines globals = GlobalsOf(info, kMostNamed, /*unsafe_only=*/true);
+  const GlobalLines globals = GlobalsOf(info, kMaxNamed, /*unsafe_only=*/true);
   for (const GlobalLine& one : globals.shown) {
     report.warnings.push_back(where + "unsafe global " + one.name);
   }

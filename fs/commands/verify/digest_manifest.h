@@ -22,10 +22,10 @@ std::string DigestManifestLine(const std::string& path, const FileDigest& file);
 class DigestManifest {
  public:
   /// Fails with kCorrupt if `text` is no manifest, with kLimit if it is larger
-  /// than kMostBytes.
+  /// than kMaxBytes.
   static Result<DigestManifest> Parse(Buffer text);
 
-  static constexpr uint64_t kMostBytes = 256 * 1024 * 1024;
+  static constexpr uint64_t kMaxBytes = 256 * 1024 * 1024;
 
   /// Adds a fault to `report` for each file that is not as in the manifest, in
   /// which its path starts with `above`: "", or "a/b.gguf/".

@@ -26,9 +26,9 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Manifests that an index of an OCI layout may name: one for each platform.
-constexpr size_t kMostManifests = 100;
+constexpr size_t kMaxManifests = 100;
 /// Texts that are kept for the files beside them.
-constexpr size_t kMostKept = 64;
+constexpr size_t kMaxKept = 64;
 
 /// The blob of the hub's cache that the link at `path` is a name of.
 std::optional<std::string> BlobOfPath(const std::string& path) {
@@ -60,9 +60,9 @@ Result<std::string> ReadText(const std::string& path) {
   if (source->is_directory()) {
     return Error{Code::kUnsupported, "a directory is no list of digests"};
   }
-  if (source->size() > kMostDigestBytes) {
+  if (source->size() > kMaxDigestBytes) {
     return Error{Code::kLimit, fmt::format("{} bytes of digests, at most {}",
-                                           source->size(), kMostDigestBytes)};
+                                           source->size(), kMaxDigestBytes)};
   }
   const Buffer bytes =
       CTXFS_TRY(ReadBuffer(*source, 0, source->size(), "digests"));
@@ -163,9 +163,9 @@ Result<ExpectedDigests::TextPtr> ExpectedDigests::Read(
 Status ExpectedDigests::ReadManifests(Text& text) const {
   const std::vector<std::string> manifests =
       std::move(text.published.manifests);
-  if (manifests.size() > kMostManifests) {
+  if (manifests.size() > kMaxManifests) {
     return Error{Code::kLimit, fmt::format("{} manifests, at most {}",
-                                           manifests.size(), kMostManifests)};
+                                           manifests.size(), kMaxManifests)};
   }
   for (const std::string& hex : manifests) {
     const std::string name = "blobs/sha256/" + hex;
@@ -192,7 +192,7 @@ Result<ExpectedDigests::TextPtr> ExpectedDigests::ReadBeside(
   std::error_code failed;
   Result<TextPtr> read = fs::exists(path, failed) ? Read(path) : TextPtr();
   const MutexLock lock(mutex_);
-  if (beside_.size() >= kMostKept) beside_.clear();
+  if (beside_.size() >= kMaxKept) beside_.clear();
   beside_.emplace(path, read);
   return read;
 }

@@ -42,7 +42,7 @@ struct PublishedDigests {
 };
 
 /// Bytes of such a text.
-inline constexpr uint64_t kMostDigestBytes = 16 * 1024 * 1024;
+inline constexpr uint64_t kMaxDigestBytes = 16 * 1024 * 1024;
 
 /// Reads a text with digests of files (docs/commands.md, section 7): a pointer
 /// of Git LFS, lines of sha256sum(1), metadata of the hub's client, a manifest

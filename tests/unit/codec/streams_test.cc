@@ -86,7 +86,7 @@ TEST(Streams, AreInterrupted) {
   for (const Coded& one : AllOf(text)) {
     const InterruptAfter soon(2);
     EXPECT_TRUE(Fails(UnpackStream(one.decode, one.stored, text.size(), 1 << 20,
-                                   kMostStreamMemory, soon),
+                                   kMaxStreamMemory, soon),
                       Code::kInterrupted))
         << one.name;
   }

@@ -19,7 +19,7 @@ constexpr size_t kPiece = 1 << 20;
 
 Result<std::string> UnpackPieces(
     std::string_view stored, uint64_t size, size_t piece = 1000,
-    uint64_t memory = kMostStreamMemory,
+    uint64_t memory = kMaxStreamMemory,
     const Interrupt& interrupt = NeverInterrupted()) {
   return UnpackStream(&DecodeZstdStream, stored, size, piece, memory,
                       interrupt);
@@ -102,7 +102,7 @@ TEST(ZstdStream, StopsWhenItIsInterrupted) {
   const std::string stored = Zstd(text);
   const InterruptAfter interrupt(3);
   EXPECT_TRUE(Fails(UnpackPieces(stored, text.size(), stored.size(),
-                                 kMostStreamMemory, interrupt),
+                                 kMaxStreamMemory, interrupt),
                     Code::kInterrupted));
   EXPECT_EQ(interrupt.asked(), 4U);
 }
@@ -124,11 +124,11 @@ TEST(ZstdStream, PassesOnTheErrorsOfBothSides) {
   const auto end = [](Bytes) { return Status(); };
   EXPECT_TRUE(
       Fails(DecodeZstdStream([&]() -> Result<Bytes> { return failed; },
-                             {4, kMostStreamMemory}, end, NeverInterrupted()),
+                             {4, kMaxStreamMemory}, end, NeverInterrupted()),
             Code::kIo));
   EXPECT_TRUE(
       Fails(DecodeZstdStream([&]() -> Result<Bytes> { return AsBytes(stored); },
-                             {4, kMostStreamMemory},
+                             {4, kMaxStreamMemory},
                              [&](Bytes) -> Status { return failed; },
                              NeverInterrupted()),
             Code::kIo));

@@ -212,7 +212,7 @@ TEST_P(Compressed, OpeningCanBeInterrupted) {
 /// Decodes the rest of `text` from each place of an index for `use`.
 void ExpectAllPlacesContinue(const SourcePtr& stored, Compression compression,
                              std::string_view text, PlaceUse use) {
-  const auto index = IndexCompressed(stored, compression, kMostDecoderMemory,
+  const auto index = IndexCompressed(stored, compression, kMaxDecoderMemory,
                                      NeverInterrupted(), nullptr, use);
   ASSERT_TRUE(Ok(index));
   for (const Place& place : (*index)->places) {
@@ -240,7 +240,7 @@ TEST_P(Compressed, ASavedIndexIsTheSame) {
   const std::string text = Prose(kLong);
   const SourcePtr stored = Memory(Pack(text));
   const auto index =
-      IndexCompressed(stored, GetParam().compression, kMostDecoderMemory,
+      IndexCompressed(stored, GetParam().compression, kMaxDecoderMemory,
                       NeverInterrupted(), nullptr, PlaceUse::kKept);
   ASSERT_TRUE(Ok(index));
   const auto saved = SaveIndex(**index);

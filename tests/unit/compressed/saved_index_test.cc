@@ -38,7 +38,7 @@ SourcePtr PackedLetters() {
 std::shared_ptr<const DecodedIndex> IndexOf(const SourcePtr& stored,
                                             Compression compression,
                                             PlaceUse use = PlaceUse::kKept) {
-  const auto index = IndexCompressed(stored, compression, kMostDecoderMemory,
+  const auto index = IndexCompressed(stored, compression, kMaxDecoderMemory,
                                      NeverInterrupted(), nullptr, use);
   EXPECT_TRUE(Ok(index));
   return index ? *index : nullptr;

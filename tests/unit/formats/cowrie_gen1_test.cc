@@ -213,25 +213,25 @@ TEST(CowrieGen1, Limits) {
       << "rows of nothing";
   const std::string deep = "\x06\x01"s;
   std::string lists;
-  for (unsigned i = 0; i < kMostDepth; ++i) lists += deep;
+  for (unsigned i = 0; i < kMaxDepth; ++i) lists += deep;
   EXPECT_EQ(GraphCodeOf(WithValue(lists + "\x01")), Code::kLimit);
   // The graph around them is a level, too.
   EXPECT_TRUE(Ok(Read(WithValue(lists.substr(4) + "\x01"))));
   // The same of nodes in nodes, which take the most of the stack.
   const std::string node = "\x35\x00\x00\x07\x01\x00"s;
   std::string nodes;
-  for (unsigned i = 0; i < kMostDepth; ++i) nodes += node;
+  for (unsigned i = 0; i < kMaxDepth; ++i) nodes += node;
   EXPECT_EQ(GraphCodeOf(WithValue(nodes + "\x01")), Code::kLimit);
   EXPECT_TRUE(Ok(Read(WithValue(nodes.substr(2 * node.size()) + "\x01"))));
   const std::string graph = "\x39\x04\x00\x01\x00\x00\x07\x01\x00"s;
   std::string graphs;
-  for (unsigned i = 0; i < kMostDepth; ++i) graphs += graph;
+  for (unsigned i = 0; i < kMaxDepth; ++i) graphs += graph;
   EXPECT_EQ(GraphCodeOf(WithValue(graphs + "\x01")), Code::kLimit);
 }
 
 TEST(CowrieGen1, NumbersAreInTheJsonOnRequest) {
   // More labels than a JSON may have values: an array all the same.
-  const std::string many(kMostValues + 1, '\x02');
+  const std::string many(kMaxValues + 1, '\x02');
   std::string count;
   for (uint64_t n = many.size(); n > 0; n >>= 7) {
     count += static_cast<char>((n & 0x7F) | (n >= 0x80 ? 0x80 : 0));
@@ -390,7 +390,7 @@ TEST(CowrieFile, EveryRequestCanBeInterrupted) {
 
 TEST(CowrieFile, AMaskOfMoreBitsThanBytesIsRefused) {
   EXPECT_TRUE(Fails(Open(GraphWith("\x24" + kHuge + "\xFF")), Code::kCorrupt));
-  const std::string bits(kMostValues / 8 + 1, '\xFF');
+  const std::string bits(kMaxValues / 8 + 1, '\xFF');
   EXPECT_TRUE(
       Fails(Open(GraphWith("\x24\x88\x92\xF4\x01"s + bits)), Code::kLimit));
 }

@@ -255,7 +255,7 @@ TEST(Cowrie, WhatIsRefused) {
 }
 
 TEST(Cowrie, Limits) {
-  const std::string deep(kMostDepth, '\xC1');
+  const std::string deep(kMaxDepth, '\xC1');
   EXPECT_EQ(CodeOf(Framed(deep + "\x41")), Code::kLimit);
   const Result<Json> just =
       DecodeCowrie(AsBytes(Framed(deep.substr(1) + "\x41")));

@@ -98,7 +98,7 @@ TEST(GemmShard, InfoReadsTheHeadersOfSoManyTiles) {
   source->ForgetAccesses();
   EXPECT_EQ(WarningsAbout(**many, "A: no matrix"), 0U);
   EXPECT_LE(source->bytes_read(),
-            4096 * model_shard::TensorHeader::kMostBytes + 4096);
+            4096 * model_shard::TensorHeader::kMaxBytes + 4096);
 }
 
 }  // namespace

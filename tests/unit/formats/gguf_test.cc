@@ -91,8 +91,8 @@ std::string MetadataOf(const GgufContainer& model, BlockCache& cache) {
 TEST(Gguf, LimitsPairsAndTensors) {
   const uint64_t size = 100'000'000;
   for (const auto& [tensors, pairs] :
-       {std::pair<uint64_t, uint64_t>{0, kMostPairs + 1},
-        {kMostTensors + 1, 0}}) {
+       {std::pair<uint64_t, uint64_t>{0, kMaxPairs + 1},
+        {kMaxTensors + 1, 0}}) {
     const auto model =
         Load(std::make_shared<SparseSource>(Head(tensors, pairs), size));
     ASSERT_FALSE(model);

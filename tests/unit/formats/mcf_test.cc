@@ -126,7 +126,7 @@ TEST(Mcf, SharedNamesCannotComeToMoreThanTheLimit) {
 TEST(Mcf, SharedDimsCannotComeToMoreThanTheLimit) {
   constexpr uint32_t kRank = 500'000;
   const Tensor deep{1, 6, kRank, 1};
-  const size_t most = kMostDims / kRank;
+  const size_t most = kMaxDims / kRank;
   EXPECT_EQ(EntryCount(*Open(Mcf({Index(std::vector(most, deep), kRank, 1)}))),
             most);
   const auto beyond = Open(Mcf({Index(std::vector(most + 1, deep), kRank, 1)}));
@@ -137,13 +137,13 @@ TEST(Mcf, SharedDimsCannotComeToMoreThanTheLimit) {
 TEST(Mcf, TooManyTensorsAreNone) {
   if (CTXFS_SANITIZED != 0) GTEST_SKIP() << "takes half a minute there";
   const auto container =
-      Open(Mcf({Index(std::vector<Tensor>(kMostTensors + 1), 0, 1)}));
+      Open(Mcf({Index(std::vector<Tensor>(kMaxTensors + 1), 0, 1)}));
   EXPECT_EQ(EntryCount(*container), 0U);
   EXPECT_TRUE(Warns(*container, "tensor_count"));
 }
 
 TEST(Mcf, TooManySectionsAreRefused) {
-  const std::vector<Section> sections(kMostSections + 1, {0x200, ""});
+  const std::vector<Section> sections(kMaxSections + 1, {0x200, ""});
   const auto container = OpenContainer(
       std::make_shared<const MemorySource>(Mcf(sections)), OpenOptions());
   ASSERT_FALSE(container);

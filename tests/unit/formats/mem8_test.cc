@@ -201,12 +201,12 @@ TEST(Mem8, ReadsBigEndianNumbersWhereTheCrcSaysSo) {
 
 TEST(Mem8, ManySectionsAreShownUpToALimit) {
   Mem8File file = Small();
-  for (uint32_t i = 0; i < kMostSections + 10; ++i) {
+  for (uint32_t i = 0; i < kMaxSections + 10; ++i) {
     file.sections += Mem8SectionBytes(2, std::string(1, '\0'));
   }
   const Result<ContainerPtr> container = Open(file.Build());
   ASSERT_TRUE(Ok(container));
-  EXPECT_EQ(EntryCount(**container), kMostSections);
+  EXPECT_EQ(EntryCount(**container), kMaxSections);
   EXPECT_TRUE(Warns(*container, "the rest is not shown"));
   EXPECT_TRUE(Ok(Read(*container, "context~4095.json")));
 }

@@ -165,13 +165,13 @@ TEST(Onnx, LargeNumbersAreStringsInModelJson) {
 }
 
 TEST(Onnx, DocStringsAreCutBetweenCharacters) {
-  std::string text(onnx::kMostDocString - 1, 'x');
+  std::string text(onnx::kMaxDocString - 1, 'x');
   text += "\xC3\xA9tail";
   const auto model =
       OpenOnnx(Wire().Number(1, 10).Bytes(6, text).Bytes(7, "").bytes());
   ASSERT_TRUE(Ok(model));
   EXPECT_EQ(DocumentOf(**model)["doc_string"],
-            std::string(onnx::kMostDocString - 1, 'x'));
+            std::string(onnx::kMaxDocString - 1, 'x'));
 }
 
 TEST(Onnx, AModelJsonThatIsTooLargeIsLeftOut) {

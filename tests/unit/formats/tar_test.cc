@@ -166,7 +166,7 @@ TEST(Tar, ExtensionsBeforeAMemberAreBounded) {
   };
   EXPECT_TRUE(Ok(chain(16)));
   EXPECT_TRUE(Fails(chain(17), Code::kCorrupt, 16 * 1024));
-  const std::string large(tar::kMostExtension + 1, 'n');
+  const std::string large(tar::kMaxExtension + 1, 'n');
   EXPECT_TRUE(Fails(Open(TarBuilder().Add("L", large, 'L').Add("a", "")),
                     Code::kLimit, 0));
   EXPECT_TRUE(Ok(Open(
@@ -375,13 +375,13 @@ TEST(Tar, SamplesAreNeighboursWithOneKey) {
 
 TEST(Tar, OneSampleOfTooManyMembersTakesOnlyItsViewAway) {
   TarBuilder builder;
-  for (uint32_t i = 0; i <= tar::kMostOfSample; ++i) {
+  for (uint32_t i = 0; i <= tar::kMaxOfSample; ++i) {
     builder.AddHeader("s." + std::to_string(i), '0', 0);
   }
   const auto tar = Open(builder.AddZeros());
   ASSERT_TRUE(Ok(tar));
   EXPECT_TRUE(ReadPath(*tar, "views/samples.jsonl").starts_with("error: "));
-  EXPECT_EQ(EntryCount(**tar), tar::kMostOfSample + 1);
+  EXPECT_EQ(EntryCount(**tar), tar::kMaxOfSample + 1);
 }
 
 TEST(Tar, ManySamplesAreMadeInBlocks) {

@@ -111,11 +111,11 @@ TEST(Checkpoint, CompressedPicklesAreAsLargeAsTheirBytesJustify) {
     EXPECT_TRUE(Ok(opened));
     return (*opened)->Info(LoneContext())["warnings"].dump();
   };
-  constexpr size_t kLists = 2 * kMostInflated;
+  constexpr size_t kLists = 2 * kMaxInflated;
   EXPECT_NE(info(kLists, 8).find("compressed, and its 131076 bytes are over"),
             std::string::npos);
   EXPECT_EQ(info(kLists, 0).find("over the limit"), std::string::npos);
-  EXPECT_EQ(info(kMostInflated / 2, 8).find("over the limit"),
+  EXPECT_EQ(info(kMaxInflated / 2, 8).find("over the limit"),
             std::string::npos);
 }
 

@@ -185,11 +185,11 @@ TEST_F(PickleTest, UnsafeNamesAreListedBeforeSafeOnes) {
   EXPECT_EQ(names.Count(), 20'002U);
   EXPECT_EQ(names.CountUnsafe(/*script=*/false), 20'001U);
   EXPECT_EQ(names.CountUnsafe(/*script=*/true), 20'000U);
-  EXPECT_EQ(names.List(true).size(), kMostGlobals);
+  EXPECT_EQ(names.List(true).size(), kMaxGlobals);
   EXPECT_FALSE(names.List(true).back().safe);
 
   GlobalNames script;
-  for (size_t i = 0; i < kMostGlobals; ++i) {
+  for (size_t i = 0; i < kMaxGlobals; ++i) {
     EXPECT_TRUE(Ok(script.Add("__torch__.N" + std::to_string(i))));
   }
   EXPECT_TRUE(Ok(script.Add("posix.system")));
@@ -208,7 +208,7 @@ TEST(GlobalNamesTest, Item28_18_AMillionNamesAreInOnePieceOfMemory) {
       }
     }
   }
-  EXPECT_EQ(names.Count(), kMostGlobals + kMostCounted);
+  EXPECT_EQ(names.Count(), kMaxGlobals + kMaxCounted);
   // Hashes of eight bytes in a table that is half full, and what is listed.
   constexpr auto kMost = static_cast<int64_t>(20 * limits::kMiB);
   if (CountsHeap()) {
@@ -218,7 +218,7 @@ TEST(GlobalNamesTest, Item28_18_AMillionNamesAreInOnePieceOfMemory) {
 
 TEST(GlobalNamesTest, Item28_18_NamesThatAreCutAlikeCountOnce) {
   GlobalNames names;
-  const std::string name(2 * kMostListedName, 'n');
+  const std::string name(2 * kMaxListedName, 'n');
   EXPECT_TRUE(Ok(names.Add(name + "a")));
   EXPECT_TRUE(Ok(names.Add(name + "b")));
   EXPECT_EQ(names.Count(), 1U);
@@ -321,7 +321,7 @@ TEST_F(PickleTest, LongStorageKeysAreNoBomb) {
     return found.size();
   };
   EXPECT_EQ(count(Read(tensors("0"))), 20'001U);
-  EXPECT_EQ(count(Read(tensors(std::string(kMostKeyBytes, '0')))), 20'001U);
+  EXPECT_EQ(count(Read(tensors(std::string(kMaxKeyBytes, '0')))), 20'001U);
   EXPECT_EQ(count(Read(tensors(std::string(1 << 20, '0')))), 0U);
 }
 
@@ -331,7 +331,7 @@ TEST_F(PickleTest, PlacesOfATensorAreNoBomb) {
   for (const bool noted : {true, false}) {
     SCOPED_TRACE(noted);
     const Result<Pickle> pickle =
-        Read(ManyTensors(kCount, noted, std::string(kMostKeyBytes, 'k')));
+        Read(ManyTensors(kCount, noted, std::string(kMaxKeyBytes, 'k')));
     ASSERT_TRUE(Ok(pickle));
     std::vector<FoundTensor> found;
     const int64_t before = HeapBytes();

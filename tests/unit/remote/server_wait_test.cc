@@ -102,7 +102,7 @@ class Waiting : public testing::Test {
   /// The requests that came to the fetcher since the last call.
   std::vector<FetchRequest> Requests() {
     std::vector<FetchRequest> all;
-    std::string message(kMostMessageBytes, '\0');
+    std::string message(kMaxMessageBytes, '\0');
     while (true) {
       const ssize_t n =
           ::recv(fetcher_.get(), message.data(), message.size(), MSG_DONTWAIT);

@@ -13,7 +13,7 @@ namespace ctxfs {
 /// Decodes `stored`, which comes in pieces of `piece` bytes, to `size` bytes.
 inline Result<std::string> UnpackStream(
     StreamDecoder decode, std::string_view stored, uint64_t size,
-    size_t piece = 1000, uint64_t memory = kMostStreamMemory,
+    size_t piece = 1000, uint64_t memory = kMaxStreamMemory,
     const Interrupt& interrupt = NeverInterrupted()) {
   std::string decoded;
   const Status done = decode(

@@ -42,10 +42,10 @@ TEST(FaultLedger, CountsAFaultOnceAndKnowsTheLatest) {
 
 TEST(FaultLedger, HoldsABoundedNumberAndCountsTheRest) {
   FaultLedger many;
-  for (size_t i = 0; i < FaultLedger::kMostFaults + 5; ++i) {
+  for (size_t i = 0; i < FaultLedger::kMaxFaults + 5; ++i) {
     many.Record("f" + std::to_string(i), {Code::kCorrupt, "no"});
   }
-  EXPECT_EQ(many.All().size(), FaultLedger::kMostFaults);
+  EXPECT_EQ(many.All().size(), FaultLedger::kMaxFaults);
   EXPECT_EQ(many.left_out(), 5U);
   FaultLedger large;
   for (int i = 0; i < 200; ++i) {
@@ -86,11 +86,11 @@ TEST(FaultsJson, HasFaultsOfTheContainerAndFailedReads) {
 TEST(FaultsJson, SaysHowManyItLeavesOut) {
   const auto fake = std::make_shared<FakeContainer>(FakeContainer::Names{});
   const ContainerTree tree(fake);
-  for (size_t i = 0; i < FaultLedger::kMostFaults + 3; ++i) {
+  for (size_t i = 0; i < FaultLedger::kMaxFaults + 3; ++i) {
     tree.faults().Record("f" + std::to_string(i), {Code::kCorrupt, "no"});
   }
   const Json faults = FaultsOf(tree);
-  ASSERT_EQ(faults.size(), FaultLedger::kMostFaults + 1);
+  ASSERT_EQ(faults.size(), FaultLedger::kMaxFaults + 1);
   EXPECT_EQ(faults.back()["count"], 3);
 }
 

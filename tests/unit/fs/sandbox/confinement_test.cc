@@ -437,7 +437,7 @@ TEST_F(Confined, EveryCallThatIsAllowedIsProbed) {
 }
 
 TEST_F(Confined, EveryOtherCallIsRefused) {
-  constexpr int kMostCalls = 500;
+  constexpr int kMaxCalls = 500;
   std::set<int> allowed;
   for (const int call : AllowedSyscalls()) allowed.insert(call);
   allowed.insert(SYS_clone3);  // ENOSYS
@@ -450,7 +450,7 @@ TEST_F(Confined, EveryOtherCallIsRefused) {
   ASSERT_EQ(::pipe(ends), 0);
   EXPECT_EQ(InChild([&] {
               Confine({{in_}, container_});
-              for (int call = 0; call < kMostCalls; ++call) {
+              for (int call = 0; call < kMaxCalls; ++call) {
                 if (allowed.contains(call)) continue;
                 errno = 0;
                 if (::syscall(call, 0, 0, 0, 0, 0, 0) == -1 && errno == EPERM) {

@@ -106,13 +106,13 @@ class WithoutMemory : public testing::Test {
     const RemoteObject object = NewObject();
     const uint64_t before = requests_;
     std::vector<std::byte> out(1);
-    for (uint64_t i = 0; i < 2 * FetchClient::kMostPending; ++i) {
+    for (uint64_t i = 0; i < 2 * FetchClient::kMaxPending; ++i) {
       EXPECT_FALSE(client_->Read(object, i * kGranuleBytes, out, Never()));
     }
-    while (requests_ < before + FetchClient::kMostPending && !TimeIsOver()) {
+    while (requests_ < before + FetchClient::kMaxPending && !TimeIsOver()) {
       std::this_thread::yield();
     }
-    EXPECT_EQ(requests_, before + FetchClient::kMostPending);
+    EXPECT_EQ(requests_, before + FetchClient::kMaxPending);
   }
 
   /// Far more than it takes.

@@ -96,7 +96,7 @@ TEST(RemoteMessages, Item30_3_PagesOfListingsComeBack) {
   EXPECT_EQ(decoded->slots.size(), kPageGranules);
   request.slots.push_back(5);
   EXPECT_FALSE(DecodeRequest(Encode(request)));
-  request.slots.resize(kMostGranules + 1);
+  request.slots.resize(kMaxGranules + 1);
   request.page.reset();
   EXPECT_FALSE(DecodeRequest(Encode(request)));
   request = SomeRequest();
@@ -152,7 +152,7 @@ TEST(RemoteMessages, Item30_BadInput_GranulesLieInTheObject) {
   request = SomeRequest();
   request.slots.clear();
   EXPECT_FALSE(DecodeRequest(Encode(request)));
-  request.slots.assign(kMostGranules + 1, 0);
+  request.slots.assign(kMaxGranules + 1, 0);
   EXPECT_FALSE(DecodeRequest(Encode(request)));
 }
 

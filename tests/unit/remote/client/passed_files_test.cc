@@ -81,7 +81,7 @@ class PassingFetcher {
       const uint64_t granule = request.first + i;
       if (!files.empty() && files.back().Covers(granule)) continue;
       std::optional<BlockFile> file;
-      if (passes && request.takes_files && files.size() < kMostPassed) {
+      if (passes && request.takes_files && files.size() < kMaxPassed) {
         file = store_.OpenFile(kKey, granule);
       }
       if (!file) {

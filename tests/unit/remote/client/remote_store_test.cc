@@ -60,7 +60,7 @@ class FakeFetcher {
 
  private:
   void Run() {
-    std::string message(kMostMessageBytes, '\0');
+    std::string message(kMaxMessageBytes, '\0');
     while (true) {
       const ssize_t n = ::read(socket_.get(), message.data(), message.size());
       if (n <= 0) return;

@@ -81,7 +81,7 @@ TEST_F(DirectoryWatchTest, TellsEveryPlaceOfADirectoryUntilItIsForgotten) {
 }
 
 TEST_F(DirectoryWatchTest, WatchesAtMostSoManyDirectories) {
-  for (Inode i = 0; i < DirectoryWatch::kMostWatches; ++i) {
+  for (Inode i = 0; i < DirectoryWatch::kMaxWatches; ++i) {
     watch_->Watch(100 + i, dir_.Path("in"));
   }
   watch_->Watch(kIn, dir_.Path("in"));
