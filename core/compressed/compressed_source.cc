@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "core/base/interrupt_scope.h"
+#include "core/compressed/decoder_checkpoints.h"
 #include "core/compressed/saved_index.h"
-#include "core/compressed/stopped_decoders.h"
 #include "core/content/block.h"
 #include "core/content/block_cache.h"
 #include "core/content/read_context.h"
@@ -80,7 +80,7 @@ CompressedSource::CompressedSource(SourcePtr compressed,
       owner_(owner),
       cache_(cache) {}
 
-CompressedSource::~CompressedSource() { StoppedDecoders::Of().Drop(owner_); }
+CompressedSource::~CompressedSource() { DecoderCheckpoints::Of().Drop(owner_); }
 
 std::string CompressedSource::name() const {
   const std::string whole = from().name();
@@ -111,7 +111,7 @@ Status CompressedSource::ReadAt(uint64_t offset, MutableBytes out) const {
   return CheckUnchanged();
 }
 
-void CompressedSource::EndOpening(KeptFiles* kept) const {
+void CompressedSource::EndOpening(PersistentCache* kept) const {
   if (kept != nullptr) KeepIndex(*kept, compressed_, *index_, *reads_);
 }
 
@@ -119,7 +119,8 @@ Result<Buffer> CompressedSource::DecodePart(uint64_t part,
                                             const Interrupt& interrupt) const {
   const uint64_t start = part * DecodedIndex::kPart;
   const Place& place = index_->PlaceBefore(start);
-  StoppedDecoder run = StoppedDecoders::Of().Take(owner_, place.decoded, start);
+  StoppedDecoder run =
+      DecoderCheckpoints::Of().Take(owner_, place.decoded, start);
   if (run.decoder == nullptr) {
     run = {owner_, place.decoded, index_->DecoderAt(compressed_, place)};
   }
@@ -137,7 +138,7 @@ Result<Buffer> CompressedSource::DecodePart(uint64_t part,
   }
   if (!checked) {
     // Who comes next goes on from here.
-    StoppedDecoders::Of().Keep(std::move(run), cache_);
+    DecoderCheckpoints::Of().Keep(std::move(run), cache_);
     return checked.error();
   }
   const size_t made = CTXFS_TRY(run.decoder->Fill(decoded.span(), interrupt));
@@ -146,7 +147,7 @@ Result<Buffer> CompressedSource::DecodePart(uint64_t part,
     return Changed();
   }
   run.at += made;
-  StoppedDecoders::Of().Keep(std::move(run), cache_);
+  DecoderCheckpoints::Of().Keep(std::move(run), cache_);
   return decoded;
 }
 
@@ -186,7 +187,7 @@ Result<std::shared_ptr<const DecodedIndex>> MakeIndex(
 }  // namespace
 
 Result<std::shared_ptr<const CompressedSource>> OpenCompressed(
-    SourcePtr compressed, Compression compression, KeptFiles* kept,
+    SourcePtr compressed, Compression compression, PersistentCache* kept,
     const ReadContext& context) {
   BlockCache& cache = CacheOf(context);
   const uint64_t owner = NewOwner();

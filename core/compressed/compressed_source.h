@@ -16,7 +16,7 @@
 
 namespace ctxfs {
 
-class KeptFiles;
+class PersistentCache;
 
 /// The decoded bytes of a compressed file. Parts of 256 KiB are decoded when
 /// they are read, from the last place before them or by a decoder that has
@@ -47,7 +47,7 @@ class CompressedSource final : public DerivedSource {
   Status ReadAt(uint64_t offset, MutableBytes out) const override;
   /// Its container is open: what that took is kept in `kept`, unless it is null
   /// or has it already.
-  void EndOpening(KeptFiles* kept) const;
+  void EndOpening(PersistentCache* kept) const;
   /// The compressed file, which is decoded again when it is opened.
   Result<SourcePtr> Renew() const override { return from().Renew(); }
   Result<SourcePtr> OpenBeside(const std::string& path) const override {
@@ -79,7 +79,7 @@ class CompressedSource final : public DerivedSource {
 /// unless it keeps nothing (LoneContext): then it is one of 64 MiB for all such
 /// files.
 Result<std::shared_ptr<const CompressedSource>> OpenCompressed(
-    SourcePtr compressed, Compression compression, KeptFiles* kept,
+    SourcePtr compressed, Compression compression, PersistentCache* kept,
     const ReadContext& context);
 
 }  // namespace ctxfs

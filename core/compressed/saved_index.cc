@@ -99,7 +99,7 @@ Status LoadPlaces(ByteReader& in, uint64_t count, uint64_t stored,
 }
 
 /// The digest of an index that is kept with `name`; empty if there is none.
-std::string DigestOf(Bytes saved, const KeptFiles& files,
+std::string DigestOf(Bytes saved, const PersistentCache& files,
                      const KeptName& name) {
   KeyedDigest digest(files.KeyFor(name));
   digest.Update(saved);
@@ -180,7 +180,7 @@ Result<std::shared_ptr<const DecodedIndex>> LoadIndex(
   return std::shared_ptr<const DecodedIndex>(std::move(index));
 }
 
-void KeepIndex(KeptFiles& files, const SourcePtr& source,
+void KeepIndex(PersistentCache& files, const SourcePtr& source,
                const DecodedIndex& index, OpeningReads& reads) {
   std::string read;
   if (!reads.SaveAndClear(read) || source->descriptor() < 0) return;
@@ -196,7 +196,7 @@ void KeepIndex(KeptFiles& files, const SourcePtr& source,
   if (!digest.empty()) files.Keep(name, file->get(), digest, file);
 }
 
-std::shared_ptr<const DecodedIndex> TakeIndex(KeptFiles& files,
+std::shared_ptr<const DecodedIndex> TakeIndex(PersistentCache& files,
                                               const SourcePtr& source,
                                               Compression compression,
                                               OpeningReads& reads,

@@ -9,7 +9,7 @@
 #include "core/base/result.h"
 #include "core/compressed/decoded_index.h"
 #include "core/compressed/opening_reads.h"
-#include "core/io/kept_files.h"
+#include "core/io/persistent_cache.h"
 #include "core/io/source.h"
 
 namespace ctxfs {
@@ -29,13 +29,13 @@ Result<std::shared_ptr<const DecodedIndex>> LoadIndex(
 /// Keeps an index of `source` in `files`, where that is a file of the system,
 /// with what opening its container has read, if that was recorded. Forgets
 /// `reads`.
-void KeepIndex(KeptFiles& files, const SourcePtr& source,
+void KeepIndex(PersistentCache& files, const SourcePtr& source,
                const DecodedIndex& index, OpeningReads& reads);
 
 /// Returns the index that was kept for `source`, after comparing it with its
 /// digest, which only the user of `files` can make, and sets `reads`; null if
 /// there is none.
-std::shared_ptr<const DecodedIndex> TakeIndex(KeptFiles& files,
+std::shared_ptr<const DecodedIndex> TakeIndex(PersistentCache& files,
                                               const SourcePtr& source,
                                               Compression compression,
                                               OpeningReads& reads,

@@ -17,7 +17,7 @@
 namespace ctxfs {
 
 class FormatSet;
-class KeptFiles;
+class PersistentCache;
 
 struct OpenOptions {
   bool verify = true;    // false: checksums are ignored
@@ -35,7 +35,7 @@ struct OpenOptions {
   bool watch_ctime = false;
   /// Where what takes a pass over a file is kept for other mounts; null:
   /// nowhere. Outlives the containers.
-  KeptFiles* kept = nullptr;
+  PersistentCache* kept = nullptr;
   /// All formats, for containers that name or hold files of other formats.
   /// OpenContainer sets it. Null: no other format is known.
   const FormatSet* formats = nullptr;

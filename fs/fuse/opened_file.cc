@@ -53,7 +53,7 @@ void OpenedFile::NoteOpened(Inode inode) noexcept {
 Result<Opening> OpenFileAt(Server& server, Inode inode,
                            const ReadContext& context) {
   OpenFile opened = CTXFS_TRY(server.files().Open(inode, context));
-  CTXFS_TRY(server.made_files().Find(inode, opened, context));
+  CTXFS_TRY(server.materialized_files().Find(inode, opened, context));
   // The kernel sends no READ for an empty file, so whether it should be empty
   // is verified now.
   const bool verify = server.options().verify == VerifyMode::kOpen ||

@@ -169,7 +169,7 @@ void ReadFrom(Reply& reply, const FileRead& asked,
                                     std::chrono::steady_clock::now() - start);
         }
         answer.Send(to);
-        if (read != nullptr) server.made_files().NoteRead(inode, read);
+        if (read != nullptr) server.materialized_files().NoteRead(inode, read);
       },
       key);
 }
@@ -225,7 +225,7 @@ void Release(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi) {
     server.stats().CountUnread();
   }
   opened.reset();
-  server.made_files().NoteClosed(inode);
+  server.materialized_files().NoteClosed(inode);
   fuse_reply_err(req, 0);
 }
 

@@ -234,7 +234,7 @@ ExitCode ServeSession(const MountOptions& options, Server& server,
   const bool served = RunLoop(raw, ThreadCount(options), confinement, relay,
                               questions, [&server] {
                                 server.StopTelling();
-                                server.made_files().Stop();
+                                server.materialized_files().Stop();
                                 server.pool().Stop();
                               });
   return served ? ExitCode::kOk : ExitCode::kFuse;

@@ -79,7 +79,7 @@ std::string Stats::Text(const Others& others) const {
       "Closed files that the kernel answered from its pages, or that nobody "
       "read.",
       unread_);
-  const MadeFiles::Stats& made = others.made;
+  const MaterializedFiles::Stats& made = others.made;
   out.Add("materialized_files", "Materialised files.", made.files);
   out.Add("materialized_bytes", "Bytes of the disk that they take.",
           made.bytes);

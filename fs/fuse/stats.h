@@ -9,7 +9,7 @@
 
 #include "core/content/block_cache.h"
 #include "core/content/window.h"
-#include "core/vfs/materialized/made_files.h"
+#include "core/vfs/materialized/materialized_files.h"
 #include "fs/fuse/request_pool.h"
 
 namespace ctxfs {
@@ -36,7 +36,7 @@ class Stats {
     RequestPool::Stats pool = {};
     uint64_t containers = 0;  // open now
     uint64_t bytes = 0;       // read from containers
-    MadeFiles::Stats made = {};
+    MaterializedFiles::Stats made = {};
     bool passthrough = false;        // whether files can be passed on
     uint64_t passthrough_opens = 0;  // files that were opened so
   };

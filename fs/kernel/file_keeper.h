@@ -10,7 +10,7 @@
 #include "core/base/result.h"
 #include "core/cache/block_store.h"
 #include "core/io/fd.h"
-#include "core/io/kept_files.h"
+#include "core/io/persistent_cache.h"
 #include "fs/kernel/questions.h"
 
 namespace ctxfs {
@@ -38,7 +38,7 @@ class RoomMaker final : public Questions {
 /// the identity that this thread sees, so one that was taken over by a hostile
 /// container cannot give out its bytes as those of a file that it may not open.
 /// Safe for any number of threads.
-class FileKeeper final : public KeptFiles, public Questions {
+class FileKeeper final : public PersistentCache, public Questions {
  public:
   /// Files are made in `directory`, even if another gets its name, and kept in
   /// `store`, which is on the same disk; null: none is kept. The keys of what

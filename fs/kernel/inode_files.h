@@ -12,7 +12,7 @@
 #include "core/content/read_context.h"
 #include "core/vfs/attributes.h"
 #include "core/vfs/file_handle.h"
-#include "core/vfs/materialized/made_files.h"
+#include "core/vfs/materialized/materialized_files.h"
 #include "core/vfs/namespace.h"
 
 namespace ctxfs {
@@ -24,7 +24,8 @@ namespace ctxfs {
 class InodeFiles {
  public:
   /// Both outlive this.
-  InodeFiles(Namespace& files, MadeFiles& made) : files_(files), made_(made) {}
+  InodeFiles(Namespace& files, MaterializedFiles& made)
+      : files_(files), made_(made) {}
 
   /// Opens a file for one READ. The kernel then has pages of it.
   Result<std::shared_ptr<FileHandle>> Open(Inode file,
@@ -74,7 +75,7 @@ class InodeFiles {
   bool MustDrop(Inode file);
 
   Namespace& files_;
-  MadeFiles& made_;
+  MaterializedFiles& made_;
   mutable Mutex mutex_;
   std::unordered_map<Inode, Known> known_ CTXFS_GUARDED_BY(mutex_);
   /// Texts that were read a moment ago.

@@ -11,7 +11,7 @@
 #include "core/base/mutex.h"
 #include "core/content/block_cache.h"
 #include "core/io/spill_file.h"
-#include "core/vfs/materialized/made_files.h"
+#include "core/vfs/materialized/materialized_files.h"
 #include "core/vfs/materialized/prefetcher.h"
 #include "core/vfs/namespace.h"
 #include "core/vfs/sources.h"
@@ -43,7 +43,7 @@ class Server {
   BlockCache& cache() { return cache_; }
   Stats& stats() { return stats_; }
   Prefetcher& prefetcher() { return prefetcher_; }
-  MadeFiles& made_files() { return made_files_; }
+  MaterializedFiles& materialized_files() { return made_files_; }
   /// For requests that take long; to be stopped before the session ends.
   RequestPool& pool() { return pool_; }
   /// Null if the process had no descriptor for it.
@@ -73,7 +73,7 @@ class Server {
   }
   void ForgetAttributes(Inode file) const { forget_attributes_(file); }
   /// Has pages of files dropped that the kernel reads by itself from then on
-  /// (MadeFiles::DropPagesBy). Called while there are no other threads.
+  /// (MaterializedFiles::DropPagesBy). Called while there are no other threads.
   void DropPagesBy(std::function<void(Inode)> drop);
 
   /// Whether files may be mapped that are opened with direct_io. Set before
@@ -125,7 +125,7 @@ class Server {
   Mirror* mirror_ = nullptr;  // of files_; null for a container
   std::unique_ptr<Namespace> files_;
   Prefetcher prefetcher_;
-  MadeFiles made_files_;
+  MaterializedFiles made_files_;
   std::optional<InodeFiles> inode_files_;  // of files_
   std::function<void(Inode)> forget_attributes_ = [](Inode) {};
   bool maps_direct_io_ = false;

@@ -21,8 +21,8 @@
 #include "core/remote/client/channel.h"
 #include "core/remote/client/failed_ranges.h"
 #include "core/remote/client/fetch_stats.h"
-#include "core/remote/client/held_files.h"
 #include "core/remote/client/messages.h"
+#include "core/remote/client/open_descriptors.h"
 #include "core/remote/client/shared_slots.h"
 #include "core/remote/stores/listing.h"
 
@@ -249,7 +249,7 @@ class FetchClient {
   std::unordered_map<std::string, uint64_t> known_ CTXFS_GUARDED_BY(mutex_);
   uint32_t epoch_ CTXFS_GUARDED_BY(mutex_) = 0;
   size_t ahead_ CTXFS_GUARDED_BY(mutex_) = 0;  // slots that are `ahead`
-  HeldFiles files_ CTXFS_GUARDED_BY(mutex_);
+  OpenDescriptors files_ CTXFS_GUARDED_BY(mutex_);
   FailedRanges failed_ CTXFS_GUARDED_BY(mutex_);
   /// False once a descriptor did not come: this process has no room for it.
   bool takes_files_ CTXFS_GUARDED_BY(mutex_) = true;

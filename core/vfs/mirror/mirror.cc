@@ -266,7 +266,7 @@ std::vector<Mirror::Name> Mirror::HeldNames() const {
   return names;
 }
 
-std::vector<Inode> Mirror::HeldFiles() const {
+std::vector<Inode> Mirror::OpenDescriptors() const {
   std::vector<Inode> files;
   const MutexLock lock(mutex_);
   for (const auto& [inode, held] : held_) {
@@ -283,7 +283,7 @@ void Mirror::TellChanges(Changed changed) {
     changed(directory, name);
   };
   const auto lost = [this, changed] {
-    for (const Inode file : HeldFiles()) changed(file, "");
+    for (const Inode file : OpenDescriptors()) changed(file, "");
     for (const auto& [directory, name] : HeldNames()) changed(directory, name);
   };
   directory_->SetListener({tell, lost});

@@ -268,7 +268,7 @@ class Mirror {
 
   /// Every name that the kernel holds.
   std::vector<Name> HeldNames() const;
-  std::vector<Inode> HeldFiles() const;
+  std::vector<Inode> OpenDescriptors() const;
 
   const Options options_;
   mutable ContainerDetector detector_;

@@ -23,7 +23,7 @@
 #include "core/cache/block_store.h"
 #include "core/remote/client/channel.h"
 #include "core/remote/client/fetch_client.h"
-#include "core/remote/client/held_files.h"
+#include "core/remote/client/open_descriptors.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/temp_dir.h"
 
@@ -245,7 +245,7 @@ TEST_F(PassedFiles, Item30_5_NoMoreThanTheBoundStayOpen) {
   EXPECT_EQ(Read(0, data_.size()), data_);
   fetcher_->Settle();
   // The two ends of the socket as well.
-  EXPECT_LE(Descriptors(), before + 2 + HeldFiles::kMost);
+  EXPECT_LE(Descriptors(), before + 2 + OpenDescriptors::kMost);
   EXPECT_GT(Descriptors(), before + 2);
   TearDown();
   EXPECT_EQ(Descriptors(), before);

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/compressed/stopped_decoders.h"
+#include "core/compressed/decoder_checkpoints.h"
 
 #include <iterator>
 #include <utility>
 
 namespace ctxfs {
 
-StoppedDecoders& StoppedDecoders::Of() {
-  static StoppedDecoders all;
+DecoderCheckpoints& DecoderCheckpoints::Of() {
+  static DecoderCheckpoints all;
   return all;
 }
 
-StoppedDecoder StoppedDecoders::Take(uint64_t owner, uint64_t from,
-                                     uint64_t to) {
+StoppedDecoder DecoderCheckpoints::Take(uint64_t owner, uint64_t from,
+                                        uint64_t to) {
   const MutexLock lock(mutex_);
   auto best = kept_.end();
   for (auto one = kept_.begin(); one != kept_.end(); ++one) {
@@ -26,7 +26,7 @@ StoppedDecoder StoppedDecoders::Take(uint64_t owner, uint64_t from,
   return taken;
 }
 
-void StoppedDecoders::Keep(StoppedDecoder stopped, BlockCache& cache) {
+void DecoderCheckpoints::Keep(StoppedDecoder stopped, BlockCache& cache) {
   Result<BlockCache::Lease> memory = cache.Lend(stopped.decoder->memory());
   std::list<StoppedDecoder> dropped;  // outside of the lock
   const MutexLock lock(mutex_);
@@ -41,7 +41,7 @@ void StoppedDecoders::Keep(StoppedDecoder stopped, BlockCache& cache) {
   dropped.splice(dropped.end(), kept_, std::prev(kept_.end()));
 }
 
-void StoppedDecoders::Drop(uint64_t owner) {
+void DecoderCheckpoints::Drop(uint64_t owner) {
   std::list<StoppedDecoder> dropped;
   const MutexLock lock(mutex_);
   for (auto one = kept_.begin(); one != kept_.end();) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/vfs/materialized/made_files.h"
+#include "core/vfs/materialized/materialized_files.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -40,9 +40,9 @@ Result<std::string> DigestOf(const SpillFile::Part& part,
 
 }  // namespace
 
-MadeFiles::~MadeFiles() { Stop(); }
+MaterializedFiles::~MaterializedFiles() { Stop(); }
 
-void MadeFiles::Stop() {
+void MaterializedFiles::Stop() {
   std::thread thread;
   {
     const MutexLock lock(mutex_);
@@ -54,12 +54,12 @@ void MadeFiles::Stop() {
   if (thread.joinable()) thread.join();
 }
 
-void MadeFiles::WriteTo(std::shared_ptr<SpillFile> files, bool copies) {
+void MaterializedFiles::WriteTo(std::shared_ptr<SpillFile> files, bool copies) {
   files_ = std::move(files);
   copies_ = copies;
 }
 
-SpillFile::Loan MadeFiles::FindMade(Inode inode, const OpenFile& file) {
+SpillFile::Loan MaterializedFiles::FindMade(Inode inode, const OpenFile& file) {
   Part other;
   const MutexLock lock(mutex_);
   const auto found = by_inode_.find(inode);
@@ -74,8 +74,8 @@ SpillFile::Loan MadeFiles::FindMade(Inode inode, const OpenFile& file) {
   return files_->Lend(made->part, UINT64_MAX);
 }
 
-Status MadeFiles::Find(Inode inode, OpenFile& file,
-                       const ReadContext& context) {
+Status MaterializedFiles::Find(Inode inode, OpenFile& file,
+                               const ReadContext& context) {
   if (file.backing != nullptr || file.made_from == nullptr) return {};
   if (const auto block = file.content.AsBlock()) {
     SpillFile::Loan decoded = FindFile(cache_, *block);
@@ -96,7 +96,7 @@ Status MadeFiles::Find(Inode inode, OpenFile& file,
   return {};
 }
 
-bool MadeFiles::IsWorthIt(const OpenFile& file) const {
+bool MaterializedFiles::IsWorthIt(const OpenFile& file) const {
   if (files_ == nullptr || file.backing != nullptr ||
       file.made_from == nullptr || file.lifetime == Lifetime::kNone ||
       file.content.size() < kLeastSize ||
@@ -106,11 +106,12 @@ bool MadeFiles::IsWorthIt(const OpenFile& file) const {
   return copies_ || file.content.WorkExceeds(0);
 }
 
-bool MadeFiles::IsWanted(const std::string& path) const {
+bool MaterializedFiles::IsWanted(const std::string& path) const {
   return only_.empty() || only_.Match(path);
 }
 
-void MadeFiles::NoteRead(Inode inode, std::shared_ptr<const OpenFile> file) {
+void MaterializedFiles::NoteRead(Inode inode,
+                                 std::shared_ptr<const OpenFile> file) {
   if (!IsWorthIt(*file)) return;
   const ReadContext context(cache_, stopping_);
   if (only_.empty() || IsWanted(path_(inode, context))) {
@@ -118,7 +119,7 @@ void MadeFiles::NoteRead(Inode inode, std::shared_ptr<const OpenFile> file) {
   }
 }
 
-void MadeFiles::NoteClosed(Inode inode) {
+void MaterializedFiles::NoteClosed(Inode inode) {
   if (drop_pages_ == nullptr) return;
   {
     const MutexLock lock(mutex_);
@@ -128,7 +129,7 @@ void MadeFiles::NoteClosed(Inode inode) {
   TryQueue({inode, nullptr});
 }
 
-void MadeFiles::TryQueue(Job job) {
+void MaterializedFiles::TryQueue(Job job) {
   try {
     Queue(std::move(job));
   } catch (...) {  // no memory or no thread
@@ -136,7 +137,7 @@ void MadeFiles::TryQueue(Job job) {
   }
 }
 
-void MadeFiles::Queue(Job job) {
+void MaterializedFiles::Queue(Job job) {
   const MutexLock lock(mutex_);
   const bool queued =
       std::any_of(queue_.begin(), queue_.end(), [&](const Job& one) {
@@ -148,7 +149,7 @@ void MadeFiles::Queue(Job job) {
   changed_.NotifyAll();
 }
 
-void MadeFiles::Run() {
+void MaterializedFiles::Run() {
   const MutexLock lock(mutex_);
   while (!stopping_.interrupted()) {
     if (queue_.empty()) {
@@ -167,14 +168,14 @@ void MadeFiles::Run() {
   }
 }
 
-void MadeFiles::Do(const Job& job) {
+void MaterializedFiles::Do(const Job& job) {
   if (job.file != nullptr) {
     if (const Status written = Write(job); !written) Warn(written.error());
   }
   Drop(job.inode);
 }
 
-SourcePtr MadeFiles::WithPages(Inode inode) {
+SourcePtr MaterializedFiles::WithPages(Inode inode) {
   const MutexLock lock(mutex_);
   const auto found = by_inode_.find(inode);
   if (found == by_inode_.end() || !found->second->has_pages) return nullptr;
@@ -185,7 +186,7 @@ SourcePtr MadeFiles::WithPages(Inode inode) {
                                           files_->Lend(made.part, UINT64_MAX));
 }
 
-void MadeFiles::Drop(Inode inode) {
+void MaterializedFiles::Drop(Inode inode) {
   if (drop_pages_ == nullptr) return;
   const SourcePtr made = WithPages(inode);
   if (made == nullptr || !drop_pages_(inode, made)) return;
@@ -194,7 +195,7 @@ void MadeFiles::Drop(Inode inode) {
   if (found != by_inode_.end()) found->second->has_pages = false;
 }
 
-Status MadeFiles::Write(const Job& job) {
+Status MaterializedFiles::Write(const Job& job) {
   const OpenFile& file = *job.file;
   if (FindMade(job.inode, file) != nullptr) return {};
   const uint64_t size = file.content.size();
@@ -227,8 +228,8 @@ Status MadeFiles::Write(const Job& job) {
   return {};
 }
 
-void MadeFiles::Add(Inode inode, const OpenFile& file, Part part,
-                    bool has_pages) {
+void MaterializedFiles::Add(Inode inode, const OpenFile& file, Part part,
+                            bool has_pages) {
   Part other;
   const MutexLock lock(mutex_);
   const auto before = by_inode_.find(inode);
@@ -239,8 +240,8 @@ void MadeFiles::Add(Inode inode, const OpenFile& file, Part part,
   made_.splice(made_.begin(), one);
 }
 
-std::optional<KeptName> MadeFiles::NameOf(Inode inode, const OpenFile& file,
-                                          const ReadContext& context) const {
+std::optional<KeptName> MaterializedFiles::NameOf(
+    Inode inode, const OpenFile& file, const ReadContext& context) const {
   // To be raised when a file of the same path gets other bytes.
   constexpr const char* kMade = "file 1 of ";
   if (kept_ == nullptr || file.made_from->descriptor() < 0 ||
@@ -252,18 +253,19 @@ std::optional<KeptName> MadeFiles::NameOf(Inode inode, const OpenFile& file,
   return KeptName{file.made_from, kMade + std::string(kVersion) + ":" + path};
 }
 
-bool MadeFiles::MayBeKept(Inode inode, const OpenFile& file) const {
+bool MaterializedFiles::MayBeKept(Inode inode, const OpenFile& file) const {
   if (kept_ == nullptr || !IsWorthIt(file)) return false;
   const MutexLock lock(mutex_);
   return !missed_.contains(inode);
 }
 
-Result<SpillFile::Loan> MadeFiles::TakeUp(Inode inode, const OpenFile& file,
-                                          const ReadContext& context) {
+Result<SpillFile::Loan> MaterializedFiles::TakeUp(Inode inode,
+                                                  const OpenFile& file,
+                                                  const ReadContext& context) {
   constexpr size_t kMaxMissed = 100'000;
   if (!MayBeKept(inode, file)) return SpillFile::Loan();
   const std::optional<KeptName> name = NameOf(inode, file, context);
-  std::optional<KeptFiles::Kept> kept;
+  std::optional<PersistentCache::Kept> kept;
   if (name) kept = kept_->Take(*name);
   if (kept) {
     const uint64_t size = file.content.size();
@@ -293,7 +295,8 @@ Result<SpillFile::Loan> MadeFiles::TakeUp(Inode inode, const OpenFile& file,
   return SpillFile::Loan();
 }
 
-MadeFiles::Part MadeFiles::Forget(std::list<Made>::iterator made) {
+MaterializedFiles::Part MaterializedFiles::Forget(
+    std::list<Made>::iterator made) {
   Part part = std::move(made->part);
   by_inode_.erase(made->inode);
   made_.erase(made);
@@ -301,7 +304,8 @@ MadeFiles::Part MadeFiles::Forget(std::list<Made>::iterator made) {
 }
 
 template <typename Take>
-Result<MadeFiles::Part> MadeFiles::WithRoom(uint64_t size, const Take& take) {
+Result<MaterializedFiles::Part> MaterializedFiles::WithRoom(uint64_t size,
+                                                            const Take& take) {
   while (true) {
     Result<Part> part = take();
     if (part || part.error().sys_errno != ENOSPC) return part;
@@ -311,7 +315,7 @@ Result<MadeFiles::Part> MadeFiles::WithRoom(uint64_t size, const Take& take) {
   }
 }
 
-bool MadeFiles::EvictOldest() {
+bool MaterializedFiles::EvictOldest() {
   Part oldest;  // freed without the lock
   const MutexLock lock(mutex_);
   const auto last = std::find_if(
@@ -322,13 +326,13 @@ bool MadeFiles::EvictOldest() {
   return true;
 }
 
-void MadeFiles::Warn(const Error& error) {
+void MaterializedFiles::Warn(const Error& error) {
   if (warned_) return;
   warned_ = true;
   Log(LogLevel::kWarning, "not materialised: " + error.Text());
 }
 
-MadeFiles::Stats MadeFiles::stats() const {
+MaterializedFiles::Stats MaterializedFiles::stats() const {
   const MutexLock lock(mutex_);
   Stats stats = stats_;
   stats.files = made_.size();

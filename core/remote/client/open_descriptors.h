@@ -14,7 +14,7 @@ namespace ctxfs::remote {
 
 /// Open files of the cache: those that were used last. Not safe for several
 /// threads; the files are.
-class HeldFiles {
+class OpenDescriptors {
  public:
   /// Enough for what is fetched in advance. Each takes a descriptor, and its
   /// bytes on disk after it was dropped.

@@ -24,7 +24,7 @@ struct KeptName {
 /// Files that are kept for other processes of the user, by name, for threads
 /// that may open none. Best effort: any of them can be gone at any time, and
 /// others who can write to the directory may have put it there.
-class KeptFiles : public FileMaker {
+class PersistentCache : public FileMaker {
  public:
   struct Kept {
     Fd file;  // to be read

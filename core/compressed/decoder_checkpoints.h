@@ -22,9 +22,9 @@ struct StoppedDecoder {
 /// Keeps the decoders that were used last, so that reading on costs no more
 /// than decoding what is read. One for the whole process. Safe for any number
 /// of threads.
-class StoppedDecoders {
+class DecoderCheckpoints {
  public:
-  static StoppedDecoders& Of();
+  static DecoderCheckpoints& Of();
 
   /// Takes the decoder of `owner` that has stopped last in [from, to]; without
   /// a decoder if there is none.

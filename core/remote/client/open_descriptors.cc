@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/remote/client/held_files.h"
+#include "core/remote/client/open_descriptors.h"
 
 #include <algorithm>
 #include <utility>
 
 namespace ctxfs::remote {
 
-void HeldFiles::Add(uint64_t object, BlockFile file) {
+void OpenDescriptors::Add(uint64_t object, BlockFile file) {
   files_.push_back(
       {object, std::make_shared<const BlockFile>(std::move(file))});
   if (files_.size() > kMost) files_.pop_front();
 }
 
-bool HeldFiles::Has(uint64_t object, uint64_t granule) const {
+bool OpenDescriptors::Has(uint64_t object, uint64_t granule) const {
   return std::ranges::any_of(files_, [object, granule](const Held& one) {
     return one.object == object && one.file->Covers(granule);
   });
 }
 
-HeldFiles::FilePtr HeldFiles::Find(uint64_t object, uint64_t granule) {
+OpenDescriptors::FilePtr OpenDescriptors::Find(uint64_t object,
+                                               uint64_t granule) {
   for (auto one = files_.begin(); one != files_.end();) {
     if (one->object != object || !one->file->Covers(granule)) {
       ++one;
@@ -34,7 +35,7 @@ HeldFiles::FilePtr HeldFiles::Find(uint64_t object, uint64_t granule) {
   return nullptr;
 }
 
-void HeldFiles::Drop(const FilePtr& file) {
+void OpenDescriptors::Drop(const FilePtr& file) {
   files_.remove_if([&file](const Held& one) { return one.file == file; });
 }
 

@@ -17,7 +17,7 @@
 #include "core/base/path_patterns.h"
 #include "core/base/stop_flag.h"
 #include "core/content/block_cache.h"
-#include "core/io/kept_files.h"
+#include "core/io/persistent_cache.h"
 #include "core/io/spill_file.h"
 #include "core/vfs/attributes.h"
 #include "core/vfs/tree_source.h"
@@ -29,13 +29,13 @@ namespace ctxfs {
 /// from the next open on, once it is complete. The bytes are verified as for
 /// any reader. The one that was opened least recently makes room, unless
 /// somebody has it open. Best effort. Safe for any number of threads.
-class MadeFiles {
+class MaterializedFiles {
  public:
   /// The cache outlives this.
-  explicit MadeFiles(BlockCache& cache) : cache_(cache) {}
-  ~MadeFiles();
-  MadeFiles(const MadeFiles&) = delete;
-  MadeFiles& operator=(const MadeFiles&) = delete;
+  explicit MaterializedFiles(BlockCache& cache) : cache_(cache) {}
+  ~MaterializedFiles();
+  MaterializedFiles(const MaterializedFiles&) = delete;
+  MaterializedFiles& operator=(const MaterializedFiles&) = delete;
 
   /// Files are written in `files`, each as a file of its own. `copies`: also
   /// those that need no work, for which the kernel reads by itself. Called
@@ -50,7 +50,7 @@ class MadeFiles {
   void Only(PathPatterns paths) { only_ = std::move(paths); }
   /// Has files kept for other mounts, and those of others taken up: by `files`,
   /// which outlives this. Called before there are threads.
-  void KeepIn(KeptFiles& files) { kept_ = &files; }
+  void KeepIn(PersistentCache& files) { kept_ = &files; }
 
   /// Has the kernel drop the pages of a file that nobody has open, because it
   /// reads `made` instead of them by itself from now on. Returns false if
@@ -127,7 +127,7 @@ class MadeFiles {
   BlockCache& cache_;
   std::shared_ptr<SpillFile> files_;  // null: none is written
   bool copies_ = false;
-  KeptFiles* kept_ = nullptr;  // null: none is kept
+  PersistentCache* kept_ = nullptr;  // null: none is kept
   Namer path_;
   PathPatterns only_;
   DropPages drop_pages_;
