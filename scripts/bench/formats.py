@@ -1,8 +1,7 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Reads safetensors, GGUF, zip, tar and packed tar by their usual readers and by a mount.
 
-    scripts/bench_formats.py [--bin DIR] [--scratch DIR] [--rounds 3] [--scale 1]
+    scripts/bench.py formats [--bin DIR] [--scratch DIR] [--rounds 3] [--scale 1]
                              [--mount-zip PROGRAM]
 
 Makes a virtual environment in the scratch folder with the readers in the
@@ -23,8 +22,8 @@ import tarfile
 import time
 import zipfile
 
-import bench_lib as lib
-from bench_peers import install_ratarmount
+from . import lib
+from .peers import install_ratarmount
 
 PINNED = ["gguf==0.19.0", "numpy==2.4.6", "safetensors==0.8.0"]
 TENSORS = 10_000
@@ -35,12 +34,13 @@ DEQUANTISED = ("Q4_0", "Q8_0", "Q4_K", "Q6_K", "Q2_K", "Q3_K", "Q5_K", "IQ4_XS",
 
 
 def in_environment(scratch: pathlib.Path) -> None:
-    """Starts this script again by a Python that has the readers."""
+    """Starts this benchmark again by a Python that has the readers."""
     environment = scratch / "venv"
     if pathlib.Path(sys.prefix) == environment:
         return
     python = lib.python_with(PINNED, environment)
-    again = [python, __file__, *sys.argv[1:], "--scratch", scratch]
+    again = [python, lib.ROOT / "scripts/bench.py", "formats", *sys.argv[1:],
+             "--scratch", scratch]
     sys.exit(subprocess.run(again, check=False).returncode)
 
 
@@ -321,6 +321,3 @@ def main() -> int:
         measure(bench)
     return 0
 
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,8 +1,7 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Measures plain files of a mirrored directory against the files themselves.
 
-    scripts/bench_plain.py [--bin DIR] [--scratch DIR] [--rounds N] [--mib N]
+    scripts/bench.py plain [--bin DIR] [--scratch DIR] [--rounds N] [--mib N]
 
 A safetensors file, which stays a file in a mirror, is read from end to end twice, by
 preads and faults of mmap of 4 KiB at random, opened and closed again and again, and
@@ -22,9 +21,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-import bench_lib as lib
-from bench_load import cached, write_safetensors
-from bench_random import PAGE, faults, preads
+from . import lib
+from .load import cached, write_safetensors
+from .random import PAGE, faults, preads
 
 READS = 20_000
 OPENS = 4_000
@@ -93,6 +92,3 @@ def main() -> None:
         print(lib.row(what, mode, f"{middle} ({least} to {most})",
                       f"{statistics.median(grown[what, mode]):.2f}"))
 
-
-if __name__ == "__main__":
-    main()

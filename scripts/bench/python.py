@@ -1,11 +1,10 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Compares the Python package with what reads the same bytes otherwise.
 
     scripts/wheel.sh
     python3 -m venv /tmp/v
     /tmp/v/bin/pip install build/wheel/dist/*.whl -r packaging/wheel/bench_requirements.txt
-    /tmp/v/bin/python scripts/bench_python.py [--scratch DIRECTORY] [--gib 1] [--rounds 5]
+    /tmp/v/bin/python scripts/bench.py python [--scratch DIRECTORY] [--gib 1] [--rounds 5]
 
 Rounds take turns, so that what else the machine does hits both alike. Prints the median time of
 each, and of the ratios within rounds (above 1: ctxfs is faster). What is not installed is left
@@ -284,6 +283,3 @@ def main() -> int:
         large_arrays(folder, args.gib, args.rounds)
     return 0
 
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,8 +1,7 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Measures containers on a web server: nginx on the loopback, near and 20 ms away.
 
-    scripts/bench_remote.py [--bin DIR] [--scratch DIR] [--rounds N] [--mib N] [--only NAME]
+    scripts/bench.py remote [--bin DIR] [--scratch DIR] [--rounds N] [--mib N] [--only NAME]
 
 What is moved is counted from nginx's log. Speeds are ratios of medians in one run, with
 cold caches of ctxfs and rclone, the server's files in the page cache. Needs nginx, curl
@@ -24,7 +23,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-import bench_lib as lib
+from . import lib
 
 sys.path.append(str(lib.ROOT / "tests" / "support"))
 
@@ -408,6 +407,3 @@ def main() -> None:
             rows = [list(row) for name in names for row in ALL[name](bench)]
             print(lib.table(place, ["what", "result"], rows), flush=True)
 
-
-if __name__ == "__main__":
-    main()

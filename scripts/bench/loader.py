@@ -1,8 +1,7 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Measures np.load of one sample after the other, as a DataLoader's workers do.
 
-bench_loader.py [--rounds N] [--passes N] [--samples N] [--build DIR]:
+scripts/bench.py loader [--rounds N] [--passes N] [--samples N] [--build DIR]:
 writes samples as .npy files into a directory and a tar file, mounts each, and lets
 two processes load every other sample of a shuffled order, again and again: from the
 directory, from its mirror, and from the tar file, with options that let the kernel
@@ -21,7 +20,7 @@ import tempfile
 import time
 from collections.abc import Callable
 
-import bench_lib as lib
+from . import lib
 import numpy as np
 
 WORKERS = 2
@@ -117,6 +116,3 @@ def main() -> None:
             print(f"{options.samples} samples of {size}, {WORKERS} processes:")
             measure(samples, names, read, options)
 
-
-if __name__ == "__main__":
-    main()

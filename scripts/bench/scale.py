@@ -1,8 +1,7 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Measures how mounting and listing grow with the number of entries.
 
-    scripts/bench_scale.py [--bin DIR] [--scratch DIR] [--rounds N] [--svg FILE]
+    scripts/bench.py scale [--bin DIR] [--scratch DIR] [--rounds N] [--svg FILE]
 
 Shards of 10^3 to 10^7 entries, 1,000 in each folder, and a directory tree of
 100,000 containers. Prints tables of medians; --svg draws the first.
@@ -17,7 +16,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-import bench_lib as lib
+from . import lib
 import largest
 
 PER_FOLDER = 1000
@@ -194,6 +193,3 @@ def main() -> None:
     print(f"\n{CONTAINERS:,} containers in {CONTAINERS // PER_FOLDER} folders\n")
     print("\n".join(lib.row(name, three_digits(value)) for name, value in found.items()))
 
-
-if __name__ == "__main__":
-    main()

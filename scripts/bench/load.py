@@ -1,8 +1,7 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Measures np.load of a GiB of float32 through views/npy.
 
-    scripts/bench_load.py [--bin DIR] [--scratch DIR] [--rounds N] [--mib N]
+    scripts/bench.py load [--bin DIR] [--scratch DIR] [--rounds N] [--mib N]
 
 The array is a tensor of a safetensors file, and the vectors of a CVC of four chunks,
 stored as they are, with a CRC-32 each. Each is loaded three times from a fresh mount,
@@ -25,7 +24,7 @@ import zlib
 
 import numpy as np
 
-import bench_lib as lib
+from . import lib
 
 COLUMNS = 1 << 10  # of float32: 256 rows are a MiB
 CHUNKS = 4
@@ -131,6 +130,3 @@ def main() -> None:
                                      for middle, least, most in spreads),
                       f"{statistics.median(grown.get((what, which), [0])):.2f}"))
 
-
-if __name__ == "__main__":
-    main()

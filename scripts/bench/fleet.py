@@ -1,6 +1,7 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures fleets (docs/fleets.md): bench_fleet.py [--containers N] [--workers N] [--lake N]
+"""Measures fleets (docs/fleets.md).
+
+    scripts/bench.py fleet [--containers N] [--workers N] [--lake N]
 
 First a lake of N containers is checked by 1 and by 2 processes of this machine.
 
@@ -36,7 +37,7 @@ from ctxfs.fleet._find import Candidate, find
 from ctxfs.fleet._units import UNIT_BYTES, units
 from ctxfs.fleet._work import Done, Job, work
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "golden" / "wshard" / "sealed_lz4.wshard"
 
 
@@ -240,7 +241,3 @@ def main() -> None:
         if options.lake:
             measure(options.lake, pathlib.Path(name))
 
-
-if __name__ == "__main__":
-    os.environ.setdefault("PYTHONDONTWRITEBYTECODE", "1")
-    main()

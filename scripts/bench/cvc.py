@@ -1,8 +1,7 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Reads the same CVC file by `decompressed.load_cvc` and through a mount.
 
-    scripts/bench_cvc.py [--bin DIR] [--scratch DIR] [--mb 256] [--rounds 5]
+    scripts/bench.py cvc [--bin DIR] [--scratch DIR] [--mb 256] [--rounds 5]
 
 Makes a virtual environment in the scratch folder with the package and numpy in
 the versions below, writes a file of each compression with the package, and
@@ -17,7 +16,7 @@ import statistics
 import subprocess
 import sys
 
-import bench_lib as lib
+from . import lib
 
 PINNED = ["decompressed==2.1.1", "numpy==2.2.6"]
 DIMENSION = 768
@@ -105,6 +104,3 @@ def main() -> int:
         file.unlink()
     return 0
 
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares ctxfs with other programs that mount archives: bench.py --peers.
+"""Compares ctxfs with other programs that mount archives: scripts/bench.py yardsticks --peers.
 
 The same bytes in the formats of each: large entries, compressed and stored, and
 many small ones, stored, in 100 folders, and in a folder for every two. ctxfs reads
@@ -26,7 +26,7 @@ import time
 import zipfile
 from collections.abc import Callable, Iterator
 
-import bench_lib as lib
+from . import lib
 
 PINNED = ["ratarmount==1.3.0", "ratarmountcore==0.11.1", "mfusepy==3.1.1"]
 PACKAGES = ("squashfs-tools", "squashfuse", "fuse-zip")

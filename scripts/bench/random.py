@@ -1,8 +1,7 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Measures random access through a mount: preads of 4 KiB and faults of mmap.
 
-    scripts/bench_random.py [--bin DIR] [--scratch DIR] [--rounds N]
+    scripts/bench.py random [--bin DIR] [--scratch DIR] [--rounds N]
 
 Files of a GiB on fresh mounts, opened and verified before: a stored entry, a zstd
 entry (decoded to a temporary file, since it is larger than cache=), one of 256 MiB
@@ -22,7 +21,7 @@ import struct
 import time
 from collections.abc import Callable, Iterator
 
-import bench_lib as lib
+from . import lib
 
 GIB = 1 << 30
 PAGE = 4096
@@ -166,6 +165,3 @@ def main() -> None:
         bench.round(number)
     bench.report()
 
-
-if __name__ == "__main__":
-    main()

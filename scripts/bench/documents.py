@@ -1,8 +1,7 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Measures what generated files add to listing many small containers.
 
-    scripts/bench_documents.py [--bin DIR] [--scratch DIR] [--rounds N] [--count N]
+    scripts/bench.py documents [--bin DIR] [--scratch DIR] [--rounds N] [--count N]
 
 Trees of small containers of two formats that have generated files (JSON made of
 sections), and trees of the same containers without those: the types of their
@@ -22,7 +21,7 @@ import sys
 import time
 import zlib
 
-import bench_lib as lib
+from . import lib
 
 sys.path.insert(0, str(lib.ROOT / "tests" / "mount"))
 import shard  # noqa: E402
@@ -128,6 +127,3 @@ def main() -> None:
     heads = ["generated", "by", "s", "with / without, seconds", "processor time"]
     print(lib.table(f"{args.count:,} containers", heads, rows))
 
-
-if __name__ == "__main__":
-    main()
