@@ -3,7 +3,7 @@
 
 #include "core/api/handles.h"
 #include "core/base/error_number.h"
-#include "core/base/printable.h"
+#include "core/base/text/printable.h"
 
 namespace ctxfs::api {
 namespace {

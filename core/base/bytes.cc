@@ -9,7 +9,7 @@
 #include <new>
 #include <vector>
 
-#include "core/base/heap_meter.h"
+#include "core/base/heap/heap_meter.h"
 #include "core/base/mutex.h"
 
 namespace ctxfs {

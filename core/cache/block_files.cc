@@ -10,7 +10,7 @@
 #include <charconv>
 #include <memory>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/cache/block_store.h"
 #include "core/io/io_error.h"
 

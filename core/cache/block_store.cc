@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "core/base/limits.h"
-#include "core/base/text.h"
-#include "core/base/whole_number.h"
+#include "core/base/text/text.h"
+#include "core/base/text/whole_number.h"
 #include "core/cache/block_files.h"
 #include "core/codec/digest.h"
 #include "core/io/io_error.h"

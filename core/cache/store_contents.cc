@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <span>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/cache/block_files.h"
 #include "core/io/fd.h"
 #include "core/io/io_error.h"

@@ -7,7 +7,7 @@
 
 #include <cerrno>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/cache/block_files.h"
 #include "core/cache/block_store.h"
 #include "core/codec/digest.h"

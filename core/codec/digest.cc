@@ -5,7 +5,7 @@
 #include <openssl/evp.h>
 #include <xxhash.h>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 
 namespace ctxfs {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <array>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 
 namespace ctxfs {
 namespace {

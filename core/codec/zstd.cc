@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/base/parallel.h"
 #include "core/codec/codec.h"
 

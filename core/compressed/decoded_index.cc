@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/compressed/xz_index.h"
 
 namespace ctxfs {

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 
 namespace ctxfs {
 namespace {

@@ -13,7 +13,7 @@
 #include <climits>
 #include <utility>
 
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/base/limits.h"
 #include "core/codec/deflate.h"
 #include "core/codec/keyed_digest.h"

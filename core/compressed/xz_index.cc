@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/base/limits.h"
 
 namespace ctxfs {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/base/result.h"
 #include "core/container/entry.h"
 #include "core/container/exports.h"

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "core/base/errors.h"
-#include "core/base/human_size.h"
+#include "core/base/text/human_size.h"
 
 namespace ctxfs {
 

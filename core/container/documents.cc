@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/base/mutex.h"
 #include "core/container/file_set.h"
 #include "core/content/within_cache.h"

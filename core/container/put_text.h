@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/json.h"
-#include "core/base/text.h"
+#include "core/base/json/json.h"
+#include "core/base/text/text.h"
 
 namespace ctxfs {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/base/bytes.h"
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/base/limits.h"
 #include "core/container/file_set.h"
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "core/base/caught.h"
-#include "core/base/heap_meter.h"
+#include "core/base/heap/heap_meter.h"
 #include "core/base/interrupt_scope.h"
 #include "core/base/limits.h"
 #include "core/base/mutex_unlock.h"

@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "core/base/heap_meter.h"
+#include "core/base/heap/heap_meter.h"
 #include "core/content/content.h"
 #include "core/content/read_context.h"
 

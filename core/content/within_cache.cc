@@ -7,8 +7,8 @@
 #include <atomic>
 
 #include "core/base/bytes.h"
-#include "core/base/heap_allowance.h"
-#include "core/base/heap_meter.h"
+#include "core/base/heap/heap_allowance.h"
+#include "core/base/heap/heap_meter.h"
 #include "core/base/limits.h"
 #include "core/content/verdict.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/compressed/compressed_source.h"
 #include "core/compressed/compression.h"
 #include "core/container/foreign/foreign_formats.h"

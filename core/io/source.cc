@@ -13,7 +13,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/io/companions.h"
 #include "core/io/download_cache.h"
 #include "core/io/io_error.h"

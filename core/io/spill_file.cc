@@ -13,7 +13,7 @@
 #include <cstring>
 #include <utility>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/io/io_error.h"
 
 namespace ctxfs {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/base/limits.h"
 #include "core/base/result.h"
 #include "core/container/container.h"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/base/result.h"
 #include "core/container/container.h"
 #include "core/container/facts/facts.h"

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/base/bytes.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/codec/digest.h"
 #include "core/report/page_parts.h"
 #include "core/report/script_json.h"

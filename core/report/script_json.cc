@@ -7,7 +7,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "core/base/printable.h"
+#include "core/base/text/printable.h"
 
 namespace ctxfs {
 

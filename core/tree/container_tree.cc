@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "core/base/bytes.h"
-#include "core/base/heap_allowance.h"
-#include "core/base/heap_meter.h"
+#include "core/base/heap/heap_allowance.h"
+#include "core/base/heap/heap_meter.h"
 #include "core/container/unreadable.h"
 #include "core/tree/nested_container.h"
 #include "core/tree/safe_name.h"

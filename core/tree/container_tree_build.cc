@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/base/limits.h"
 #include "core/container/archive/plain_name.h"
 #include "core/container/documents.h"

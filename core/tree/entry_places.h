@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/base/interrupt.h"
 #include "core/base/result.h"
 #include "core/container/file_table.h"

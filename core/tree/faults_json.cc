@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/heap_allowance.h"
-#include "core/base/json.h"
+#include "core/base/heap/heap_allowance.h"
+#include "core/base/json/json.h"
 #include "core/container/documents.h"
 #include "core/container/put_text.h"
 #include "core/tree/container_tree.h"

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/heap_allowance.h"
-#include "core/base/json.h"
+#include "core/base/heap/heap_allowance.h"
+#include "core/base/json/json.h"
 #include "core/base/limits.h"
 #include "core/base/mutex.h"
 #include "core/container/documents.h"

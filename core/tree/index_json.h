@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/container/file_table.h"
 
 namespace ctxfs {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/tree/numbered_directory.h"
 
-#include "core/base/whole_number.h"
+#include "core/base/text/whole_number.h"
 
 namespace ctxfs {
 

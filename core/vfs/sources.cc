@@ -8,8 +8,8 @@
 #include <unordered_set>
 #include <utility>
 
-#include "core/base/heap_allowance.h"
-#include "core/base/heap_meter.h"
+#include "core/base/heap/heap_allowance.h"
+#include "core/base/heap/heap_meter.h"
 #include "core/base/limits.h"
 #include "core/container/foreign/foreign_formats.h"
 #include "core/io/directory.h"

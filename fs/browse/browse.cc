@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/vfs/source_tree.h"
 #include "core/views/list/views.h"
 #include "fs/browse/browser.h"

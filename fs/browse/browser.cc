@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/vfs/mirror/mirror.h"
 
 namespace ctxfs {

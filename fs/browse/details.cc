@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "core/base/dtype.h"
-#include "core/base/human_size.h"
-#include "core/base/json.h"
-#include "core/base/text.h"
+#include "core/base/json/json.h"
+#include "core/base/text/human_size.h"
+#include "core/base/text/text.h"
 #include "core/container/exports.h"
 #include "core/report/identity.h"
 #include "core/report/sections/array_statistics.h"

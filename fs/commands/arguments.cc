@@ -9,8 +9,8 @@
 #include <string_view>
 #include <thread>
 
-#include "core/base/text.h"
-#include "core/base/whole_number.h"
+#include "core/base/text/text.h"
+#include "core/base/text/whole_number.h"
 #include "core/content/sha256_of.h"
 #include "core/io/url.h"
 #include "core/vfs/key_file.h"

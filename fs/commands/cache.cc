@@ -6,9 +6,9 @@
 #include <cstdio>
 #include <string>
 
-#include "core/base/human_size.h"
-#include "core/base/json.h"
-#include "core/base/text.h"
+#include "core/base/json/json.h"
+#include "core/base/text/human_size.h"
+#include "core/base/text/text.h"
 #include "core/io/url.h"
 #include "fs/commands/arguments.h"
 #include "fs/commands/disk_cache.h"

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/printable.h"
+#include "core/base/text/printable.h"
 #include "core/io/url_store.h"
 #include "core/vfs/log.h"
 #include "core/vfs/source_tree.h"

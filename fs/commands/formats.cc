@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/container/foreign/foreign_formats.h"
 #include "core/container/format.h"
 #include "fs/commands/arguments.h"

@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 
-#include "core/base/human_size.h"
-#include "core/base/json.h"
-#include "core/base/printable.h"
+#include "core/base/json/json.h"
+#include "core/base/text/human_size.h"
+#include "core/base/text/printable.h"
 #include "fs/commands/arguments.h"
 #include "fs/commands/command.h"
 #include "fs/common/mount_stats.h"

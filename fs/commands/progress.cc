@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "core/base/human_size.h"
+#include "core/base/text/human_size.h"
 
 namespace ctxfs {
 

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "core/base/bytes.h"
-#include "core/base/human_size.h"
+#include "core/base/text/human_size.h"
 #include "core/io/io_error.h"
 
 namespace ctxfs {

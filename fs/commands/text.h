@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/human_size.h"
+#include "core/base/text/human_size.h"
 
 namespace ctxfs {
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "core/base/limits.h"
-#include "core/base/whole_number.h"
+#include "core/base/text/whole_number.h"
 #include "fs/common/metrics.h"
 
 namespace ctxfs {

@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/container/format.h"
 #include "core/io/directory.h"
 #include "core/io/url.h"

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/container/format.h"
 #include "core/io/descriptors.h"
 #include "core/io/mount_guard.h"

@@ -12,7 +12,7 @@
 #include <cerrno>
 #include <string_view>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/io/fd.h"
 #include "core/io/io_error.h"
 

@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "core/base/limits.h"
-#include "core/base/whole_number.h"
+#include "core/base/text/whole_number.h"
 
 namespace ctxfs {
 namespace {

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/io/url.h"
 #include "core/version.h"
 #include "core/vfs/sources.h"

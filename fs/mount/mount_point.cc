@@ -18,7 +18,7 @@
 #include <fstream>
 #include <system_error>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/io/io_error.h"
 #include "fs/common/mount_table.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/base/limits.h"
-#include "core/base/path_patterns.h"
+#include "core/base/text/path_patterns.h"
 #include "core/vfs/listing.h"
 #include "core/vfs/log.h"
 #include "core/views/list/views.h"

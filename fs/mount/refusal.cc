@@ -12,7 +12,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/io/fd.h"
 
 namespace ctxfs {

@@ -8,7 +8,7 @@
 
 #include "core/base/bytes.h"
 #include "core/base/environment.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/cache/block_store.h"
 #include "core/container/documents.h"
 #include "core/io/source.h"

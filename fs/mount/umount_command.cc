@@ -6,7 +6,7 @@
 #include <string>
 #include <thread>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "fs/commands/arguments.h"
 #include "fs/common/mount_table.h"
 #include "fs/mount/mount_command.h"

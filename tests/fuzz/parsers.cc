@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/base/limits.h"
 #include "core/codec/codec.h"
 #include "core/codec/deflate.h"

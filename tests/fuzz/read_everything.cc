@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/base/limits.h"
 #include "core/content/content.h"
 #include "core/io/source.h"

@@ -6,10 +6,10 @@
 
 #include <algorithm>
 
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/base/limits.h"
 #include "core/base/seed.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/container/archive/plain_name.h"
 
 namespace ctxfs {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/container/exports.h"
 #include "core/container/facts/facts.h"
 #include "core/content/read_context.h"

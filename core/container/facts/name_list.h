@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/base/result.h"
 
 namespace ctxfs {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/limits.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/container/foreign/foreign_probes.h"
 
 namespace ctxfs {

@@ -16,9 +16,9 @@
 #include <cstring>
 #include <vector>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/base/limits.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 
 namespace ctxfs::column_shard {
 namespace {

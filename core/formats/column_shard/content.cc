@@ -8,7 +8,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/limits.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/formats/column_shard/column_shard.h"
 #include "core/formats/column_shard/repeated.h"
 

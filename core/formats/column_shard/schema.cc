@@ -14,10 +14,10 @@
 #include <utility>
 
 #include "core/base/errors.h"
-#include "core/base/heap_allowance.h"
-#include "core/base/json.h"
+#include "core/base/heap/heap_allowance.h"
+#include "core/base/json/json.h"
 #include "core/base/limits.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/formats/column_shard/limits.h"
 
 namespace ctxfs::column_shard {

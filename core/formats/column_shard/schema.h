@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/formats/column_shard/chunk.h"
 #include "core/formats/shard/shard.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/formats/cowrie/array_files.h"
 
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/container/file_set.h"
 #include "core/formats/cowrie/numbers.h"
 

@@ -11,7 +11,7 @@
 #include "core/base/bytes.h"
 #include "core/base/dtype.h"
 #include "core/base/limits.h"
-#include "core/base/whole_number.h"
+#include "core/base/text/whole_number.h"
 #include "core/formats/cowrie/limits.h"
 
 namespace ctxfs::cowrie {

@@ -13,7 +13,7 @@
 
 #include <utility>
 
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/codec/codec.h"
 #include "core/formats/cowrie/decoder.h"
 #include "core/formats/cowrie/limits.h"

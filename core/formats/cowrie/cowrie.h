@@ -8,7 +8,7 @@
 
 #include "core/base/bytes.h"
 #include "core/base/interrupt.h"
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/base/result.h"
 #include "core/formats/cowrie/arrays.h"
 

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/formats/cowrie/arrays.h"
 #include "core/formats/cowrie/reader.h"
 

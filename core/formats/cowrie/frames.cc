@@ -14,7 +14,7 @@
 #include <algorithm>
 #include <array>
 
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/codec/checksum.h"
 #include "core/content/check_at.h"
 #include "core/formats/cowrie/limits.h"

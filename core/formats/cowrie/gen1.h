@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/formats/cowrie/arrays.h"
 #include "core/formats/cowrie/cowrie.h"
 #include "core/formats/cowrie/reader.h"

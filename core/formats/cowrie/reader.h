@@ -10,11 +10,11 @@
 #include <utility>
 
 #include "core/base/bytes.h"
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/base/interrupt.h"
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/base/result.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/formats/cowrie/limits.h"
 #include "core/formats/cowrie/text.h"
 

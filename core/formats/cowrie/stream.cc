@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/base/errors.h"
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/codec/codec.h"
 #include "core/container/bytes_after.h"
 #include "core/container/documents.h"

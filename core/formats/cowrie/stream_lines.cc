@@ -8,7 +8,7 @@
 #include <cstring>
 #include <utility>
 
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/base/limits.h"
 #include "core/container/documents.h"
 #include "core/content/check_at.h"

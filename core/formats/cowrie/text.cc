@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 
 namespace ctxfs::cowrie {
 

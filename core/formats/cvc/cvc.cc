@@ -16,7 +16,7 @@
 #include <array>
 #include <numeric>
 
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/base/limits.h"
 #include "core/container/bytes_after.h"
 #include "core/container/facts/config_facts.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/base/dtype.h"
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/base/result.h"
 #include "core/container/container.h"
 #include "core/container/facts/facts.h"

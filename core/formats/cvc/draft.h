@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/base/result.h"
 #include "core/formats/cvc/cvc.h"
 

@@ -9,7 +9,7 @@
 #include <limits>
 #include <unordered_map>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/formats/cvc/draft.h"
 #include "core/formats/cvc/limits.h"
 

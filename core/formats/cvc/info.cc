@@ -4,7 +4,7 @@
 // (docs/formats/cvc.md, section 6).
 #include <fmt/core.h>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/formats/cvc/cvc.h"
 
 namespace ctxfs::cvc {

@@ -8,9 +8,9 @@
 #include <set>
 #include <unordered_map>
 
-#include "core/base/heap_allowance.h"
-#include "core/base/json.h"
-#include "core/base/text.h"
+#include "core/base/heap/heap_allowance.h"
+#include "core/base/json/json.h"
+#include "core/base/text/text.h"
 #include "core/formats/cvc/draft.h"
 #include "core/formats/cvc/limits.h"
 

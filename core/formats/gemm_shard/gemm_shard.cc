@@ -14,7 +14,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/limits.h"
-#include "core/base/whole_number.h"
+#include "core/base/text/whole_number.h"
 #include "core/container/file_set.h"
 #include "core/container/open.h"
 #include "core/content/check_at.h"

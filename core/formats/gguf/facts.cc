@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/formats/gguf/metadata_text.h"
 #include "core/formats/gguf/reader.h"
 

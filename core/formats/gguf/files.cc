@@ -5,8 +5,8 @@
 #include <string_view>
 #include <utility>
 
-#include "core/base/heap_allowance.h"
-#include "core/base/text.h"
+#include "core/base/heap/heap_allowance.h"
+#include "core/base/text/text.h"
 #include "core/container/documents.h"
 #include "core/container/file_set.h"
 #include "core/content/made_once.h"

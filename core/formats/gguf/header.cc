@@ -14,8 +14,8 @@
 #include <array>
 #include <utility>
 
-#include "core/base/heap_allowance.h"
-#include "core/base/text.h"
+#include "core/base/heap/heap_allowance.h"
+#include "core/base/text/text.h"
 #include "core/formats/gguf/limits.h"
 
 namespace ctxfs::gguf {

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/json_writer.h"
-#include "core/base/text.h"
+#include "core/base/json/json_writer.h"
+#include "core/base/text/text.h"
 
 namespace ctxfs::gguf {
 namespace {

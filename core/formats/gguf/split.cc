@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/base/limits.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/formats/gguf/gguf.h"
 #include "core/formats/gguf/header.h"
 #include "core/formats/gguf/limits.h"

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/container/documents.h"
 #include "core/container/file_set.h"
 #include "core/formats/cowrie/cowrie.h"

@@ -16,8 +16,8 @@
 #include <iterator>
 #include <utility>
 
-#include "core/base/heap_allowance.h"
-#include "core/base/text.h"
+#include "core/base/heap/heap_allowance.h"
+#include "core/base/text/text.h"
 #include "core/codec/codec.h"
 #include "core/container/bytes_after.h"
 #include "core/container/open.h"

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/base/limits.h"
 #include "core/content/read_context.h"
 #include "core/formats/cowrie/decoder.h"

@@ -11,9 +11,9 @@
 #include <cstring>
 #include <set>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/base/limits.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/container/documents.h"
 #include "core/container/file_set.h"
 #include "core/container/open.h"

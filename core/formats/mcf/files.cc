@@ -9,9 +9,9 @@
 #include <string>
 #include <utility>
 
-#include "core/base/heap_allowance.h"
-#include "core/base/json.h"
-#include "core/base/text.h"
+#include "core/base/heap/heap_allowance.h"
+#include "core/base/json/json.h"
+#include "core/base/text/text.h"
 #include "core/container/documents.h"
 #include "core/container/facts/config_facts.h"
 #include "core/container/file_set.h"

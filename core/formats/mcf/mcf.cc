@@ -17,10 +17,10 @@
 #include <string>
 
 #include "core/base/errors.h"
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/base/limits.h"
 #include "core/base/rank.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/container/open.h"
 #include "core/formats/mcf/limits.h"
 

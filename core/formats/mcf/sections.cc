@@ -8,9 +8,9 @@
 #include <cmath>
 #include <string>
 
-#include "core/base/heap_allowance.h"
-#include "core/base/json.h"
-#include "core/base/text.h"
+#include "core/base/heap/heap_allowance.h"
+#include "core/base/json/json.h"
+#include "core/base/text/text.h"
 #include "core/formats/mcf/limits.h"
 #include "core/formats/mcf/mcf.h"
 

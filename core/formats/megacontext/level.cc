@@ -14,7 +14,7 @@
 #include <algorithm>
 #include <array>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 
 namespace ctxfs::megacontext {
 namespace {

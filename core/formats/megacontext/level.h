@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/base/dtype.h"
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/base/result.h"
 #include "core/io/source.h"
 

@@ -11,7 +11,7 @@
 #include <map>
 
 #include "core/base/errors.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/container/documents.h"
 #include "core/container/facts/facts.h"
 #include "core/container/file_set.h"

@@ -5,8 +5,8 @@
 #include <set>
 #include <string_view>
 
-#include "core/base/json.h"
-#include "core/base/text.h"
+#include "core/base/json/json.h"
+#include "core/base/text/text.h"
 #include "core/formats/megacontext/level.h"
 #include "core/formats/megacontext/limits.h"
 

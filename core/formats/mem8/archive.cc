@@ -15,7 +15,7 @@
 #include <array>
 
 #include "core/base/limits.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/codec/digest.h"
 #include "core/container/bytes_after.h"
 #include "core/container/documents.h"

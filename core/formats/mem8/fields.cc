@@ -10,8 +10,8 @@
 #include <bit>
 #include <vector>
 
-#include "core/base/json.h"
-#include "core/base/text.h"
+#include "core/base/json/json.h"
+#include "core/base/text/text.h"
 #include "core/formats/mem8/limits.h"
 
 namespace ctxfs::mem8 {

@@ -16,7 +16,7 @@
 #include <cstring>
 #include <string>
 
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/base/limits.h"
 #include "core/codec/checksum.h"
 #include "core/codec/codec.h"

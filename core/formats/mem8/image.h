@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/base/bytes.h"
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/base/result.h"
 #include "core/container/container.h"
 #include "core/io/source.h"

@@ -7,7 +7,7 @@
 #include <array>
 
 #include "core/base/limits.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/codec/checksum.h"
 #include "core/codec/codec.h"
 #include "core/container/documents.h"

@@ -13,9 +13,9 @@
 #include <iterator>
 #include <unordered_map>
 
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/base/limits.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/formats/mem8/kind.h"
 
 namespace ctxfs::mem8 {

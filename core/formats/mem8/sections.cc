@@ -15,7 +15,7 @@
 #include <optional>
 #include <string>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/formats/mem8/fields.h"
 #include "core/formats/mem8/limits.h"
 

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "core/base/errors.h"
-#include "core/base/heap_allowance.h"
-#include "core/base/text.h"
+#include "core/base/heap/heap_allowance.h"
+#include "core/base/text/text.h"
 #include "core/container/file_set.h"
 #include "core/content/sha256_of.h"
 #include "core/formats/model_shard/limits.h"

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/formats/model_shard/tensor_shard.h"
 
 namespace ctxfs::model_shard {

@@ -17,7 +17,7 @@
 #include <string_view>
 
 #include "core/base/errors.h"
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/base/limits.h"
 #include "core/base/seed.h"
 #include "core/container/documents.h"

@@ -12,7 +12,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/limits.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/container/facts/model_files.h"
 #include "core/content/check_at.h"
 #include "core/formats/model_shard/limits.h"

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/content/strided.h"
 #include "core/formats/npy/limits.h"
 

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <utility>
 
-#include "core/base/heap_allowance.h"
-#include "core/base/json.h"
+#include "core/base/heap/heap_allowance.h"
+#include "core/base/json/json.h"
 
 namespace ctxfs::onnx {
 namespace {

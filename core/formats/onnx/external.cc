@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/formats/onnx/limits.h"
 
 namespace ctxfs::onnx {

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "core/base/dtype.h"
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/base/limits.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/container/documents.h"
 #include "core/container/file_set.h"
 #include "core/formats/onnx/facts.h"

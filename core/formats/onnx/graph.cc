@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/formats/onnx/limits.h"
 
 namespace ctxfs::onnx {

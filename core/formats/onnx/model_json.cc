@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/formats/onnx/limits.h"
 #include "core/formats/onnx/types.h"
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/base/result.h"
 #include "core/formats/onnx/graph.h"
 #include "core/formats/onnx/limits.h"

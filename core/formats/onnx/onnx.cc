@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "core/base/limits.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/container/open.h"
 #include "core/formats/onnx/model.h"
 #include "core/formats/onnx/wire.h"

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/base/rank.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/formats/onnx/external.h"
 #include "core/formats/onnx/limits.h"
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 
 namespace ctxfs::onnx {
 namespace {

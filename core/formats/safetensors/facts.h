@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/container/exports.h"
 #include "core/container/facts/facts.h"
 

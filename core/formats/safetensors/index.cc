@@ -8,8 +8,8 @@
 
 #include <unordered_set>
 
-#include "core/base/heap_allowance.h"
-#include "core/base/text.h"
+#include "core/base/heap/heap_allowance.h"
+#include "core/base/text/text.h"
 #include "core/container/documents.h"
 #include "core/container/facts/model_files.h"
 #include "core/container/open.h"

@@ -4,8 +4,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "core/base/heap_allowance.h"
-#include "core/base/text.h"
+#include "core/base/heap/heap_allowance.h"
+#include "core/base/text/text.h"
 #include "core/formats/safetensors/json_text.h"
 
 namespace ctxfs::safetensors {

@@ -5,9 +5,9 @@
 
 #include <utility>
 
-#include "core/base/heap_allowance.h"
-#include "core/base/json_input.h"
-#include "core/base/text.h"
+#include "core/base/heap/heap_allowance.h"
+#include "core/base/json/json_input.h"
+#include "core/base/text/text.h"
 #include "core/formats/safetensors/limits.h"
 
 namespace ctxfs::safetensors {

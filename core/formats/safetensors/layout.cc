@@ -9,7 +9,7 @@
 #include <string>
 
 #include "core/base/bytes.h"
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/formats/safetensors/header.h"
 #include "core/formats/safetensors/limits.h"
 

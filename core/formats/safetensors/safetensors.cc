@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "core/base/limits.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/container/documents.h"
 #include "core/container/facts/model_files.h"
 #include "core/container/open.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/bytes.h"
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/base/result.h"
 #include "core/container/facts/facts.h"
 #include "core/container/format.h"

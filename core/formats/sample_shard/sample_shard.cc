@@ -7,9 +7,9 @@
 #include <algorithm>
 
 #include "core/base/errors.h"
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/base/limits.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/container/documents.h"
 #include "core/container/facts/config_facts.h"
 #include "core/container/open.h"

@@ -9,7 +9,7 @@
 #include <span>
 #include <utility>
 
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/base/limits.h"
 #include "core/container/documents.h"
 #include "core/container/file_set.h"

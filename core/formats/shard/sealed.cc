@@ -8,7 +8,7 @@
 #include <string>
 
 #include "core/base/limits.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/codec/aead.h"
 #include "core/formats/shard/shard.h"
 

@@ -6,7 +6,7 @@
 
 #include <numeric>
 
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/base/seed.h"
 #include "core/container/archive/plain_name.h"
 #include "core/formats/tar/limits.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "core/base/whole_number.h"
+#include "core/base/text/whole_number.h"
 
 namespace ctxfs::tar {
 namespace {

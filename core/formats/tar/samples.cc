@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/heap_allowance.h"
-#include "core/base/json_writer.h"
-#include "core/base/text.h"
+#include "core/base/heap/heap_allowance.h"
+#include "core/base/json/json_writer.h"
+#include "core/base/text/text.h"
 #include "core/container/documents.h"
 #include "core/formats/tar/limits.h"
 

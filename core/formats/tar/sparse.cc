@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/formats/tar/header.h"
 #include "core/formats/tar/pax.h"
 

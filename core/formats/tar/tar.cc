@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "core/base/limits.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/container/archive/link_plan.h"
 #include "core/container/bytes_after.h"
 #include "core/container/container.h"

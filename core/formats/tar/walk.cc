@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/base/heap_allowance.h"
-#include "core/base/text.h"
+#include "core/base/heap/heap_allowance.h"
+#include "core/base/text/text.h"
 #include "core/container/archive/plain_name.h"
 #include "core/formats/tar/limits.h"
 

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "core/base/bytes.h"
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/formats/tar/limits.h"
 #include "core/formats/tar/sparse.h"
 #include "core/formats/tar/walk.h"

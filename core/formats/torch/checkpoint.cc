@@ -17,9 +17,9 @@
 #include <utility>
 
 #include "core/base/errors.h"
-#include "core/base/heap_allowance.h"
-#include "core/base/text.h"
-#include "core/base/whole_number.h"
+#include "core/base/heap/heap_allowance.h"
+#include "core/base/text/text.h"
+#include "core/base/text/whole_number.h"
 #include "core/container/facts/model_files.h"
 #include "core/container/open.h"
 #include "core/formats/torch/limits.h"

@@ -10,7 +10,7 @@
 #include <new>
 #include <string_view>
 
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 
 namespace ctxfs::torch {
 namespace {

@@ -13,9 +13,9 @@
 #include <utility>
 
 #include "core/base/errors.h"
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/base/interrupt_scope.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/container/open.h"
 #include "core/formats/torch/global_scan.h"
 #include "core/formats/torch/limits.h"

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "core/base/errors.h"
-#include "core/base/heap_allowance.h"
-#include "core/base/json_writer.h"
+#include "core/base/heap/heap_allowance.h"
+#include "core/base/json/json_writer.h"
 #include "core/container/documents.h"
 #include "core/container/facts/config_facts.h"
 #include "core/container/file_set.h"

@@ -22,8 +22,8 @@
 #include <utility>
 
 #include "core/base/errors.h"
-#include "core/base/heap_allowance.h"
-#include "core/base/text.h"
+#include "core/base/heap/heap_allowance.h"
+#include "core/base/text/text.h"
 #include "core/formats/torch/dict_entries.h"
 #include "core/formats/torch/global_names.h"
 #include "core/formats/torch/limits.h"

@@ -3,7 +3,7 @@
 // The files of a checkpoint (docs/formats/torch.md, section 11).
 #include <utility>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/container/documents.h"
 #include "core/container/facts/config_facts.h"
 #include "core/content/strided.h"

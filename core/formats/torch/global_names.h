@@ -10,7 +10,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/base/result.h"
 #include "core/base/seed.h"
 #include "core/container/facts/facts.h"

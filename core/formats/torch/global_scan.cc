@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "core/base/bytes.h"
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/formats/torch/limits.h"
 #include "core/formats/torch/memo.h"
 #include "core/formats/torch/names.h"

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/base/heap_allowance.h"
-#include "core/base/text.h"
+#include "core/base/heap/heap_allowance.h"
+#include "core/base/text/text.h"
 #include "core/formats/torch/checkpoint.h"
 #include "core/formats/torch/global_scan.h"
 #include "core/formats/torch/limits.h"

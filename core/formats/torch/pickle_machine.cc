@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/formats/torch/limits.h"
 #include "core/formats/torch/names.h"
 

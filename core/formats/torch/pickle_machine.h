@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/base/result.h"
 #include "core/formats/torch/memo.h"
 #include "core/formats/torch/pickle.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/formats/torch/pickle.h"
 
 namespace ctxfs::torch {

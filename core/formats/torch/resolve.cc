@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/formats/torch/checkpoint.h"
 #include "core/formats/torch/limits.h"
 

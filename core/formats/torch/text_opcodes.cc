@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/base/whole_number.h"
+#include "core/base/text/whole_number.h"
 
 namespace ctxfs::torch {
 namespace {

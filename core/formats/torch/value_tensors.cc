@@ -6,7 +6,7 @@
 
 #include <utility>
 
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/formats/torch/limits.h"
 #include "core/formats/torch/value_walk.h"
 

@@ -7,7 +7,7 @@
 #include <bit>
 #include <utility>
 
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/formats/torch/limits.h"
 
 namespace ctxfs::torch {

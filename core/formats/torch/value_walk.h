@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/json_writer.h"
+#include "core/base/json/json_writer.h"
 #include "core/base/result.h"
 #include "core/content/read_context.h"
 #include "core/formats/torch/dict_entries.h"

@@ -10,8 +10,8 @@
 #include <string>
 #include <utility>
 
-#include "core/base/heap_allowance.h"
-#include "core/base/json.h"
+#include "core/base/heap/heap_allowance.h"
+#include "core/base/json/json.h"
 #include "core/base/limits.h"
 #include "core/container/documents.h"
 #include "core/container/file_set.h"

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "core/base/errors.h"
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/container/file_set.h"
 #include "core/container/open.h"
 #include "core/content/check_at.h"

@@ -10,7 +10,7 @@
 
 #include <utility>
 
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/base/limits.h"
 #include "core/container/facts/signal_facts.h"
 #include "core/container/file_set.h"

@@ -13,9 +13,9 @@
 #include <cctype>
 
 #include "core/base/bytes.h"
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/base/limits.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/formats/wshard/limits.h"
 
 namespace ctxfs::wshard {

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "core/base/bytes.h"
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 
 namespace ctxfs::wshard {
 namespace {

@@ -10,7 +10,7 @@
 #include <set>
 
 #include "core/base/errors.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/codec/digest.h"
 #include "core/content/sha256_of.h"
 #include "core/formats/wshard/wshard.h"

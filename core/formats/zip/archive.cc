@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/base/limits.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/codec/checksum.h"
 #include "core/codec/codec.h"
 #include "core/codec/deflate.h"

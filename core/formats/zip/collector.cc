@@ -13,8 +13,8 @@
 #include <string>
 #include <utility>
 
-#include "core/base/heap_allowance.h"
-#include "core/base/text.h"
+#include "core/base/heap/heap_allowance.h"
+#include "core/base/text/text.h"
 #include "core/formats/zip/limits.h"
 #include "core/formats/zip/names.h"
 #include "core/formats/zip/records.h"

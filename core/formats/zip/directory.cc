@@ -14,7 +14,7 @@
 #include <algorithm>
 #include <string>
 
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/formats/zip/collector.h"
 #include "core/formats/zip/coverage.h"
 #include "core/formats/zip/limits.h"

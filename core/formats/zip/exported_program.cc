@@ -15,7 +15,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/base/limits.h"
 #include "core/content/strided.h"
 #include "core/formats/zip/limits.h"

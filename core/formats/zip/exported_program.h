@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/container/exports.h"
 #include "core/container/facts/facts.h"
 #include "core/content/read_context.h"

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/base/limits.h"
 #include "core/container/facts/config_facts.h"
 #include "core/formats/zip/member_text.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/content/read_context.h"
 #include "core/formats/zip/zip.h"
 

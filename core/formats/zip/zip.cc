@@ -14,7 +14,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/container/facts/config_facts.h"
 #include "core/container/file_set.h"
 #include "core/container/put_text.h"

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <utility>
 
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/base/mutex_unlock.h"
 #include "core/base/server_wait.h"
 #include "core/remote/client/fetch_errors.h"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/base/server_wait.h"
 #include "core/remote/client/fetch_client.h"
 

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "core/base/interrupt_scope.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/io/io_error.h"
 #include "core/remote/client/channel.h"
 #include "core/remote/client/messages.h"

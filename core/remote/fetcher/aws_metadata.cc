@@ -6,7 +6,7 @@
 #include <ctime>
 #include <new>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/remote/fetcher/curl.h"
 #include "core/remote/stores/listing.h"
 #include "core/remote/stores/trimmed.h"

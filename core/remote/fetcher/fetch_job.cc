@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/io/url.h"
 
 namespace ctxfs::remote {

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/remote/client/channel.h"
 #include "core/remote/client/messages.h"
 #include "core/remote/fetcher/answers.h"

@@ -6,7 +6,7 @@
 #include <sstream>
 #include <utility>
 
-#include "core/base/whole_number.h"
+#include "core/base/text/whole_number.h"
 #include "core/remote/stores/percent.h"
 #include "core/remote/stores/trimmed.h"
 

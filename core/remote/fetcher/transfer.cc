@@ -12,7 +12,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/remote/client/messages.h"
 #include "core/remote/stores/percent.h"
 

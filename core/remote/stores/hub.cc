@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/remote/stores/percent.h"
 #include "core/remote/stores/scheme.h"
 #include "core/remote/stores/secrets.h"

@@ -9,7 +9,7 @@
 #include <tuple>
 #include <utility>
 
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/base/limits.h"
 #include "core/remote/stores/secrets.h"
 #include "core/remote/stores/url.h"

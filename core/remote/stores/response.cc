@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "core/base/whole_number.h"
+#include "core/base/text/whole_number.h"
 #include "core/remote/stores/trimmed.h"
 
 namespace ctxfs::remote {

@@ -12,7 +12,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/base/whole_number.h"
+#include "core/base/text/whole_number.h"
 #include "core/remote/stores/listing.h"
 #include "core/remote/stores/percent.h"
 #include "core/remote/stores/secrets.h"

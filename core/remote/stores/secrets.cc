@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <optional>
 
-#include "core/base/printable.h"
-#include "core/base/text.h"
-#include "core/base/whole_number.h"
+#include "core/base/text/printable.h"
+#include "core/base/text/text.h"
+#include "core/base/text/whole_number.h"
 
 namespace ctxfs::remote {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/base/bytes.h"
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/base/result.h"
 #include "core/codec/png.h"
 #include "core/container/exports.h"

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/base/result.h"
 #include "core/container/exports.h"
 #include "core/content/read_context.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 
 namespace ctxfs {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/container/shows_samples.h"
 #include "core/report/container_report.h"
 #include "core/report/script_json.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "core/base/bytes.h"
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/base/result.h"
 #include "core/container/container.h"
 #include "core/content/read_context.h"

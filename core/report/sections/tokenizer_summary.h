@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/base/result.h"
 
 namespace ctxfs {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/container/container.h"
 #include "core/container/exports.h"
 #include "core/content/read_context.h"

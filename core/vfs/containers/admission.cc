@@ -24,8 +24,8 @@
 #include <utility>
 
 #include "core/base/bytes.h"
-#include "core/base/heap_allowance.h"
-#include "core/base/heap_meter.h"
+#include "core/base/heap/heap_allowance.h"
+#include "core/base/heap/heap_meter.h"
 #include "core/base/interrupt.h"
 #include "core/container/unreadable.h"
 #include "core/vfs/containers/mounted_containers.h"

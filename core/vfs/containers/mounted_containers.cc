@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/base/bytes.h"
-#include "core/base/heap_meter.h"
+#include "core/base/heap/heap_meter.h"
 #include "core/container/unreadable.h"
 #include "core/io/descriptors.h"
 

@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/base/limits.h"
 #include "core/base/mutex.h"
 #include "core/base/result.h"

@@ -14,8 +14,8 @@
 #include <utility>
 
 #include "core/base/mutex.h"
-#include "core/base/path_patterns.h"
 #include "core/base/stop_flag.h"
+#include "core/base/text/path_patterns.h"
 #include "core/content/block_cache.h"
 #include "core/io/persistent_cache.h"
 #include "core/io/spill_file.h"

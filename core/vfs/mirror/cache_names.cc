@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/base/limits.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/vfs/mirror/hub_names.h"
 #include "core/vfs/mirror/ollama_names.h"
 

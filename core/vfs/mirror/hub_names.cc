@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/io/download_cache.h"
 
 namespace ctxfs {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/io/descriptors.h"
 #include "core/vfs/containers/open_container.h"
 #include "core/vfs/log.h"

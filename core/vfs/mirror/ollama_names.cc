@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <set>
 
-#include "core/base/json.h"
-#include "core/base/text.h"
+#include "core/base/json/json.h"
+#include "core/base/text/text.h"
 #include "core/tree/free_names.h"
 #include "core/tree/safe_name.h"
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/tree/free_names.h"
 #include "core/tree/safe_name.h"
 #include "core/vfs/log.h"

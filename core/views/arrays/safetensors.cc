@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "core/base/bytes.h"
-#include "core/base/heap_allowance.h"
-#include "core/base/json.h"
+#include "core/base/heap/heap_allowance.h"
+#include "core/base/json/json.h"
 #include "core/base/limits.h"
 #include "core/container/documents.h"
 #include "core/views/arrays/elements.h"

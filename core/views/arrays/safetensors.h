@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/views/view.h"
 
 namespace ctxfs {

@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "core/base/json.h"
-#include "core/base/text.h"
+#include "core/base/json/json.h"
+#include "core/base/text/text.h"
 
 namespace ctxfs {
 

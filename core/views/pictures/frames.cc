@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/codec/png.h"
 #include "core/container/file_set.h"
 #include "core/content/block.h"

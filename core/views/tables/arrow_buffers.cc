@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/base/limits.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/content/block.h"
 #include "core/views/tables/table_cells.h"
 #include "core/views/tables/table_reader.h"

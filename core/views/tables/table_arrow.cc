@@ -10,8 +10,8 @@
 #include <string>
 #include <utility>
 
-#include "core/base/json.h"
-#include "core/base/text.h"
+#include "core/base/json/json.h"
+#include "core/base/text/text.h"
 #include "core/views/arrays/elements.h"
 #include "core/views/measured_file.h"
 #include "core/views/tables/arrow_buffers.h"

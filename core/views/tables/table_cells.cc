@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "core/base/bytes.h"
-#include "core/base/json.h"
-#include "core/base/json_writer.h"
-#include "core/base/text.h"
+#include "core/base/json/json.h"
+#include "core/base/json/json_writer.h"
+#include "core/base/text/text.h"
 #include "core/codec/widen.h"
 
 namespace ctxfs {

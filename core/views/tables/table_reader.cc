@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/base/limits.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 
 namespace ctxfs {
 namespace {

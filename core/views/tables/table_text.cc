@@ -8,7 +8,7 @@
 #include <memory>
 #include <utility>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/base/limits.h"
 #include "core/content/block.h"
 #include "core/views/measured_file.h"

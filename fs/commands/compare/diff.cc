@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/human_size.h"
+#include "core/base/text/human_size.h"
 #include "core/io/url.h"
 #include "fs/commands/arguments.h"
 #include "fs/commands/compare/diff_result.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/report/container_summary.h"
 #include "fs/commands/arguments.h"
 #include "fs/commands/compare/diff_entries.h"

@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <utility>
 
-#include "core/base/human_size.h"
 #include "core/base/limits.h"
+#include "core/base/text/human_size.h"
 #include "core/container/facts/model_files.h"
 #include "core/io/url.h"
 #include "core/views/list/views.h"

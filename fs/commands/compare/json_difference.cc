@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/report/script_json.h"
 
 namespace ctxfs {

@@ -18,10 +18,10 @@
 #include <vector>
 
 #include "core/base/bytes.h"
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/base/parallel.h"
-#include "core/base/printable.h"
-#include "core/base/text.h"
+#include "core/base/text/printable.h"
+#include "core/base/text/text.h"
 #include "core/io/io_error.h"
 #include "core/vfs/source_tree.h"
 #include "core/views/list/views.h"

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/container/cut_file.h"
 #include "core/report/container_summary.h"
 #include "core/report/identity.h"

@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "core/base/errors.h"
-#include "core/base/human_size.h"
 #include "core/base/limits.h"
 #include "core/base/parallel.h"
-#include "core/base/text.h"
+#include "core/base/text/human_size.h"
+#include "core/base/text/text.h"
 #include "core/content/work.h"
 #include "core/io/fd.h"
 #include "core/io/io_error.h"

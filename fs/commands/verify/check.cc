@@ -18,7 +18,7 @@
 #include "core/base/limits.h"
 #include "core/base/mutex.h"
 #include "core/base/parallel.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/io/directory.h"
 #include "core/io/url.h"
 #include "core/vfs/sources.h"

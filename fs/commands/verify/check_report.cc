@@ -9,8 +9,8 @@
 #include <string_view>
 #include <unordered_set>
 
-#include "core/base/human_size.h"
-#include "core/base/text.h"
+#include "core/base/text/human_size.h"
+#include "core/base/text/text.h"
 #include "core/container/format.h"
 #include "core/vfs/sources.h"
 #include "fs/common/shown_text.h"

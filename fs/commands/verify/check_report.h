@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/errors.h"
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/base/result.h"
 #include "core/container/cut_file.h"
 #include "core/io/source.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/base/result.h"
 #include "fs/commands/container_search.h"
 #include "fs/commands/verify/check_report.h"

@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "core/base/json.h"
-#include "core/base/text.h"
+#include "core/base/json/json.h"
+#include "core/base/text/text.h"
 #include "core/io/download_cache.h"
 
 namespace ctxfs {

@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/io/directory.h"
 #include "core/io/download_cache.h"
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "core/base/limits.h"
-#include "core/base/printable.h"
+#include "core/base/text/printable.h"
 #include "fs/commands/arguments.h"
 #include "fs/commands/confine.h"
 #include "fs/commands/container_search.h"

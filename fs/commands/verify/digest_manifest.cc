@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/base/whole_number.h"
+#include "core/base/text/whole_number.h"
 #include "fs/commands/text.h"
 
 namespace ctxfs {

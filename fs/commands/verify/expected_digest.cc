@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/codec/digest.h"
 #include "core/codec/signature.h"
 #include "core/content/content.h"

@@ -8,9 +8,9 @@
 #include <filesystem>
 #include <utility>
 
-#include "core/base/json.h"
-#include "core/base/text.h"
-#include "core/base/whole_number.h"
+#include "core/base/json/json.h"
+#include "core/base/text/text.h"
+#include "core/base/text/whole_number.h"
 #include "core/content/sha256_of.h"
 
 namespace ctxfs {

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "tests/unit/testing/hex.h"
 
 namespace ctxfs {

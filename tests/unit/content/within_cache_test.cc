@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/base/heap_allowance.h"
-#include "core/base/heap_meter.h"
+#include "core/base/heap/heap_allowance.h"
+#include "core/base/heap/heap_meter.h"
 #include "core/base/limits.h"
 #include "core/content/block_cache.h"
 #include "core/content/made_once.h"

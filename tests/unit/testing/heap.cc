@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "core/base/heap_meter.h"
+#include "core/base/heap/heap_meter.h"
 
 namespace ctxfs {
 namespace {

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 
 namespace ctxfs {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/vfs/mirror/hub_names.h"
 #include "fs/commands/verify/digest_manifest.h"
 

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/remote/stores/percent.h"
 
 namespace ctxfs::remote {

@@ -12,7 +12,7 @@
 #include <thread>
 #include <utility>
 
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/vfs/containers/mounted_containers.h"
 #include "tests/unit/testing/fake_container.h"
 #include "tests/unit/testing/heap.h"

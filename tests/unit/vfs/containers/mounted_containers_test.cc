@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 #include "core/base/mutex.h"
 #include "core/container/unreadable.h"
 #include "core/io/source.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/heap_meter.h"
+#include "core/base/heap/heap_meter.h"
 #include "core/base/interrupt.h"
 #include "core/base/limits.h"
 #include "core/base/result.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/printable.h"
+#include "core/base/text/printable.h"
 
 namespace ctxfs {
 namespace {

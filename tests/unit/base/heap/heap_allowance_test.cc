@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "core/base/interrupt.h"
-#include "core/base/json.h"
-#include "core/base/json_writer.h"
+#include "core/base/json/json.h"
+#include "core/base/json/json_writer.h"
 #include "core/base/limits.h"
 #include "core/codec/codec.h"
 #include "core/io/source.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/base/heap_meter.h"
+#include "core/base/heap/heap_meter.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/base/human_size.h"
+#include "core/base/text/human_size.h"
 
 #include <array>
 #include <cstdio>

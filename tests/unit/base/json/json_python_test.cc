@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 #include "core/base/limits.h"
 
 namespace ctxfs {

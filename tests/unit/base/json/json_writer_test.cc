@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/base/json_writer.h"
+#include "core/base/json/json_writer.h"
 
 #include <gtest/gtest.h>
 

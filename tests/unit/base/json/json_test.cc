@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <string_view>
 
-#include "core/base/json_input.h"
+#include "core/base/json/json_input.h"
 #include "core/base/limits.h"
 #include "core/base/sanitized.h"
 #include "tests/unit/testing/result.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/base/path_patterns.h"
+#include "core/base/text/path_patterns.h"
 
 #include <gtest/gtest.h>
 

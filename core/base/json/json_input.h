@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 
 namespace ctxfs {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
 #include <utility>
 
-#include "core/base/printable.h"
+#include "core/base/text/printable.h"
 
 namespace ctxfs {
 namespace {

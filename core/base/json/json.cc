@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/base/json.h"
+#include "core/base/json/json.h"
 
 #include <fmt/core.h>
 
@@ -11,11 +11,11 @@
 #include <memory>
 #include <utility>
 
-#include "core/base/heap_allowance.h"
-#include "core/base/json_input.h"
+#include "core/base/heap/heap_allowance.h"
+#include "core/base/json/json_input.h"
 #include "core/base/limits.h"
-#include "core/base/printable.h"
-#include "core/base/whole_number.h"
+#include "core/base/text/printable.h"
+#include "core/base/text/whole_number.h"
 
 namespace ctxfs {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/base/heap_allowance.h"
+#include "core/base/heap/heap_allowance.h"
 
 #include <fmt/core.h>
 
