@@ -12,7 +12,7 @@
 #include "core/base/limits.h"
 #include "core/container/format.h"
 #include "core/content/window.h"
-#include "core/io/url.h"
+#include "core/io/urls/url.h"
 #include "core/version.h"
 #include "core/vfs/key_file.h"
 #include "core/vfs/source_tree.h"

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "core/container/format.h"
-#include "core/io/url_store.h"
+#include "core/io/urls/url_store.h"
 #include "core/remote/client/fetch_program.h"
 #include "core/remote/client/remote_store.h"
 

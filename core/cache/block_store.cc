@@ -16,7 +16,7 @@
 #include "core/base/text/text.h"
 #include "core/base/text/whole_number.h"
 #include "core/cache/block_files.h"
-#include "core/codec/digest.h"
+#include "core/codec/crypto/digest.h"
 #include "core/io/io_error.h"
 
 namespace ctxfs {

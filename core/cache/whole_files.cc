@@ -10,7 +10,7 @@
 #include "core/base/text/text.h"
 #include "core/cache/block_files.h"
 #include "core/cache/block_store.h"
-#include "core/codec/digest.h"
+#include "core/codec/crypto/digest.h"
 
 namespace ctxfs {
 namespace {

@@ -15,8 +15,8 @@
 
 #include "core/base/heap/heap_allowance.h"
 #include "core/base/limits.h"
+#include "core/codec/crypto/keyed_digest.h"
 #include "core/codec/deflate.h"
-#include "core/codec/keyed_digest.h"
 #include "core/compressed/xz_index.h"
 
 namespace ctxfs {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/content/sha256_of.h"
 
-#include "core/codec/digest.h"
+#include "core/codec/crypto/digest.h"
 #include "core/content/read_through.h"
 
 namespace ctxfs {

@@ -12,7 +12,7 @@
 #include "core/base/limits.h"
 #include "core/io/companions.h"
 #include "core/io/io_error.h"
-#include "core/io/url.h"
+#include "core/io/urls/url.h"
 #include "core/io/walk.h"
 
 namespace ctxfs {

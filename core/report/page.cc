@@ -9,7 +9,7 @@
 
 #include "core/base/bytes.h"
 #include "core/base/text/text.h"
-#include "core/codec/digest.h"
+#include "core/codec/crypto/digest.h"
 #include "core/report/page_parts.h"
 #include "core/report/script_json.h"
 

@@ -7,7 +7,7 @@
 
 #include "core/base/parallel.h"
 #include "core/container/format.h"
-#include "core/io/url.h"
+#include "core/io/urls/url.h"
 #include "core/vfs/sources.h"
 #include "core/vfs/xattr.h"
 #include "core/views/view.h"

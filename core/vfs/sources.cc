@@ -14,7 +14,7 @@
 #include "core/container/foreign/foreign_formats.h"
 #include "core/io/directory.h"
 #include "core/io/download_cache.h"
-#include "core/io/url.h"
+#include "core/io/urls/url.h"
 #include "core/tree/free_names.h"
 #include "core/tree/safe_name.h"
 #include "core/vfs/containers/open_container.h"

@@ -12,7 +12,7 @@
 #include "core/base/text/text.h"
 #include "core/base/text/whole_number.h"
 #include "core/content/sha256_of.h"
-#include "core/io/url.h"
+#include "core/io/urls/url.h"
 #include "core/vfs/key_file.h"
 #include "core/views/list/views.h"
 #include "fs/common/nearest_word.h"

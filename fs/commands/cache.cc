@@ -9,7 +9,7 @@
 #include "core/base/json/json.h"
 #include "core/base/text/human_size.h"
 #include "core/base/text/text.h"
-#include "core/io/url.h"
+#include "core/io/urls/url.h"
 #include "fs/commands/arguments.h"
 #include "fs/commands/disk_cache.h"
 #include "fs/commands/progress.h"

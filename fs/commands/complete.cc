@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/base/text/printable.h"
-#include "core/io/url_store.h"
+#include "core/io/urls/url_store.h"
 #include "core/vfs/log.h"
 #include "core/vfs/source_tree.h"
 #include "core/views/list/views.h"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/base/limits.h"
-#include "core/io/url.h"
+#include "core/io/urls/url.h"
 #include "core/vfs/log.h"
 #include "core/vfs/sources.h"
 #include "fs/sandbox/sandbox.h"

@@ -17,7 +17,7 @@
 #include "core/base/mutex.h"
 #include "core/base/result.h"
 #include "core/io/source.h"
-#include "core/io/url.h"
+#include "core/io/urls/url.h"
 
 namespace ctxfs {
 

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "core/content/read_through.h"
-#include "core/io/url.h"
+#include "core/io/urls/url.h"
 #include "core/views/list/views.h"
 #include "fs/commands/confine.h"
 

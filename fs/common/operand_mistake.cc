@@ -8,7 +8,7 @@
 #include "core/base/text/text.h"
 #include "core/container/format.h"
 #include "core/io/directory.h"
-#include "core/io/url.h"
+#include "core/io/urls/url.h"
 
 namespace ctxfs {
 namespace {

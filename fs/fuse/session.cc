@@ -17,7 +17,7 @@
 #include "core/io/descriptors.h"
 #include "core/io/mount_guard.h"
 #include "core/io/source.h"
-#include "core/io/url.h"
+#include "core/io/urls/url.h"
 #include "core/io/walk.h"
 #include "core/vfs/key_file.h"
 #include "core/vfs/sources.h"

@@ -11,7 +11,7 @@
 #include "core/base/bytes.h"
 #include "core/base/caught.h"
 #include "core/base/text/text.h"
-#include "core/codec/keyed_digest.h"
+#include "core/codec/crypto/keyed_digest.h"
 #include "core/io/identity.h"
 #include "core/io/io_error.h"
 #include "core/io/spill_file.h"

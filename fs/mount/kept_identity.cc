@@ -13,7 +13,7 @@
 
 #include "core/base/bytes.h"
 #include "core/base/limits.h"
-#include "core/codec/digest.h"
+#include "core/codec/crypto/digest.h"
 #include "core/io/identity.h"
 #include "core/io/io_error.h"
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "core/base/text/text.h"
-#include "core/io/url.h"
+#include "core/io/urls/url.h"
 #include "core/version.h"
 #include "core/vfs/sources.h"
 #include "fs/common/operand_mistake.h"

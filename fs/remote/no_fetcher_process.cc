@@ -3,7 +3,7 @@
 // In place of fetcher_process.cc in a build without CTXFS_REMOTE.
 #include <algorithm>
 
-#include "core/io/url.h"
+#include "core/io/urls/url.h"
 #include "fs/remote/fetcher_process.h"
 
 namespace ctxfs {

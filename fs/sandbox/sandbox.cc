@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "core/codec/digest.h"
+#include "core/codec/crypto/digest.h"
 #include "core/io/fd.h"
 #include "core/io/io_error.h"
 

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "core/codec/convert.h"
+#include "core/codec/numbers/convert.h"
 
 namespace ctxfs {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/codec/dequant.h"
+#include "core/codec/numbers/dequant.h"
 #include "core/container/format.h"
 #include "core/content/content.h"
 #include "core/formats/gguf/header.h"

@@ -12,7 +12,7 @@
 
 #include "core/base/bytes.h"
 #include "core/base/limits.h"
-#include "core/codec/half.h"
+#include "core/codec/numbers/half.h"
 
 namespace ctxfs {
 namespace {

@@ -8,7 +8,7 @@
 #include <array>
 #include <cstring>
 
-#include "core/codec/convert.h"
+#include "core/codec/numbers/convert.h"
 #include "core/formats/cvc/cvc.h"
 
 namespace ctxfs::cvc {

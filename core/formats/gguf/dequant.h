@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "core/base/dtype.h"
-#include "core/codec/dequant.h"
+#include "core/codec/numbers/dequant.h"
 
 namespace ctxfs::gguf {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "core/base/bytes.h"
-#include "core/codec/half.h"
+#include "core/codec/numbers/half.h"
 #include "core/formats/gguf/dequant.h"
 
 namespace ctxfs::gguf {

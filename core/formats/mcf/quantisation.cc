@@ -20,8 +20,8 @@
 #include <cstring>
 #include <vector>
 
-#include "core/codec/dequant.h"
-#include "core/codec/half.h"
+#include "core/codec/numbers/dequant.h"
+#include "core/codec/numbers/half.h"
 
 namespace ctxfs::mcf {
 namespace {

@@ -16,7 +16,7 @@
 
 #include "core/base/limits.h"
 #include "core/base/text/text.h"
-#include "core/codec/digest.h"
+#include "core/codec/crypto/digest.h"
 #include "core/container/bytes_after.h"
 #include "core/container/documents.h"
 #include "core/container/facts/config_facts.h"

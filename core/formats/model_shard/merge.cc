@@ -6,8 +6,8 @@
 #include <span>
 #include <utility>
 
-#include "core/codec/float_window.h"
-#include "core/codec/widen.h"
+#include "core/codec/numbers/float_window.h"
+#include "core/codec/numbers/widen.h"
 #include "core/content/sha256_of.h"
 #include "core/formats/model_shard/delta.h"
 

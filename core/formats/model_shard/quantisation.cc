@@ -5,8 +5,8 @@
 #include <span>
 #include <utility>
 
-#include "core/codec/float_window.h"
-#include "core/codec/widen.h"
+#include "core/codec/numbers/float_window.h"
+#include "core/codec/numbers/widen.h"
 #include "core/container/file_set.h"
 #include "core/formats/model_shard/model_shard.h"
 

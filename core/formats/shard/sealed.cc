@@ -9,7 +9,7 @@
 
 #include "core/base/limits.h"
 #include "core/base/text/text.h"
-#include "core/codec/aead.h"
+#include "core/codec/crypto/aead.h"
 #include "core/formats/shard/shard.h"
 
 namespace ctxfs::shard {

@@ -11,7 +11,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/text/text.h"
-#include "core/codec/digest.h"
+#include "core/codec/crypto/digest.h"
 #include "core/content/sha256_of.h"
 #include "core/formats/wshard/wshard.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/io/url_store.h"
+#include "core/io/urls/url_store.h"
 
 namespace ctxfs::remote {
 

@@ -12,7 +12,7 @@
 
 #include "core/base/interrupt.h"
 #include "core/base/mutex.h"
-#include "core/io/url_store.h"
+#include "core/io/urls/url_store.h"
 #include "core/remote/client/fetch_client.h"
 
 namespace ctxfs::remote {

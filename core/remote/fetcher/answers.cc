@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/remote/fetcher/answers.h"
 
-#include "core/codec/digest.h"
+#include "core/codec/crypto/digest.h"
 
 namespace ctxfs::remote {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/base/text/text.h"
-#include "core/io/url.h"
+#include "core/io/urls/url.h"
 
 namespace ctxfs::remote {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/io/url_store.h"
+#include "core/io/urls/url_store.h"
 
 namespace ctxfs::remote {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string>
 
-#include "core/io/url.h"
+#include "core/io/urls/url.h"
 #include "core/remote/stores/percent.h"
 #include "core/remote/stores/scheme.h"
 

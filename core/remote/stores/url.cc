@@ -16,7 +16,7 @@ extern const Scheme kS3;
 
 namespace {
 
-// Their prefixes are listed in core/io/url.cc, too, which knows no stores.
+// Their prefixes are listed in core/io/urls/url.cc, too, which knows no stores.
 constexpr const Scheme* kSchemes[] = {&kHttp, &kHttps, &kHub, &kS3};
 
 // URLs that are shorter are not too long for any store.

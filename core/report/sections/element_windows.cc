@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/base/bytes.h"
-#include "core/codec/widen.h"
+#include "core/codec/numbers/widen.h"
 #include "core/views/arrays/elements.h"
 #include "core/views/view.h"
 

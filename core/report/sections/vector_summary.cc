@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/base/bytes.h"
-#include "core/codec/digest.h"
+#include "core/codec/crypto/digest.h"
 #include "core/report/script_json.h"
 #include "core/report/sections/array_statistics.h"
 #include "core/report/sections/element_windows.h"

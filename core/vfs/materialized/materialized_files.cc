@@ -7,7 +7,7 @@
 
 #include "core/base/limits.h"
 #include "core/base/mutex_unlock.h"
-#include "core/codec/keyed_digest.h"
+#include "core/codec/crypto/keyed_digest.h"
 #include "core/content/made_file.h"
 #include "core/content/read_through.h"
 #include "core/content/spill_store.h"

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "core/base/mutex.h"
-#include "core/io/url_store.h"
+#include "core/io/urls/url_store.h"
 #include "core/vfs/mirror/directory.h"
 
 namespace ctxfs {

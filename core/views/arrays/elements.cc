@@ -9,8 +9,8 @@
 
 #include "core/base/bytes.h"
 #include "core/base/mutex.h"
-#include "core/codec/float_window.h"
-#include "core/codec/widen.h"
+#include "core/codec/numbers/float_window.h"
+#include "core/codec/numbers/widen.h"
 #include "core/views/view.h"
 
 namespace ctxfs {

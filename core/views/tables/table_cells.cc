@@ -10,7 +10,7 @@
 #include "core/base/json/json.h"
 #include "core/base/json/json_writer.h"
 #include "core/base/text/text.h"
-#include "core/codec/widen.h"
+#include "core/codec/numbers/widen.h"
 
 namespace ctxfs {
 namespace {

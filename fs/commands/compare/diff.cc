@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/base/text/human_size.h"
-#include "core/io/url.h"
+#include "core/io/urls/url.h"
 #include "fs/commands/arguments.h"
 #include "fs/commands/compare/diff_result.h"
 #include "fs/common/shown_text.h"

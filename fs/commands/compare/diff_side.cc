@@ -10,7 +10,7 @@
 #include "core/base/limits.h"
 #include "core/base/text/human_size.h"
 #include "core/container/facts/model_files.h"
-#include "core/io/url.h"
+#include "core/io/urls/url.h"
 #include "core/views/list/views.h"
 #include "core/views/view.h"
 #include "fs/commands/confine.h"

@@ -21,7 +21,7 @@
 #include "core/content/work.h"
 #include "core/io/fd.h"
 #include "core/io/io_error.h"
-#include "core/io/url.h"
+#include "core/io/urls/url.h"
 #include "core/report/found_faults.h"
 #include "core/report/page.h"
 #include "core/vfs/containers/open_container.h"

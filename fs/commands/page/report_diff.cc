@@ -10,7 +10,7 @@
 
 #include "core/base/bytes.h"
 #include "core/base/limits.h"
-#include "core/io/url.h"
+#include "core/io/urls/url.h"
 #include "core/report/identity.h"
 #include "core/report/page.h"
 #include "core/report/script_json.h"

@@ -20,7 +20,7 @@
 #include "core/base/parallel.h"
 #include "core/base/text/text.h"
 #include "core/io/directory.h"
-#include "core/io/url.h"
+#include "core/io/urls/url.h"
 #include "core/vfs/sources.h"
 #include "fs/commands/arguments.h"
 #include "fs/commands/confine.h"

@@ -13,7 +13,7 @@
 #include "core/base/errors.h"
 #include "core/base/limits.h"
 #include "core/base/parallel.h"
-#include "core/codec/digest.h"
+#include "core/codec/crypto/digest.h"
 #include "core/container/has_identity.h"
 #include "core/content/read_through.h"
 #include "core/io/directory.h"

@@ -9,14 +9,14 @@
 #include <utility>
 
 #include "core/base/text/text.h"
-#include "core/codec/digest.h"
-#include "core/codec/signature.h"
+#include "core/codec/crypto/digest.h"
+#include "core/codec/crypto/signature.h"
 #include "core/content/content.h"
 #include "core/content/read_through.h"
 #include "core/content/sha256_of.h"
 #include "core/io/directory.h"
 #include "core/io/download_cache.h"
-#include "core/io/url.h"
+#include "core/io/urls/url.h"
 #include "core/io/walk.h"
 #include "core/vfs/sources.h"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "core/codec/aead.h"
 #include "core/codec/codec.h"
+#include "core/codec/crypto/aead.h"
 #include "core/codec/png.h"
 #include "tests/unit/testing/compress.h"
 #include "tests/unit/testing/interrupts.h"

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "core/codec/digest.h"
+#include "core/codec/crypto/digest.h"
 #include "core/tree/container_tree.h"
 #include "tests/unit/testing/find_path.h"
 #include "tests/unit/testing/interrupts.h"

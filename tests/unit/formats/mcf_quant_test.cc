@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/codec/half.h"
+#include "core/codec/numbers/half.h"
 #include "core/formats/mcf/quantisation.h"
 
 namespace ctxfs::mcf {

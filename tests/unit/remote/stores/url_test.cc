@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "core/io/url.h"
+#include "core/io/urls/url.h"
 #include "tests/unit/testing/result.h"
 
 namespace ctxfs::remote {

@@ -2,7 +2,7 @@
 //
 // Compiled with -ffp-contract=off, because a product and a sum must be rounded
 // separately.
-#include "core/codec/convert.h"
+#include "core/codec/numbers/convert.h"
 
 #include <bit>
 #include <cstring>
@@ -11,8 +11,8 @@
 #include <immintrin.h>
 #endif
 
-#include "core/codec/avx2.h"
-#include "core/codec/half.h"
+#include "core/codec/numbers/avx2.h"
+#include "core/codec/numbers/half.h"
 
 namespace ctxfs {
 

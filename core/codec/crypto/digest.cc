@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/codec/digest.h"
+#include "core/codec/crypto/digest.h"
 
 #include <fmt/core.h>
 #include <openssl/evp.h>

@@ -2,8 +2,8 @@
 //
 // dequant.cc with AVX2: eight codes at a time, with the same results bit for
 // bit.
-#include "core/codec/avx2.h"
-#include "core/codec/dequant.h"
+#include "core/codec/numbers/avx2.h"
+#include "core/codec/numbers/dequant.h"
 
 #if defined(__x86_64__)
 

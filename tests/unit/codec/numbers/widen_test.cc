@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/codec/widen.h"
+#include "core/codec/numbers/widen.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/codec/avx2.h"
+#include "core/codec/numbers/avx2.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>

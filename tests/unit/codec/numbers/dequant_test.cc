@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/codec/dequant.h"
+#include "core/codec/numbers/dequant.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/codec/convert.h"
+#include "core/codec/numbers/convert.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-#include "core/codec/half.h"
+#include "core/codec/numbers/half.h"
 
 namespace ctxfs {
 namespace {

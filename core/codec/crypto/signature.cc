@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/codec/signature.h"
+#include "core/codec/crypto/signature.h"
 
 #include <openssl/bio.h>
 #include <openssl/evp.h>

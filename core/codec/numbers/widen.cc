@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/codec/widen.h"
+#include "core/codec/numbers/widen.h"
 
 #include <array>
 #include <bit>
 #include <cstdint>
 
-#include "core/codec/half.h"
+#include "core/codec/numbers/half.h"
 
 namespace ctxfs {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/codec/keyed_digest.h"
+#include "core/codec/crypto/keyed_digest.h"
 
 #include <openssl/core_names.h>
 #include <openssl/evp.h>

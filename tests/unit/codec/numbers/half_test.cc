@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/codec/half.h"
+#include "core/codec/numbers/half.h"
 
 #include <gtest/gtest.h>
 

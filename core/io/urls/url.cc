@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/io/url.h"
+#include "core/io/urls/url.h"
 
 #include <unistd.h>
 
 #include <algorithm>
 #include <iterator>
 
-#include "core/io/url_store.h"
+#include "core/io/urls/url_store.h"
 
 namespace ctxfs {
 namespace {

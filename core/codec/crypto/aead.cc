@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/codec/aead.h"
+#include "core/codec/crypto/aead.h"
 
 #include <openssl/core_names.h>
 #include <openssl/evp.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/io/url_store.h"
+#include "core/io/urls/url_store.h"
 
 #include <xxhash.h>
 
