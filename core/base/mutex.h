@@ -30,30 +30,18 @@ class CTXFS_CAPABILITY("mutex") Mutex {
   std::mutex mutex_;
 };
 
-/// Holds a Mutex for a scope; may be let go and taken again within it.
+/// Holds a Mutex for a scope; a MutexUnlock lets go of it within.
 class CTXFS_SCOPED_CAPABILITY MutexLock {
  public:
   explicit MutexLock(Mutex& mutex) CTXFS_ACQUIRE(mutex) : mutex_(mutex) {
     mutex_.lock();
   }
-  ~MutexLock() CTXFS_RELEASE() {
-    if (held_) mutex_.unlock();
-  }
+  ~MutexLock() CTXFS_RELEASE() { mutex_.unlock(); }
   MutexLock(const MutexLock&) = delete;
   MutexLock& operator=(const MutexLock&) = delete;
 
-  void Unlock() CTXFS_RELEASE() {
-    mutex_.unlock();
-    held_ = false;
-  }
-  void Lock() CTXFS_ACQUIRE() {
-    mutex_.lock();
-    held_ = true;
-  }
-
  private:
   Mutex& mutex_;
-  bool held_ = true;
 };
 
 /// Waits on a Mutex held by the caller.
