@@ -53,6 +53,11 @@ class CondVar {
       CTXFS_REQUIRES(mutex) {
     condition_.wait_for(mutex, time);
   }
+  /// Returns at `end` at the latest.
+  void WaitUntil(Mutex& mutex, std::chrono::steady_clock::time_point end)
+      CTXFS_REQUIRES(mutex) {
+    condition_.wait_until(mutex, end);
+  }
   void NotifyAll() { condition_.notify_all(); }
 
  private:

@@ -6,7 +6,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <chrono>
 #include <new>
 #include <string>
 
@@ -83,7 +82,6 @@ int32_t BackingFiles::IdFor(const SourcePtr& file) {
 }
 
 BackingFiles::Use BackingFiles::Open(Inode inode, const SourcePtr& file) {
-  constexpr std::chrono::milliseconds kMoment(20);
   const MutexLock lock(mutex_);
   // A reference to an element stays valid while others are added.
   Backing& backing = files_[inode];
@@ -91,7 +89,7 @@ BackingFiles::Use BackingFiles::Open(Inode inode, const SourcePtr& file) {
     const MutexUnlock unlocked(mutex_);
     Decide(inode, file, IdFor(file));
   }
-  while (!backing.decided) decided_.WaitFor(mutex_, kMoment);
+  while (!backing.decided) decided_.Wait(mutex_);
   if (backing.id > 0) opened_.fetch_add(1, std::memory_order_relaxed);
   return Use(*this, inode, backing.id, backing.file);
 }

@@ -54,7 +54,7 @@ class QuestionQueue {
     const MutexLock lock(mutex_);
     Add(waiting);
     while (!waiting->done && Clock::now() < end) {
-      answered_.WaitFor(mutex_, kMoment);
+      answered_.WaitUntil(mutex_, end);
     }
     waiting->given_up = !waiting->done;
     open_.remove(waiting);
@@ -95,7 +95,6 @@ class QuestionQueue {
 
  private:
   using Clock = std::chrono::steady_clock;
-  static constexpr std::chrono::milliseconds kMoment{20};
 
   struct Waiting {
     explicit Waiting(Question of) : question(std::move(of)) {}
