@@ -82,8 +82,8 @@ int Call(ctxfs_error** out, const char* path, const Body& body) noexcept {
   }
 }
 
-/// The same for a call that uses `tree`: a wait for a server ends when the
-/// caller gives up, and all waits of the call have one timeout.
+/// Like the other Call, for a call that uses `tree`: a wait for a server ends
+/// when the caller gives up, and all waits of the call have one timeout.
 template <typename Body>
 int Call(ctxfs_error** out, const ctxfs_tree& tree, const char* path,
          const Body& body) noexcept {

@@ -35,7 +35,7 @@ class Interrupt {
     if (!interrupted()) return {};
     return Error{Code::kInterrupted, "interrupted"};
   }
-  /// The same, before work of about `bytes` bytes.
+  /// Like Check, before work of about `bytes` bytes.
   Status CheckFor(uint64_t bytes) const {
     if (MayTake(bytes)) return {};
     return Error{Code::kInterrupted, "interrupted"};

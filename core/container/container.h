@@ -171,7 +171,7 @@ class Container : public std::enable_shared_from_this<Container> {
   void AddStoredSize(uint64_t bytes);
   /// Notes that the index places something before byte `end` of the file.
   void Need(uint64_t end) { needed_size_ = std::max(needed_size_, end); }
-  /// The same if `lost`, a part of the index, was cut off as well.
+  /// Like Need; `lost`, a part of the index, was cut off as well.
   void NeedMore(uint64_t end, std::string_view lost) {
     Need(end);
     lost_part_ = lost;

@@ -79,7 +79,7 @@ struct Format {
   /// recognised by their content.
   std::string_view extensions;
 
-  /// Those of `extensions` that text files have, too: Python's path
+  /// The part of `extensions` that text files use, too: Python's path
   /// configuration files end in .pth.
   std::string_view text_extensions = {};
 
@@ -102,8 +102,8 @@ struct Format {
   /// refuses with kNotContainer and the name of that format. Null: never.
   bool (*resembles)(Bytes head) = nullptr;
 
-  /// The same for files that are recognised by bytes other than their first
-  /// ones. Null: never.
+  /// Like resembles, for files that bytes other than their first ones identify.
+  /// Null: never.
   bool (*resembles_source)(const Source& source) = nullptr;
 
   /// The end of the names of its files, for a format whose files cannot be
@@ -155,8 +155,8 @@ Result<Buffer> ReadHead(const Source& source);
 
 /// Whether a file that starts with `head` is a container.
 bool IsContainer(Bytes head);
-/// The same, but only for formats without Traits::stays_file: a mirror shows
-/// such a container in place of the file.
+/// Like IsContainer, but only for formats without Traits::stays_file: a mirror
+/// shows such a container in place of the file.
 bool IsContainerInPlaceOfFile(Bytes head);
 /// Whether a file that starts with `head` is a container if its name is one for
 /// which IsContainerName is true.

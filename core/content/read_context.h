@@ -22,7 +22,7 @@ class ReadContext {
   BlockCache& cache() const { return *cache_; }
   const Interrupt& interrupt() const { return *interrupt_; }
 
-  /// The same request, interrupted by `interrupt` instead.
+  /// This request, interrupted by `interrupt` instead.
   ReadContext With(const Interrupt& interrupt) const {
     ReadContext context = *this;
     context.interrupt_ = &interrupt;
@@ -33,10 +33,10 @@ class ReadContext {
   /// more than a few milliseconds calls it.
   Status Check() const { return interrupt_->Check(); }
 
-  /// The same, before work of about `bytes` bytes outside of a Block.
+  /// Like Check, before work of about `bytes` bytes outside of a Block.
   Status CheckFor(uint64_t bytes) const { return interrupt_->CheckFor(bytes); }
 
-  /// The same request, which may cause no more than `work`.
+  /// This request, limited to `work`.
   ReadContext With(Work& work) const {
     ReadContext context = *this;
     context.work_ = &work;

@@ -12,7 +12,7 @@ namespace ctxfs {
 /// SHA-256 of all of `content`, verified, as lower-case hex digits.
 Result<std::string> Sha256Of(const Content& content,
                              const ReadContext& context);
-/// The same of all of `source`.
+/// SHA-256 of all of `source`, as lower-case hex digits.
 Result<std::string> Sha256Of(std::shared_ptr<const Source> source,
                              const ReadContext& context);
 

@@ -27,7 +27,7 @@ struct StridedLayout {
 
 /// Row-major strides of `shape`. Its product does not overflow.
 std::vector<uint64_t> RowMajorStrides(const std::vector<uint64_t>& shape);
-/// The same of the order in which the first index varies fastest.
+/// Column-major strides of `shape`: the first index varies fastest.
 std::vector<uint64_t> ColumnMajorStrides(const std::vector<uint64_t>& shape);
 
 /// The elements of an array in row-major order, little-endian: a part of

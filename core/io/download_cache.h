@@ -36,7 +36,7 @@ bool IsCommit(std::string_view text);
 std::optional<std::string> BlobOf(std::string_view directory,
                                   std::string_view target);
 
-/// The same for the link `name` in an open directory; nothing if that is no
+/// Like BlobOf, for the link `name` in an open directory; nothing if that is no
 /// link.
 std::optional<std::string> BlobOfLink(const Fd& directory,
                                       const std::string& name);

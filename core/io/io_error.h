@@ -19,7 +19,7 @@ inline Error SystemError(const std::string& what, int number,
   return {code, what + ": " + std::strerror(number), offset, number};
 }
 
-/// The same for the current errno.
+/// Like SystemError, for the current errno.
 inline Error IoError(const std::string& what, uint64_t offset = kNoOffset) {
   return SystemError(what, errno, offset);
 }

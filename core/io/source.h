@@ -96,7 +96,7 @@ class Source {
   /// before bytes from an earlier ReadAt are served.
   virtual Status CheckUnchanged() const { return {}; }
 
-  /// The same for this file and all that were opened beside it.
+  /// Like CheckUnchanged, for this file and all that were opened beside it.
   virtual Status CheckAllUnchanged() const { return CheckUnchanged(); }
 
   /// Whether a file beside it was asked for: what is made of these bytes may

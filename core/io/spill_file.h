@@ -61,8 +61,8 @@ class SpillFile : public std::enable_shared_from_this<SpillFile> {
   static Result<std::shared_ptr<SpillFile>> Make(const std::string& directory,
                                                  uint64_t most);
 
-  /// The same where each part is a file of its own. `maker` makes them in
-  /// `directory`, and outlives this.
+  /// Like Make, with a file for each part. `maker` makes them in `directory`,
+  /// and must outlive the result.
   static std::shared_ptr<SpillFile> OfFiles(const std::string& directory,
                                             uint64_t most, FileMaker& maker);
 

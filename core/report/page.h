@@ -33,7 +33,7 @@ std::string PageData(ReportDepth depth, const std::string& title,
                      const std::vector<std::string>& containers,
                      uint64_t left_out);
 
-/// The same of a page that compares two containers: {"depth": "comparison",
+/// The data of a page that compares two containers: {"depth": "comparison",
 /// "title", "containers": [], "comparison": `comparison`}.
 std::string ComparisonData(const std::string& title,
                            const std::string& comparison);

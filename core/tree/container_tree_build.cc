@@ -262,7 +262,7 @@ Status ContainerTree::AddOthers(TreeBuilder& builder, EntryPlaces& of_entries,
                                 const Interrupt& interrupt) {
   Places places(builder, entries()->placement());
   // Makes directories first, so that no file has to be moved aside for one.
-  // Those of members exist already.
+  // The directories of members exist already.
   for (uint32_t i = 0; i < children_.size(); ++i) {
     if (children_[i].role == Role::kEntries) continue;
     child_at_.emplace(places.MakeNew(children_[i].role, children_[i].path), i);

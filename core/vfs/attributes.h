@@ -35,8 +35,8 @@ struct Attributes {
   uint64_t size = 0;    // bytes; 0 for a directory
   FileTime mtime = {};
   Lifetime lifetime = Lifetime::kForever;
-  /// Those of the container or mirrored file; nullopt for a file of the mount's
-  /// own.
+  /// The permissions of the container or mirrored file; nullopt for a file of
+  /// the mount's own.
   std::optional<Permissions> permissions = std::nullopt;
   bool link = false;   // a symbolic one; `size` is that of its target
   uint32_t names = 1;  // hard links; of a directory, 1 if they are not counted

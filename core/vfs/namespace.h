@@ -91,7 +91,8 @@ class Namespace {
   /// Sums over the mount's own container, or the containers that are open.
   /// Files that were not measured yet count as 0 bytes.
   MountedContainers::Totals Totals() const;
-  /// The same after measuring all primary files of the mount's own container.
+  /// Like Totals, after measuring all primary files of the mount's own
+  /// container.
   Result<MountedContainers::Totals> MeasuredTotals(
       const ReadContext& context) const;
 

@@ -61,7 +61,7 @@ class Resolver {
       return act(std::move(place));
     });
   }
-  /// The same with the place of the first files in a directory.
+  /// Like At, with the place of the first files in a directory.
   template <typename Act>
   auto AtDirectory(Inode directory, const ReadContext& context,
                    const Act& act) const {
@@ -72,7 +72,7 @@ class Resolver {
   }
 
   Result<Place> Find(Inode inode, const ReadContext& context) const;
-  /// The same, after trying to renew the container if it is stale.
+  /// Like Find, after trying to renew the container if it is stale.
   Result<Place> FindFresh(Inode inode, const ReadContext& context) const;
 
   /// Returns where a directory has further files: in a tree attached to it,

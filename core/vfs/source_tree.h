@@ -86,7 +86,7 @@ class SourceTree {
 
   /// Returns the bytes of a file. This may generate or decode it.
   Result<uint64_t> Size(const File& file);
-  /// The same, or nullopt if finding it may decode the file.
+  /// Like Size; nullopt if finding it may decode the file.
   Result<std::optional<uint64_t>> CheapSize(const File& file);
   Result<OpenFile> Open(const File& file);
   Result<std::optional<EntryInfo>> Describe(const File& file) {

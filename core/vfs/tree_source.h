@@ -110,7 +110,7 @@ class TreeSource {
 
   // What few sources answer otherwise.
 
-  /// What finding the size of a file reads.
+  /// Cost of computing a file's size.
   virtual Cost SizeCost(Node /*node*/) const { return Cost::kNone; }
   /// The target of a symbolic link; kNotFound for any other file.
   virtual Result<std::string> ReadLink(Node /*node*/) const {

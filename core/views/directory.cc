@@ -31,7 +31,7 @@ std::optional<uint64_t> Count(const std::vector<uint64_t>& shape) {
   return count;
 }
 
-/// Those of `views` that a container with `exports` may have.
+/// Returns the part of `views` that a container with `exports` may have.
 ViewSet Having(const Exports& exports, const ViewSet& views) {
   ViewSet having;
   std::ranges::copy_if(

@@ -119,7 +119,7 @@ class ContainerSearch {
   Step StartSource() CTXFS_REQUIRES(mutex_);
   Step TakeDirectory(const std::string& path, bool foreign)
       CTXFS_REQUIRES(mutex_);
-  /// The same of a directory of a store.
+  /// Like TakeDirectory, for a directory of a store.
   Step TakePrefix(const std::string& url, bool foreign) CTXFS_REQUIRES(mutex_);
   Step TakeLink(const std::string& path) CTXFS_REQUIRES(mutex_);
   /// Returns a container of the current SOURCE.

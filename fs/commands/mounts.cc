@@ -37,7 +37,7 @@ std::vector<std::string> Row(const MountEntry& mount, bool for_people) {
   return row;
 }
 
-/// The same as JSON; null in the place of "-".
+/// The row of a mount as JSON; null in the place of "-".
 Json MountJson(const MountEntry& mount) {
   const MountStats stats = MountStats::Of(mount.point);
   const auto number = [&stats](std::string_view name) {

@@ -16,8 +16,8 @@ class MountStats {
   /// Reads Prometheus text. Leaves out lines whose value is not a whole number.
   static MountStats Parse(const std::string& text);
 
-  /// Those of the mount at `point`; none if it does not answer within two
-  /// seconds, or not to this user.
+  /// The samples of the mount at `point`; none if it does not answer this user
+  /// within two seconds.
   static MountStats Of(const std::string& point);
 
   std::optional<uint64_t> Find(std::string_view name) const;

@@ -20,8 +20,7 @@ struct MountEntry {
 /// The mounts that this process sees, the topmost at a mount point last.
 std::vector<MountEntry> MountTable();
 
-/// The same from the text of such a file. Lines that are not of its form are
-/// left out.
+/// The mounts in the text of /proc/self/mountinfo. Leaves out malformed lines.
 std::vector<MountEntry> ParseMountTable(std::istream& lines);
 
 /// The mounts of ctxfs that this process sees.

@@ -20,8 +20,8 @@ std::string ShownText(std::string_view text);
 /// \x5c, so that no two names are printed alike.
 std::string ShownName(std::string_view name);
 
-/// The same for lists of names, which other programs read, too: in a pipe or
-/// file, names in UTF-8 are UTF-8 whatever the locale is.
+/// Like ShownName, for lists that other programs read, too: in a pipe or file,
+/// names in UTF-8 are UTF-8 whatever the locale is.
 std::string ListedName(std::string_view name);
 
 }  // namespace ctxfs

@@ -27,11 +27,11 @@ namespace ctxfs {
 
 /// Which signals of its caller end a request.
 enum class EndedBy : uint8_t {
-  /// Those that are meant to end the caller, even if it handles them: EINTR is
-  /// an error that a look-up may have.
+  /// Signals that are meant to end the caller, even if it handles them: a
+  /// look-up may fail with EINTR.
   kEndingSignals,
-  /// Those that do end it. A page fault has no such error: the process would
-  /// get a SIGBUS.
+  /// Signals that do end the caller. A page fault cannot fail with EINTR: the
+  /// process would get a SIGBUS.
   kDeath,
 };
 

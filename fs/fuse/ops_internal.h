@@ -22,8 +22,8 @@ struct stat StatOf(const Server& server, Inode inode,
                    const Attributes& attributes);
 /// Returns how long the kernel may keep an answer, in seconds.
 double Seconds(const Server& server, Lifetime lifetime);
-/// The same of attributes. Meanwhile it uses its pages of a file that it opens
-/// by itself.
+/// Returns how long the kernel may keep attributes, in seconds. Meanwhile it
+/// uses its pages of a file that it opens by itself.
 double AttributeSeconds(const Server& server, const Attributes& attributes);
 
 // ops_files.cc

@@ -34,7 +34,7 @@ uint64_t GroupLimit(const std::string& hierarchy, std::string group,
   return least;
 }
 
-/// The same of all hierarchies that have memory (cgroups(7)). Lines are
+/// The least limit of all hierarchies that have memory (cgroups(7)). Lines are
 /// "4:memory:/group" and, of version 2, "0::/group".
 uint64_t GroupsLimit(const std::string& root) {
   const std::string groups = root + "/sys/fs/cgroup";

@@ -29,7 +29,8 @@ Error Unusable(const std::string& path, const std::string& why) {
   return {Code::kIo, "mount point " + Quote(path) + ": " + why};
 }
 
-/// The same for a directory that was there a moment ago, if `failed` is ENOENT.
+/// Like Unusable, with the errno `failed`: a directory that was there a moment
+/// ago, if it is ENOENT.
 Error Vanished(const std::string& path, const std::string& why, int failed) {
   Error error = Unusable(path, why + std::strerror(failed));
   error.sys_errno = failed;

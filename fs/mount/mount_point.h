@@ -30,7 +30,7 @@ class MountPoint {
   const std::string& path() const { return path_; }
 
  private:
-  /// Prepare, of which ENOENT says that the directory was removed meanwhile.
+  /// Like Prepare; ENOENT: the directory was removed concurrently.
   static Result<MountPoint> PrepareOnce(const std::string& path, bool nonempty);
 
   MountPoint(std::string path, bool made)

@@ -10,7 +10,7 @@ namespace ctxfs {
 /// `allow_others`: the mount had the option allow_other or allow_root.
 std::string WhyRefused(bool allow_others);
 
-/// The same for an errno of unmounting `path`.
+/// Returns why unmounting `path` failed with the errno `failed`.
 std::string WhyNotUnmounted(const std::string& path, int failed);
 
 }  // namespace ctxfs

@@ -90,7 +90,7 @@ Status AllowAt(int ruleset, int at, const std::string& path, uint64_t access) {
   return {};
 }
 
-/// The same for `path`, which is ignored if it does not exist.
+/// Like AllowAt, for `path`, which is ignored if it does not exist.
 Status Allow(int ruleset, const std::string& path, uint64_t access) {
   const Fd at(::open(path.c_str(), O_PATH | O_CLOEXEC));
   if (!at.ok()) return {};

@@ -22,14 +22,16 @@ namespace ctxfs {
 Result<bool> FilterSyscalls(bool watches = false, int spill_file = -1,
                             int channel = -1, bool measures = false);
 
-/// The same for a process that fetches URLs: it may make sockets and connect
-/// them, and write, rename and remove files, but not accept connections,
-/// execute, or make processes. EnterFetcherSandbox limits which files.
+/// Like FilterSyscalls, for a process that fetches URLs: it may make sockets
+/// and connect them, and write, rename and remove files, but not accept
+/// connections, execute, or make processes. EnterFetcherSandbox limits which
+/// files.
 Result<bool> FilterFetcherSyscalls();
 
-/// The same for a thread that reads containers for a command, or before a mount
-/// is made, and may do more than serve: it refuses only the calls that make or
-/// connect sockets, execute, and trace or reach into other processes.
+/// Like FilterSyscalls, for a thread that reads containers for a command, or
+/// before a mount is made, and may do more than serve: it refuses only the
+/// calls that make or connect sockets, execute, and trace or reach into other
+/// processes.
 Result<bool> FilterLeavingSyscalls();
 
 /// The calls that the first filter allows, with all arguments or with some,

@@ -53,7 +53,7 @@ class HeapAllowance {
   /// of the outermost such allowance.
   static Status Check() { return Admit(0); }
 
-  /// The same, before `bytes` are allocated in one piece.
+  /// Like Check, before `bytes` are allocated in one piece.
   static Status Admit(uint64_t bytes) {
     const HeapAllowance* const current = thread_heap_allowance;
     if (current == nullptr || Covers(current->end_, bytes)) return {};

@@ -22,7 +22,7 @@ class Digest {
   /// Returns the bytes of the digest; empty if the library failed. This or Hex
   /// may be called once.
   std::string Raw();
-  /// The same as lower-case hex digits.
+  /// Like Raw, as lower-case hex digits.
   std::string Hex();
 
  private:

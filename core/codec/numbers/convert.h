@@ -15,7 +15,7 @@ void HalvesToFloats(Bytes in, MutableBytes out);
 /// after the product and after the sum. `out` is four times as long as `in`.
 void BytesToFloats(Bytes in, float scale, float min, MutableBytes out);
 
-/// The same without SIMD instructions.
+/// Like HalvesToFloats and BytesToFloats, without SIMD instructions.
 void HalvesToFloatsScalar(Bytes in, MutableBytes out);
 void BytesToFloatsScalar(Bytes in, float scale, float min, MutableBytes out);
 

@@ -37,8 +37,8 @@ Result<Json> ReadDocument(const std::vector<Document>& documents,
 /// heads, vocabulary, quantisation.
 void AddConfigFacts(const Json& config, Facts& facts);
 
-/// The same of config.json and tokenizer_config.json among `documents`, and the
-/// chat template.
+/// Adds the facts of config.json and tokenizer_config.json among `documents`,
+/// and the chat template.
 Status AddModelFacts(const std::vector<Document>& documents,
                      const ReadContext& context, Facts& facts);
 

@@ -26,7 +26,7 @@ constexpr std::string_view kRunsCode =
     "loading it runs whatever code its writer put into it; 'python3 -m "
     "pickletools' lists that without running it";
 
-/// Those that are recognised by a signature or by their structure.
+/// The foreign formats that a signature or their structure identifies.
 std::span<const ForeignFormat> ForeignFormats();
 
 /// Returns the foreign format of a file that starts with `head`

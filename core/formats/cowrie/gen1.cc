@@ -119,7 +119,7 @@ Json CowrieGen1::Elements(DType dtype, uint64_t count) {
     Skip(count * DTypeSize(dtype));
     return Json::array();
   }
-  // Those that are odd are counted.
+  // Element counts the odd ones.
   for (; count > 0 && Worked(1); --count) Element(dtype);
   return Json::array();
 }

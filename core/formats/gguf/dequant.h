@@ -52,7 +52,7 @@ struct GgufType {
 
 /// Null for a removed or unknown code.
 const GgufType* GgufTypeOf(uint32_t code);
-/// The same if ctxfs can dequantise the type.
+/// Like GgufTypeOf; null, too, for a type that ctxfs cannot dequantise.
 const GgufType* GgufQuantOf(uint32_t code);
 /// "f32", "q4_k", "type_99".
 std::string GgufTypeName(uint32_t code);
@@ -61,8 +61,8 @@ std::string GgufTypeName(uint32_t code);
 /// processor. `out` need not be aligned.
 void GgufDequantize(const GgufType& type, const std::byte* blocks, size_t count,
                     std::byte* out);
-/// The same with an implementation of the last step: codes times scales, plus
-/// adds.
+/// Like GgufDequantize, with the given implementation of the last step: codes
+/// times scales, plus adds.
 void GgufDequantizeBy(const DequantKernels& kernels, const GgufType& type,
                       const std::byte* blocks, size_t count, std::byte* out);
 

@@ -78,7 +78,7 @@ class Values final : public Transform {
                    out.data() + (whole * width - offset));
   }
 
-  /// The same for one block, whose values start at byte `at`.
+  /// Decodes a part of one block, whose values start at byte `at`.
   void Part(const std::byte* stored, uint64_t at, uint64_t offset,
             MutableBytes out) const {
     std::byte values[GgufCodes::kMost * sizeof(float)];

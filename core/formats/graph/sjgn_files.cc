@@ -215,8 +215,8 @@ std::vector<ArrayInfo> Graph::AllArrays(const ReadContext& context) const {
   uint32_t unlisted = SjgnArray::kStored;  // a table without ids
   for (const SjgnArray& array : ids_) {
     if (array.table == unlisted) continue;
-    // The same after an interrupt. A failed read says nothing about the table,
-    // and its arrays fail when they are read.
+    // After an interrupt the result is not used, either. A failed read says
+    // nothing about the table, and its arrays fail when they are read.
     if (!context.Check() || !AdmitGrowth(all)) return all;
     const Result<Content> ids = OpenArray(array, context);
     if (!ids && ids.error().Permanent()) {

@@ -73,7 +73,7 @@ class Deltas {
       uint32_t entry, const ReadContext& context) const;
   /// The merged tensor as float32.
   Result<Content> Open(uint32_t entry, const ReadContext& context) const;
-  /// The same as an array called `name`.
+  /// The merged tensor as an array called `name`.
   Result<ArrayInfo> Array(uint32_t entry, std::string name,
                           const ReadContext& context) const;
 

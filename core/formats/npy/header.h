@@ -40,8 +40,8 @@ Result<Array> ReadArray(Bytes start);
 /// The error of a file of `size` bytes that has not the bytes of the elements.
 Error WrongSize(const Array& array, uint64_t size);
 
-/// The same as ReadArray, and fails with WrongSize, if a file of `size` bytes
-/// has not exactly the bytes of the elements.
+/// Like ReadArray; also fails with WrongSize if a file of `size` bytes does not
+/// end exactly where the elements do.
 Result<Array> ReadWholeArray(Bytes start, uint64_t size);
 
 /// Returns the elements of an array, little-endian and row-major. `file` is the

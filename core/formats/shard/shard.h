@@ -62,7 +62,7 @@ constexpr uint16_t kHasChecksums = 0x0020;
 /// Whether `head` is the start of a Shard container of that role.
 bool HasShardRole(Bytes head, uint8_t role);
 
-/// The same, as a probe.
+/// HasShardRole as a probe.
 template <uint8_t kRole>
 bool HasRole(Bytes head) {
   return HasShardRole(head, kRole);

@@ -199,7 +199,7 @@ class Checkpoint final : public TensorContainer, public SaysFacts {
   /// way of their values.
   Status ListGlobals(const ReadContext& context);
   Status ListGlobalsOf(uint32_t member, const ReadContext& context);
-  /// The same of the five pickles of the legacy form.
+  /// Like ListGlobals, for the five pickles of the legacy form.
   Status ListLegacyGlobals(const ReadContext& context);
   /// Warns if names are missing from the list.
   void WarnOfGlobals();

@@ -77,7 +77,8 @@ class DistributedCheckpoint final : public TensorContainer, public SaysFacts {
   Status SetShapeOfBytes(ChunkedTensor& tensor, uint64_t size);
   /// The code of an error about a tensor with a fault.
   Code CodeOf(const ChunkedTensor& tensor) const;
-  /// The same of one piece, which has `bytes` of a tensor.
+  /// What is wrong with one piece, which has `bytes` of a tensor; empty:
+  /// nothing.
   std::string FaultOf(uint32_t piece, uint64_t bytes) const;
   /// Warns of bytes and pieces that no tensor and no object has.
   void WarnOfUnused();
@@ -102,7 +103,8 @@ class DistributedCheckpoint final : public TensorContainer, public SaysFacts {
   /// The value of an object as JSON.
   Result<std::string> ObjectValue(uint32_t object,
                                   const ReadContext& context) const;
-  /// Those of all objects; in place of one that cannot be read, the error.
+  /// The values of all objects as JSON; in place of one that cannot be read,
+  /// the error.
   Result<std::string> ObjectText(const ReadContext& context) const;
   /// The names in .metadata and in the objects.
   Result<GlobalNames> AllGlobals(const ReadContext& context) const;

@@ -42,7 +42,7 @@ constexpr std::string_view kTensorClass =
 constexpr std::string_view kBytesClass =
     "torch.distributed.checkpoint.metadata.BytesStorageMetadata";
 
-// Those that torch's writers name, beside names of docs/formats/torch.md,
+// The globals that torch's writers name, beside those of docs/formats/torch.md,
 // section 12.
 constexpr auto kNames = std::to_array<std::string_view>({
     kMetadata,

@@ -71,7 +71,7 @@ class PickleMachine {
   /// Adds the top `count` values to the value below them, which must be of
   /// `kind` or an Object: entries to one for a dict, else items.
   void Append(size_t count, Kind kind);
-  /// The same with the values after the last mark.
+  /// Like Append, with the values after the last mark.
   void AppendFromMark(Kind kind);
 
   // Names and calls.

@@ -112,7 +112,7 @@ class ValueWalk {
   /// Writes a reference to a value that was met before; returns false for any
   /// other.
   bool PutReference(NodeId node);
-  /// The same, and notes the place of any other.
+  /// Like PutReference; also notes the place of any other value.
   bool Met(NodeId node, PlaceId place);
 
   // Pieces of text.

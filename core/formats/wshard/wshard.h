@@ -19,7 +19,7 @@ namespace ctxfs::wshard {
 Result<std::string> ReadMetaEntry(const shard::ShardContainer& container,
                                   uint32_t entry, const ReadContext& context);
 
-/// The same, as JSON.
+/// Like ReadMetaEntry, parsed as JSON.
 Result<Json> ReadEntryJson(const shard::ShardContainer& container,
                            uint32_t entry, const ReadContext& context);
 

@@ -59,7 +59,7 @@ bool DecodeStart(uint16_t method, Bytes stored, MutableBytes out) {
   return true;
 }
 
-/// The same, by a decoder of streams.
+/// Decodes the first bytes of a member by a decoder of streams.
 bool StreamStart(StreamDecoder decode, StoredPieces pieces, uint64_t size,
                  MutableBytes out) {
   size_t made = 0;

@@ -72,7 +72,7 @@ UrlStore* TheUrlStore();
 
 /// The identity of what `url` named when it was listed.
 FileIdentity IdentityOf(const std::string& url, const StoreName& name);
-/// The same of a directory.
+/// The identity of the directory `url`.
 FileIdentity IdentityOfDirectory(const std::string& url);
 
 }  // namespace ctxfs

@@ -34,7 +34,7 @@ struct FetchJob {
   std::string CacheKey(const Identity& identity) const;
   /// Microseconds since the transfer was started.
   uint32_t Took() const;
-  /// The error if the cache does not have it, when nothing is fetched.
+  /// The error for a cache miss while offline.
   Error NotCached() const;
 };
 

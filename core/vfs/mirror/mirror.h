@@ -154,7 +154,7 @@ class Mirror {
   /// Modification time of the root, in nanoseconds since 1970, at mount.
   FileTime mtime() const { return directory_->identity().mtime; }
 
-  /// Those of the directory that is shown at the root.
+  /// The permissions of the directory that is shown at the root.
   std::optional<Permissions> RootPermissions() const;
 
   /// Opens what was found.
@@ -220,7 +220,7 @@ class Mirror {
   /// Returns what `name` is, if it is shown. Unless `probe`, a container that
   /// is a directory counts as a directory.
   Maybe<Found> See(const Place& place, std::string_view name, bool probe) const;
-  /// The same, of what directory_ has under that name.
+  /// Like See, for the entry of directory_ with that name.
   Maybe<Found> SeeFile(const Place& place, std::string_view name,
                        bool probe) const;
   /// Returns the container that is shown as NAME~dir. NAME is a file of a

@@ -68,8 +68,8 @@ std::optional<Name> ModelOf(std::string_view path) {
   return std::nullopt;
 }
 
-/// The same, if there is a manifest of that model: a registry may have a colon,
-/// too.
+/// Like ModelOf; nothing if that model has no manifest: a registry may have a
+/// colon, too.
 Maybe<Name> FindModel(const Directory& raw, const std::string& path) {
   std::optional<Name> name = ModelOf(path);
   if (!name) return name;

@@ -156,8 +156,8 @@ class RowsBlock final : public Block {
   Place place_;
 };
 
-/// The same rows while the file is measured; moves `place` past them. They are
-/// a block so that the cache bounds their memory, and keeps them for readers.
+/// Rows while the file is measured; moves `place` past them. They are a block
+/// so that the cache bounds their memory, and keeps them for readers.
 class MeasuredRows final : public Block {
  public:
   struct Rows {

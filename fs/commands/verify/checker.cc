@@ -71,7 +71,7 @@ class Checker::OtherFiles {
     return known->second;
   }
 
-  /// Those that contents were stored in, without containers if `alone`.
+  /// The files that contents were stored in, without containers if `alone`.
   std::vector<SourcePtr> Files(bool alone) {
     const MutexLock lock(mutex_);
     std::vector<SourcePtr> files;

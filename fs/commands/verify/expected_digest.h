@@ -62,7 +62,7 @@ class ExpectedDigests {
 
   Result<TextPtr> Read(const std::string& path) const;
   Status ReadManifests(Text& text) const;
-  /// The same, once for each path.
+  /// Like Read, once for each path.
   Result<TextPtr> ReadBeside(const std::string& path) const;
   Result<ExpectedDigest> FindAround(const std::string& path,
                                     const std::string& top) const;
