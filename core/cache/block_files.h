@@ -23,7 +23,7 @@
 /// not the store's.
 namespace ctxfs::block_files {
 
-/// What each file begins with.
+/// The header of each file.
 inline constexpr std::string_view kMagic = "ctxfsblk";
 inline constexpr int kDirectoryFlags =
     O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW;

@@ -45,8 +45,8 @@ class BlockStore {
   static constexpr uint64_t kBlockBytes = BlockFile::kBlockBytes;
   static constexpr uint32_t kMaxBlocks = 64;
 
-  /// What happens to a file with a damaged block. Its other blocks are of use
-  /// if they cannot be fetched again.
+  /// Whether a file with a damaged block is dropped or kept. Its other blocks
+  /// are of use if they cannot be fetched again.
   enum class Damaged : uint8_t { kDropped, kKept };
 
   /// Opens or makes the store in `directory`, with mode 0700, for `most` bytes

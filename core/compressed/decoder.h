@@ -23,8 +23,8 @@ struct Place {
   /// Within a gzip member: what a decoder needs to continue, compressed with
   /// zstd. Empty at the start of a member, and of other compressions.
   std::string state = {};
-  /// What `state` is: the decoded bytes before a block of deflate, at most 32
-  /// KiB of them; otherwise the memory of a decoder, for this process alone.
+  /// Whether `state` is the decoded bytes before a block of deflate, at most 32
+  /// KiB; otherwise it is the memory of a decoder, for this process alone.
   bool at_block = false;
 };
 

@@ -83,7 +83,7 @@ struct Placement {
   /// For entries: some may be directories, symbolic links or hard links. If not
   /// set, the tree takes all for files.
   bool has_kinds = false;
-  /// What Exists needs to read; kNone if every file exists.
+  /// Cost of Exists; kNone if every file exists.
   Cost exists_cost = Cost::kNone;
   /// Whether the bytes may differ from one Open to the next.
   bool live = false;
@@ -103,7 +103,7 @@ struct FileFacts {
   /// Why Open fails, if the index shows that it does; kLocked for a missing
   /// key.
   std::optional<Error> fault = std::nullopt;
-  /// What Size reads if `size` is not known. Listings call it only for
+  /// Cost of Size if `size` is not known. Listings call it only for
   /// kSmallRead.
   Cost size_cost = Cost::kDecode;
   // Of entries whose table has Placement::has_kinds.
@@ -181,7 +181,7 @@ class FileTable {
     return Facts(file).size;
   }
   std::optional<Error> Fault(uint32_t file) const { return Facts(file).fault; }
-  /// What Size reads.
+  /// Cost of Size.
   Cost size_cost(uint32_t file) const;
   Access access(uint32_t file) const;
   bool live() const { return placement_.live; }

@@ -184,7 +184,7 @@ bool MayReplaceFile(std::string_view name);
 /// Traits::index_at_end.
 bool NamesIndexAtEnd(std::string_view name);
 
-/// What the name of a file says of its contents.
+/// The kind of contents that a file's name implies.
 enum class NameClaim : uint8_t {
   kNothing,
   kContainerOrText,  // an extension of Format::text_extensions

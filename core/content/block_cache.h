@@ -181,7 +181,7 @@ class BlockCache {
   uint64_t in_production_ CTXFS_GUARDED_BY(mutex_) = 0;  // reserved bytes
   uint64_t working_ CTXFS_GUARDED_BY(mutex_) =
       0;  // threads, without waiting ones
-  // What each thread that waits for memory has reserved.
+  // Bytes that each thread that waits for memory has reserved.
   std::multiset<uint64_t> short_of_memory_ CTXFS_GUARDED_BY(mutex_);
   std::optional<Key> base_ CTXFS_GUARDED_BY(mutex_);  // last read by work
   Stats stats_ CTXFS_GUARDED_BY(mutex_);

@@ -53,7 +53,7 @@ class DirectorySource final : public Source {
   const ReadAccess read_access_;
   const std::shared_ptr<Companions> companions_;  // null unless watch_ctime
   mutable Mutex mutex_;
-  /// What List returned, with watch_ctime.
+  /// The entries that List returned, with watch_ctime.
   mutable std::optional<std::vector<DirectoryEntry>> listed_
       CTXFS_GUARDED_BY(mutex_);
 };

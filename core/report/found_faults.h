@@ -12,7 +12,7 @@
 
 namespace ctxfs {
 
-/// What is wrong with a container and its entries.
+/// The faults of a container and its entries.
 struct FoundFaults {
   /// A fault of an entry, or of the container itself: then `entry` is nullopt.
   struct Fault {

@@ -11,7 +11,7 @@
 
 namespace ctxfs {
 
-/// What a container says of itself. `error` is why it is incomplete.
+/// The identity that a container states. `error`: why it is incomplete.
 struct Identity {
   Facts facts;
   std::optional<Error> error;

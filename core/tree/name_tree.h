@@ -18,7 +18,7 @@ namespace ctxfs {
 using NodeId = uint32_t;
 using FileId = uint32_t;
 
-/// What is at a node of a tree.
+/// The type of a node of a tree.
 enum class NodeType : uint8_t { kFile, kDirectory, kLink };
 
 /// Names and nothing else: which paths there are, and the number of the file
@@ -106,7 +106,7 @@ class TreeBuilder {
 
   bool ok() const { return !full_; }
 
-  /// What is called `name` in `parent`; nullopt if nothing is.
+  /// The type of the child `name` of `parent`; nullopt if there is none.
   std::optional<NodeType> TypeAt(NodeId parent, std::string_view name) const;
 
   /// The directory `name` of `parent`, made if it is not there. A file in its

@@ -29,7 +29,7 @@ std::vector<std::string> SourcesOf(const std::vector<std::string>& arguments);
 /// that a container names follow docs/tree.md, section 10, in any case.
 enum class LeavingLinks : uint8_t { kFollowed, kRefused };
 
-/// What requests of a SourceTree may take.
+/// Limits of the requests of a SourceTree.
 struct RequestLimits {
   uint64_t cache_bytes = 256 * limits::kMiB;
   /// Ends requests; outlives the tree.

@@ -23,7 +23,7 @@ namespace ctxfs {
 
 class TreeSource;
 
-/// What holds for all files of a mount.
+/// Properties of all files of a mount.
 struct MountRules {
   OpenOptions open = {};
   /// Bounds the work that each request may cause; no bound unless set.
@@ -33,7 +33,7 @@ struct MountRules {
   FileTime mtime = {};
 };
 
-/// What a look-up finds.
+/// The result of a look-up.
 struct FoundNode {
   Inode inode = 0;
   Attributes attributes;
@@ -108,7 +108,7 @@ class TreeSource {
   /// Below the directory of the container; below the root if there is none.
   virtual std::string Path(Node node) const = 0;
 
-  // What few sources answer otherwise.
+  // Defaults that few sources override.
 
   /// Cost of computing a file's size.
   virtual Cost SizeCost(Node /*node*/) const { return Cost::kNone; }

@@ -26,7 +26,7 @@ struct Pixels {
   std::vector<std::array<uint8_t, 3>> rgb;
 };
 
-/// What is shown beside the list of files of the selected one.
+/// The pane beside the list of files: details of the selected one.
 struct Details {
   std::vector<DetailLine> lines;
   Pixels picture = {};  // below the lines

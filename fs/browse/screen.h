@@ -13,7 +13,7 @@
 
 namespace ctxfs {
 
-/// What a user asks for.
+/// A command of the user.
 enum class Action : uint8_t {
   kNone,  // nothing within the time, or a key without a meaning
   kUp,

@@ -15,7 +15,7 @@ namespace ctxfs {
 struct DiskCache {
   std::string directory;
   uint64_t most = 0;  // bytes that it may take
-  /// What it has, or what was removed; nullopt if there is no directory.
+  /// Its contents, or those that were removed; nullopt: there is no directory.
   std::optional<StoreContents> contents;
 };
 

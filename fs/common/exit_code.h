@@ -8,7 +8,7 @@
 
 namespace ctxfs {
 
-/// What the commands return to the shell; in the manual, so never renumbered.
+/// Exit codes of the commands; in the manual, so never renumbered.
 enum class ExitCode : int {
   kOk = 0,
   kUsage = 1,

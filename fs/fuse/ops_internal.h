@@ -9,7 +9,7 @@
 #include "core/vfs/attributes.h"
 #include "fs/mount/server.h"
 
-// What the files of FUSE operations share.
+// Shared by the files of FUSE operations.
 namespace ctxfs::ops {
 
 inline Server& ServerOf(fuse_req_t req) {

@@ -42,7 +42,7 @@ class BackingFiles final : public Questions {
 
     /// For fuse_file_info::backing_id; 0 if the daemon serves the reads.
     int32_t id() const { return id_; }
-    /// What the kernel reads; null if the daemon serves the reads.
+    /// The file that the kernel reads; null if the daemon serves the reads.
     const SourcePtr& file() const { return file_; }
 
    private:

@@ -23,7 +23,7 @@ enum class VerifyMode { kRead, kOpen, kOff };
 /// never.
 enum class Passthrough { kAuto, kOn, kOff };
 
-/// What the mount command was asked for.
+/// The options of the mount command.
 struct MountOptions {
   std::vector<std::string> sources;  // at least one
   std::string mount_point;           // empty: to be made (NewMountPoint)

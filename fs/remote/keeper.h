@@ -13,7 +13,7 @@
 
 namespace ctxfs {
 
-/// What keepers share with their fetchers.
+/// State that keepers share with their fetchers.
 struct Kept {
   int socket;  // to the client
   const remote::SharedSlots& slots;

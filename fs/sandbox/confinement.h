@@ -6,7 +6,7 @@
 
 namespace ctxfs {
 
-/// What the threads that serve a mount may still read.
+/// The files that threads which serve a mount may still read.
 struct Confinement {
   /// Directories: files below them may be opened at any time.
   std::vector<std::string> trees;

@@ -83,7 +83,7 @@ class DistributedCheckpoint final : public TensorContainer, public SaysFacts {
   /// Warns of bytes and pieces that no tensor and no object has.
   void WarnOfUnused();
 
-  /// What torch.save wrote of a piece.
+  /// The record that torch.save wrote for a piece.
   Result<std::shared_ptr<const Checkpoint>> OpenPiece(
       uint32_t piece, const ReadContext& context) const;
   /// The elements of a chunk.

@@ -11,7 +11,7 @@ namespace ctxfs::torch {
 /// ReadPickle takes the widths from here; the rest of what an opcode does is an
 /// operation of PickleMachine.
 struct Opcode {
-  /// What follows an opcode.
+  /// The argument of an opcode.
   enum class Operand : uint8_t {
     kUnknown,  // it is no opcode
     kNone,
@@ -21,7 +21,7 @@ struct Opcode {
     kTwoLines,
   };
 
-  /// What an opcode does after it has taken its values from the stack.
+  /// The effect of an opcode, after it has popped its values.
   enum class Effect : uint8_t {
     kNothing,
     kPush,  // a value that is not text

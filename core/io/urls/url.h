@@ -13,7 +13,7 @@ namespace ctxfs {
 /// so.
 bool IsUrl(std::string_view path);
 
-/// What precedes the version of an object in a URL s3://BUCKET/KEY.
+/// The separator before the version of an object in a URL s3://BUCKET/KEY.
 constexpr std::string_view kVersionMark = "?versionId=";
 
 /// Returns `path` without the version of an object of S3.

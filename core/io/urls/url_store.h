@@ -36,7 +36,7 @@ struct StoreListing {
 };
 using StoreListingPtr = std::shared_ptr<const StoreListing>;
 
-/// What opens URLs in this process. URLs of directories end in '/'. Safe for
+/// Opens URLs in this process. URLs of directories end in '/'. Safe for
 /// any number of threads, which wait as their InterruptScope allows.
 class UrlStore {
  public:

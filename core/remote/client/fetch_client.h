@@ -295,7 +295,7 @@ class FetchClient::Awaited {
   const PendingPtr& pending() const { return pending_; }
   /// Waits for this request in place of none.
   void Await(PendingPtr pending) { pending_ = std::move(pending); }
-  /// What it brings is kept.
+  /// The client keeps the bytes that it brings.
   void Release() { pending_ = nullptr; }
 
  private:

@@ -9,7 +9,7 @@
 
 namespace ctxfs::remote {
 
-/// What the fetcher did for a client.
+/// Counters of the fetcher's work for a client.
 struct FetchStats {
   // Upper bounds of the times: 1 ms times powers of two, and none.
   static constexpr uint64_t kFirstTimeNs = 1'000'000;

@@ -75,7 +75,7 @@ struct PassedFile {
   uint32_t count = 0;
 };
 
-/// What became of a request.
+/// The outcome of a request.
 struct FetchReply {
   /// 0: not a reply; fetcher `epoch` has replaced one that ended.
   uint64_t id = 0;

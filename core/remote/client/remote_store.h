@@ -40,7 +40,7 @@ class RemoteStore final : public UrlStore {
  private:
   using Clock = std::chrono::steady_clock;
 
-  /// What a thread that lists a directory has for those that wait for it.
+  /// A listing in progress, shared by the threads that wait for it.
   struct Attempt {
     Clock::time_point began = Clock::now();
     bool done = false;

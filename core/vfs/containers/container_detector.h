@@ -26,7 +26,7 @@ class ContainerDetector {
   /// kTooManyFiles, kNoMemory, or kIo for EIO.
   Result<Kind> Of(const Directory& in, const Directory::Item& item);
 
-  /// What `item` is, if that is known without reading it.
+  /// The kind of `item`; nullopt if it has to be read to know.
   std::optional<Kind> Known(const Directory::Item& item) const;
 
   /// Whether the regular file `name` of `in` is a container, including those of

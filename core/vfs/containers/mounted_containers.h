@@ -44,7 +44,7 @@ class MountedContainers {
     kNumbered,  // the numbered files of a container; they cost nothing
   };
 
-  /// What is attached, and where.
+  /// An attached container and its place.
   struct Attachment {
     Inode at;  // the directory
     Kind kind = Kind::kStored;
@@ -137,7 +137,7 @@ class MountedContainers {
   Totals Sum() const;
 
  private:
-  /// What identifies an opening of a container.
+  /// Identifies an opening of a container.
   struct Opening {
     std::optional<uint64_t> digest;
     uint64_t nodes = 0;

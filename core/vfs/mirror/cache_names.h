@@ -19,7 +19,7 @@ namespace ctxfs {
 /// number of threads.
 class CacheNames {
  public:
-  /// What a path stands for.
+  /// The file that a path stands for.
   struct Place {
     enum class Kind : uint8_t {
       kNothing,    // the cache has no such name

@@ -59,7 +59,7 @@ class DirectoryWatch {
   DirectoryWatch(Fd events, Fd wake)
       : events_(std::move(events)), wake_(std::move(wake)) {}
 
-  /// What changed in a batch of events.
+  /// The changes in a batch of events.
   struct Batch;
 
   void StartThread() CTXFS_REQUIRES(mutex_);

@@ -14,7 +14,7 @@
 
 namespace ctxfs {
 
-/// What became of an entry of the first side in the second.
+/// How an entry of the first side differs in the second.
 enum class DiffKind : uint8_t {
   kSame,
   kChanged,

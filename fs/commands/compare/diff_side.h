@@ -57,7 +57,7 @@ class DiffSide {
   Status Open(const std::string& operand);
 
   const Entries& entries() const { return entries_; }
-  /// What the operand is, if it is a container: "gguf".
+  /// The format of the operand if it is a container: "gguf".
   const std::string& format() const { return format_; }
   /// The container that the operand is, or is in; null if there is none.
   std::shared_ptr<const Container> container() const { return container_; }

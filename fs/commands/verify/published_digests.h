@@ -24,7 +24,7 @@ struct PublishedDigest {
   bool is_model = false;  // a layer of an image: the model itself
 };
 
-/// What a text with digests says.
+/// The digests in a text.
 struct PublishedDigests {
   std::vector<PublishedDigest> digests;
   /// Of an index of an OCI layout: SHA-256 of the manifests, which are files of
