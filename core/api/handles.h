@@ -64,7 +64,7 @@ ctxfs_error ErrorOf(Error error, const char* path);
 // Each returns -1 and sets `*out`, unless `out` is null.
 int Fail(ctxfs_error** out, const char* path, const Error& error);
 int FailWithoutMemory(ctxfs_error** out);
-/// Of a call that makes no sense: nothing of it was done.
+/// Refuses a call with invalid arguments, of which nothing was done.
 int FailUsage(ctxfs_error** out, const char* message);
 
 /// Runs `body`, the work of a function of the API, which was called for `path`.

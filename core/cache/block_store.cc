@@ -121,7 +121,7 @@ Fd BlockStore::OpenObject(const std::string& name, bool create) const {
 }
 
 void BlockStore::List(Object& object) {
-  // Of a large object there can be 100,000 files.
+  // A large object can have 100,000 files, so listings are rare.
   constexpr std::chrono::seconds kBetweenLists(1);
   if (Clock::now() - object.listed < kBetweenLists) return;
   struct stat st {};
@@ -411,7 +411,7 @@ std::string CacheDirectory(const Environment& environment) {
   if (std::string own = environment("CTXFS_CACHE_DIR"); !own.empty()) {
     return own;
   }
-  // As the XDG base directory specification: a relative path is ignored.
+  // The XDG base directory specification ignores relative paths.
   const std::string base = environment("XDG_CACHE_HOME");
   if (base.starts_with('/')) return base + "/ctxfs";
   const std::string home = environment("HOME");

@@ -18,7 +18,7 @@ struct EntryInfo {
   std::string kind;                 // "entry", "tensor", ...
   uint64_t size = 0;                // bytes of its file, decoded
   uint64_t stored_size = 0;
-  /// Of the stored bytes in the container; kNoOffset: they are in many places.
+  /// Where the stored bytes start in the container; kNoOffset: in many places.
   uint64_t offset = 0;
   std::string codec = "none";
   std::string checksum;      // "crc32c:9a71bb4c", empty for none

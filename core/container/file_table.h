@@ -108,11 +108,11 @@ struct FileFacts {
   Cost size_cost = Cost::kDecode;
   // Of entries whose table has Placement::has_kinds.
   FileKind kind = FileKind::kFile;
-  /// Of a link: its target, as it is stored. A link stays in the container
-  /// (LinkPlan), and its content is its target.
+  /// The target of a link, as it is stored; empty for other files. Links stay
+  /// in the container (LinkPlan), and their content is their target.
   std::string_view target = {};
-  /// Of a hard link: the file that it is another name of. That file has the
-  /// same bytes and is no hard link itself.
+  /// The file that a hard link is another name of: it has the same bytes and is
+  /// no hard link itself.
   std::optional<uint32_t> original = std::nullopt;
 };
 
@@ -151,8 +151,9 @@ class FileTable {
 
   virtual FileFacts Facts(uint32_t /*file*/) const { return {}; }
 
-  /// Of an entry of an archive, a directory's or a link's, too. All names of a
-  /// file (FileFacts::original) have the same. Reads nothing.
+  /// The attributes that an archive states for an entry, directories and links
+  /// included. All names of a file (FileFacts::original) share them. Reads
+  /// nothing.
   virtual StoredAttributes StoredAttributesOf(uint32_t /*file*/) const {
     return {};
   }

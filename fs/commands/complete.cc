@@ -81,7 +81,7 @@ class Completer {
     CompleteAction(*command, first);
   }
 
-  /// Of a command without actions: the command.
+  /// Completes the action of a command, or the command if it has no actions.
   void CompleteAction(const Command& command, size_t first) {
     const bool typed = words_.size() > first + 1;
     const Command* const action =

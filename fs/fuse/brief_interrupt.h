@@ -16,7 +16,7 @@ struct ThreadUsage {
   std::chrono::nanoseconds processor{0};  // that the thread has used
   int64_t waits = 0;  // how often it has left its processor by itself
 
-  /// Of the calling thread. Takes two system calls.
+  /// The usage of the calling thread. Takes two system calls.
   static ThreadUsage Now();
 };
 
@@ -55,7 +55,7 @@ class BriefInterrupt final : public Interrupt {
   ThreadUsage (*const usage_)();
   const Clock::time_point start_;
   const std::thread::id owner_ = std::this_thread::get_id();
-  // Of the owner, when the time was up first: most requests end earlier, and
+  // The owner's usage when the time was first up: most requests end earlier and
   // cost no call.
   mutable bool is_late_ = false;
   mutable ThreadUsage late_;

@@ -259,7 +259,8 @@ struct statvfs StateOf(const MountedContainers::Totals& totals) {
   return st;
 }
 
-/// Of a mirrored directory, that of the file system below it.
+/// The answer of statfs; for a mirrored directory that of the file system
+/// below.
 Result<struct statvfs> StateOfFileSystem(Server& server, Inode inode,
                                          const ReadContext& context) {
   if (const auto below = server.files().FileSystemOf(inode)) return *below;

@@ -65,7 +65,7 @@ class LogRelay {
   Mutex mutex_;
   TokenBucket bucket_ CTXFS_GUARDED_BY(mutex_);
 
-  // Of the thread in Run.
+  // Used by the thread in Run alone.
   std::string pending_;  // the start of a line
   std::optional<TokenBucket::Clock::time_point> report_at_;
 };

@@ -74,7 +74,7 @@ class LinkPlan {
     bool of_entries = true;
   };
 
-  /// Of an entry to a place.
+  /// An entry's claim to a place in the tree.
   struct Claim {
     uint32_t entry = 0;
     bool only_plain = false;  // its name is another one than its plain path

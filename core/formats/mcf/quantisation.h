@@ -48,8 +48,8 @@ std::optional<uint64_t> McfElements(std::span<const uint64_t> shape);
 // Codes of types (docs/formats/mcf.md, section 5).
 
 constexpr uint32_t kMcfInt4 = 0x11;
-// Of the quantised types, the first whose codes come in rows of blocks, and the
-// first of those with super-scales.
+// The first quantised type whose codes come in rows of blocks, and the first
+// that has super-scales, too.
 constexpr uint32_t kMcfFirstWithBlocks = 0x20;
 constexpr uint32_t kMcfFirstWithSupers = 0x30;
 

@@ -14,7 +14,7 @@ namespace ctxfs::model_shard {
 /// The header of a tensor's payload (docs/formats/model_shard.md, section 2).
 struct TensorHeader {
   static constexpr uint64_t kFixedBytes = 4;  // before the dimensions
-  /// Of the longest header, with 255 dimensions.
+  /// Size of the longest header, which has 255 dimensions.
   static constexpr uint64_t kMaxBytes = kFixedBytes + 8 * 255;
 
   uint8_t code = 0;

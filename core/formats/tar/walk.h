@@ -147,8 +147,8 @@ class Walk {
   uint64_t archive_at_ = 0;    // where the current archive starts
   uint32_t first_member_ = 0;  // of the current archive
   std::vector<Members::Yield> yields_;
-  /// Of the current archive: the last member of a path that a member of an
-  /// earlier archive keeps, by the keeper.
+  /// By a member of an earlier archive that keeps its path: the last member of
+  /// the current archive with that path.
   std::unordered_map<uint32_t, uint32_t> yielding_;
   Pending pending_;
   PaxValues global_;

@@ -53,8 +53,8 @@ constexpr uint64_t kMaxExpanded = limits::kGiB;
 constexpr uint64_t kMaxRepeated = 4 * limits::kGiB;
 constexpr uint64_t kMaxRepeatedPerByte = 16;
 
-/// Of a distributed checkpoint: parts that its files have, those of one tensor,
-/// its files, bytes of a name, and comparisons of the parts of all tensors.
+/// Limits of a distributed checkpoint: parts in its files, parts of one tensor,
+/// files, bytes of a name, and comparisons of the parts of all tensors.
 constexpr uint32_t kMaxPieces = 1'000'000;
 constexpr uint32_t kMaxChunks = 65'536;
 constexpr size_t kMaxFiles = 4096;

@@ -80,7 +80,7 @@ std::optional<MetaId> AsMeta(const Pickle& pickle, NodeId node);
 /// The "module.name" of a global, or of a class that a persistent id stands
 /// for; empty for another value.
 std::string_view GlobalName(const Pickle& pickle, NodeId node);
-/// That of the callable of an object.
+/// The GlobalName of an object's callable.
 std::string_view CalleeName(const Pickle& pickle, NodeId node);
 
 /// The value of a text key in a short dict, of several the last, as in Python;

@@ -31,7 +31,7 @@ class Places {
   PlaceId AtIndex(PlaceId parent, uint32_t index) {
     return Add(parent, Step::kIndex, index);
   }
-  /// Of the entry of a dict with a key, which is the `position`-th.
+  /// The place of a dict's `position`-th entry, whose key is `key`.
   PlaceId AtEntry(PlaceId parent, NodeId key, uint32_t position);
   PlaceId AtWord(PlaceId parent, Word word) {
     return Add(parent, Step::kWord, static_cast<uint32_t>(word));

@@ -99,8 +99,8 @@ struct Directory {
   std::vector<uint32_t> repeated;
   std::vector<Warning> warnings;
   uint64_t first_member = 0;  // byte of the first local header
-  /// Of an archive that was cut: the end of its last whole member, the bytes
-  /// that the file needs at least, and what is missing. 0 for any other.
+  /// For a cut archive: the end of its last whole member, the least number of
+  /// bytes that the file needs, and the missing part. 0 for any other.
   uint64_t members_end = 0;
   uint64_t needed = 0;
   std::string_view lost = "the central directory";

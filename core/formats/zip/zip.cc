@@ -224,7 +224,7 @@ class Members final : public FileTable {
   }
 
  private:
-  /// Of a symbolic link that is shown.
+  /// The target of a symbolic link that is shown.
   std::optional<std::string_view> Target(uint32_t file) const {
     if (links_ == nullptr) return std::nullopt;
     return links_->Target(file);

@@ -17,7 +17,7 @@
 namespace ctxfs::remote {
 namespace {
 
-// Of the requests on their way, fetching in advance leaves half to reads.
+// Fetching in advance leaves half of the requests on their way to reads.
 constexpr size_t kMaxPendingAhead = FetchClient::kMaxPending / 2;
 // Slots with what was fetched in advance and not read yet.
 constexpr size_t kMaxSlotsAhead = SharedSlots::kCount / 2;

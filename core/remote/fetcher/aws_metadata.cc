@@ -14,7 +14,8 @@
 namespace ctxfs::remote {
 namespace {
 
-// As the clients of AWS: the service is on the machine, or there is none.
+// The limits of AWS's own clients: the service is on the machine, or there is
+// none.
 constexpr long kMetadataConnectMs = 1000;
 constexpr long kAnswerMs = 2000;
 constexpr unsigned kAttempts = 3;

@@ -61,7 +61,7 @@ void SetAws(const Environment& environment, Settings& settings) {
   AwsProfile profile =
       ProfileOf(environment, named.empty() ? "default" : named);
   const std::string access_key = environment("AWS_ACCESS_KEY_ID");
-  // As the AWS clients: keys of the environment, unless a profile was named.
+  // AWS's own clients take keys of the environment unless a profile was named.
   if (!access_key.empty() && named.empty()) {
     profile.keys = {access_key, environment("AWS_SECRET_ACCESS_KEY"),
                     environment("AWS_SESSION_TOKEN")};

@@ -22,7 +22,7 @@ struct ArrayStatistics {
   uint64_t nans = 0;
   uint64_t infinities = 0;
   uint64_t zeros = 0;
-  // Of the elements that are neither NaN nor infinite:
+  // Statistics of the finite elements:
   double min = kNone;
   double max = kNone;
   double mean = kNone;

@@ -27,8 +27,8 @@ struct ValueDifference {
   double max_absolute = 0;
   double max_relative = 0;  // |a - b| / |a|, where a is not 0
   double mean_absolute = 0;
-  /// Of the angle between the arrays as vectors. 1 if both are 0 throughout,
-  /// and 0 if one of them is.
+  /// Cosine of the angle between the arrays as vectors. 1 if both are 0
+  /// throughout, 0 if one of them is.
   double cosine = 1;
   std::array<uint64_t, kBinEnds.size() + 1> bins{};  // of unequal pairs
 };

@@ -60,7 +60,8 @@ class ContainerSource final : public FileTreeSource {
   uint64_t bytes = 0;  // of heap that opening the container took
   /// Whether it stands in for a container that needs more than index=.
   bool refused = false;
-  /// Of the file that stores the container, or the one that this is nested in.
+  /// Modification time of the file that stores this container, or the one that
+  /// this is nested in.
   FileTime mtime = {};
   std::optional<ReadAccess> readers = std::nullopt;
   std::shared_ptr<PageLedger> pages = nullptr;

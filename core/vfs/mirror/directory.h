@@ -38,7 +38,7 @@ class Directory {
     FileIdentity identity = {};
     /// Its owner and the bits 0555 of its mode; nullopt if it has no owner.
     std::optional<Permissions> permissions = std::nullopt;
-    /// Of a file: hard links, all of which have its identity.
+    /// Number of a file's hard links, all of which have its identity.
     uint32_t names = 1;
     /// Open uses `fd` if it is valid, otherwise `path`. With an `fd`, `path` is
     /// for messages and for finding files beside it; if it was found through a

@@ -182,7 +182,7 @@ bool HubNames::Hides(std::string_view name) const {
 
 std::optional<std::string> HubNames::WatchedFor(const std::string& path) const {
   const size_t depth = ComponentsOf(path).size();
-  // Of a name with one component it may be either.
+  // A single component may name an owner or a repository without one.
   if (depth < 2) return "";
   const std::vector<RepositorySplit> splits = SplitsOf(path);
   if (splits.empty() || !splits.front().rest.empty()) return std::nullopt;

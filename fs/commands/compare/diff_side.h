@@ -25,7 +25,7 @@ std::string WithoutMount(const std::string& operand);
 struct DiffEntry {
   std::string path;  // as the user knows it
   SourceTree::File file = {};
-  /// Of a document beside the container; null for a file of the tree.
+  /// The table of a document beside the container; null for a file of the tree.
   std::shared_ptr<const FileTable> table = nullptr;
   uint32_t number = 0;  // in `table`
   uint64_t size = 0;

@@ -50,7 +50,7 @@ struct Checker::Outcome {
 /// of a model. Safe for any number of threads.
 class Checker::OtherFiles {
  public:
-  /// Of a container that is a directory, all files count as its own.
+  /// All files of a container that is a directory count as its own.
   explicit OtherFiles(const Container& container)
       : own_(container.source().get()), all_own_(own_->is_directory()) {}
 

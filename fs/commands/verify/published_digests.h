@@ -27,13 +27,13 @@ struct PublishedDigest {
 /// The digests in a text.
 struct PublishedDigests {
   std::vector<PublishedDigest> digests;
-  /// Of an index of an OCI layout: SHA-256 of the manifests, which are files of
-  /// the layout.
+  /// SHA-256 of the manifests that the index of an OCI layout names, which are
+  /// files of the layout.
   std::vector<std::string> manifests;
   /// The digests are of the layers of an image: names are optional.
   bool is_image = false;
-  /// Of a model's signature; empty otherwise. The signature is of `signed_text`
-  /// (the pre-authentication encoding of DSSE).
+  /// A model's signature of `signed_text` (the pre-authentication encoding of
+  /// DSSE); empty if it has none.
   std::string signature;
   std::string signed_text;
 
