@@ -15,7 +15,7 @@ COMMANDS = ("umount", "mounts", "stats", "ls", "cat", "info", "browse", "check",
             "extract", "report", "cache info", "cache clear", "cache warm", "formats",
             "version", "help")
 EXIT_CODES = re.findall(
-    r"^  k\w+ = (\d+),$", (ROOT / "fs" / "exit_code.h").read_text(), re.MULTILINE
+    r"^  k\w+ = (\d+),$", (ROOT / "fs" / "common" / "exit_code.h").read_text(), re.MULTILINE
 )
 OPEN = {"--salvage", "--keyfile", "--insecure-keyfile", "--offline"}
 
