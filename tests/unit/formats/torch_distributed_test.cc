@@ -172,7 +172,9 @@ TEST_F(DistributedTypes, Item41_9_OneChunkOfAnUnknownDtypeIsBytes) {
               "unknown");
   }
   EXPECT_EQ(WarningsOf(*checkpoint), "[]");
-  for (const Json& global : checkpoint->Info(LoneContext())["globals"]) {
+  const Json info = checkpoint->Info(LoneContext());
+  ASSERT_FALSE(info["globals"].empty());
+  for (const Json& global : info["globals"]) {
     EXPECT_TRUE(global["safe"]) << global;
   }
 }
