@@ -128,7 +128,8 @@ std::vector<Conditional> Conditionals(int spill_file, int channel = -1) {
       // libfuse gives each worker a channel of its own.
       {SCMP_SYS(ioctl), {Is(1, FUSE_DEV_IOC_CLONE)}},
       {SCMP_SYS(prctl), {Is(0, PR_SET_NAME)}},
-      // What a thread has used (fs/fuse/brief_interrupt.cc).
+      // ThreadUsage::Now measures the calling thread
+      // (fs/fuse/brief_interrupt.cc).
       {SCMP_SYS(getrusage), {Is(0, RUSAGE_THREAD)}},
       {SCMP_SYS(prctl), {Is(0, PR_GET_NO_NEW_PRIVS)}},
   };
