@@ -37,7 +37,7 @@ void DecoderCheckpoints::Keep(StoppedDecoder stopped, BlockCache& cache) {
   }
   stopped.memory = *std::move(memory);
   kept_.push_front(std::move(stopped));
-  if (kept_.size() <= kMost) return;
+  if (kept_.size() <= kMax) return;
   dropped.splice(dropped.end(), kept_, std::prev(kept_.end()));
 }
 

@@ -35,7 +35,7 @@ class DecoderCheckpoints {
   void Drop(uint64_t owner);
 
  private:
-  static constexpr size_t kMost = 16;
+  static constexpr size_t kMax = 16;
 
   Mutex mutex_;
   std::list<StoppedDecoder> kept_ CTXFS_GUARDED_BY(mutex_);  // latest first

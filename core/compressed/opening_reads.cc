@@ -49,7 +49,7 @@ void OpeningReads::Add(uint64_t offset, Bytes bytes) {
   const MutexLock lock(mutex_);
   if (!recording_ || too_many_) return;
   bytes_ += bytes.size();
-  if (bytes_ > kMost || !HeapAllowance::Admit(bytes.size())) {
+  if (bytes_ > kMax || !HeapAllowance::Admit(bytes.size())) {
     too_many_ = true;
     ranges_.clear();
     return;

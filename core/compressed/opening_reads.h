@@ -19,7 +19,7 @@ namespace ctxfs {
 class OpeningReads {
  public:
   /// Of more than that, none is kept.
-  static constexpr uint64_t kMost = 32 * limits::kMiB;
+  static constexpr uint64_t kMax = 32 * limits::kMiB;
 
   OpeningReads() = default;
   OpeningReads(const OpeningReads&) = delete;

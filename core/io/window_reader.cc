@@ -58,7 +58,7 @@ Result<Bytes> WindowReader::Read(uint64_t offset, size_t length) {
   const uint64_t size = std::min<uint64_t>(source_.size() - offset,
                                            std::max(prefetcher_, length));
   if (window_.size() < size) {
-    window_ = Buffer(std::max(static_cast<size_t>(size), kMost));
+    window_ = Buffer(std::max(static_cast<size_t>(size), kMax));
   }
   filled_ = 0;
   const MutableBytes into = window_.span().first(static_cast<size_t>(size));

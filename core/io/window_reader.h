@@ -19,13 +19,13 @@ namespace ctxfs {
 class WindowReader {
  public:
   /// The most bytes that one call of At returns.
-  static constexpr size_t kMost = 4096;
+  static constexpr size_t kMax = 4096;
 
   /// `source` outlives this object.
   explicit WindowReader(const Source& source) : source_(source) {}
 
   /// The bytes [offset, offset + length), which lie within the source; length
-  /// is at most kMost. Valid until the next call. Fails as Source::ReadAt does.
+  /// is at most kMax. Valid until the next call. Fails as Source::ReadAt does.
   Result<Bytes> At(uint64_t offset, size_t length) {
     if (offset >= start_ && InBounds(offset - start_, length, filled_)) {
       used_ = offset - start_ + length;
@@ -36,8 +36,8 @@ class WindowReader {
   }
 
   /// How many bytes from `offset` on one call of At can return: at most `most`
-  /// and kMost, and only those before `end`.
-  static size_t Room(uint64_t offset, uint64_t end, size_t most = kMost) {
+  /// and kMax, and only those before `end`.
+  static size_t Room(uint64_t offset, uint64_t end, size_t most = kMax) {
     const uint64_t left = end > offset ? end - offset : 0;
     return static_cast<size_t>(left < most ? left : most);
   }

@@ -101,7 +101,7 @@ Result<OpenFile> Namespace::Reopen(Inode inode, const OpenFile& file,
                                    int attempt,
                                    const ReadContext& context) const {
   // A file that keeps changing is not followed for ever.
-  if (attempt < Renewal::kMost) {
+  if (attempt < Renewal::kMax) {
     std::optional<OpenFile> alone = CTXFS_TRY(file.tree->Reopen(file));
     if (alone) return std::move(*alone);
   }

@@ -219,8 +219,8 @@ void Resolver::RetireIfLost(Inode at) const {
 Status Resolver::RenewFor(Inode inode, int attempt,
                           const ReadContext& context) const {
   if (attempt == 0) return {};
-  if (attempt < Renewal::kMost && Renew(inode, context)) return {};
-  if (attempt == Renewal::kMost) renewal_.GiveUp(ContainersOf(inode));
+  if (attempt < Renewal::kMax && Renew(inode, context)) return {};
+  if (attempt == Renewal::kMax) renewal_.GiveUp(ContainersOf(inode));
   CTXFS_TRY(context.Check());
   return Error{Code::kStale, "the container changed under the mount"};
 }

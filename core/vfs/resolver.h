@@ -123,12 +123,12 @@ class Resolver {
       -> decltype(act()) {
     auto outcome = act();
     int renewals = 0;
-    while (IsStale(outcome) && renewals < Renewal::kMost &&
+    while (IsStale(outcome) && renewals < Renewal::kMax &&
            Renew(inode, context)) {
       ++renewals;
       outcome = act();
     }
-    if (IsStale(outcome) && renewals == Renewal::kMost) {
+    if (IsStale(outcome) && renewals == Renewal::kMax) {
       renewal_.GiveUp(ContainersOf(inode));
     }
     if (Status wanted = context.Check(); IsStale(outcome) && !wanted) {

@@ -298,7 +298,7 @@ Action Screen::Next(bool moment) {
 }
 
 std::string Screen::Ask(const std::string& question) {
-  constexpr size_t kMost = 200;
+  constexpr size_t kMax = 200;
   std::string answer;
   ::wtimeout(stdscr, -1);
   for (;;) {
@@ -309,7 +309,7 @@ std::string Screen::Ask(const std::string& question) {
     if (key == kEscape || key == ERR) return "";
     if (key == KEY_BACKSPACE || key == kDelete) {
       if (!answer.empty()) answer.pop_back();
-    } else if (key >= ' ' && key <= UINT8_MAX && answer.size() < kMost) {
+    } else if (key >= ' ' && key <= UINT8_MAX && answer.size() < kMax) {
       answer += static_cast<char>(key);
     }
   }

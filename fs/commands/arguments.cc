@@ -24,9 +24,9 @@ namespace ctxfs {
 namespace {
 
 bool ReadJobs(std::string_view text, unsigned* jobs) {
-  constexpr unsigned kMost = 1024;
+  constexpr unsigned kMax = 1024;
   *jobs = WholeNumber<unsigned>(text).value_or(0);
-  return *jobs >= 1 && *jobs <= kMost;
+  return *jobs >= 1 && *jobs <= kMax;
 }
 
 /// Parses 64 hex digits. People copy identities from elsewhere, so the case of

@@ -96,9 +96,9 @@ bool TakePatterns(const std::string& text, MountOptions& options) {
 }
 
 bool TakeThreads(const std::string& text, MountOptions& options) {
-  constexpr unsigned kMost = 1024;
+  constexpr unsigned kMax = 1024;
   return ParseNumber(text, 10, &options.threads) && options.threads >= 1 &&
-         options.threads <= kMost;
+         options.threads <= kMax;
 }
 
 bool TakeUmask(const std::string& text, MountOptions& options) {
@@ -115,8 +115,8 @@ bool IsAddressing(const std::string& text, MountOptions& /*options*/) {
 
 bool IsRemoteTimeout(const std::string& text, MountOptions& /*options*/) {
   unsigned seconds = 0;
-  constexpr unsigned kMost = 3600;
-  return ParseNumber(text, 10, &seconds) && seconds >= 1 && seconds <= kMost;
+  constexpr unsigned kMax = 3600;
+  return ParseNumber(text, 10, &seconds) && seconds >= 1 && seconds <= kMax;
 }
 
 /// The options that stand in place of environment variables.

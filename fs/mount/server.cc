@@ -121,7 +121,7 @@ Server::Server(Sources sources, const MountOptions& options,
       others_(options.AllowsOthers()),
       cache_(options.cache_bytes),
       prefetcher_(cache_, options.cache_bytes),
-      made_files_(cache_),
+      materialized_files_(cache_),
       signals_(MakeOrLog<SignalWatch>()),
       keeper_(keeper),
       pool_(PoolThreads(options)) {
@@ -153,7 +153,7 @@ Server::Server(Sources sources, const MountOptions& options,
     backing_files_ = MakeOrLog<BackingFiles>();
   }
   files_ = std::make_unique<Namespace>(std::move(shown));
-  inode_files_.emplace(*files_, made_files_);
+  inode_files_.emplace(*files_, materialized_files_);
 }
 
 std::vector<Questions*> Server::questions() const {
@@ -178,7 +178,7 @@ void Server::StopTelling() {
 void Server::DropPagesBy(std::function<void(Inode)> drop) {
   BackingFiles* const files = backing_files_.get();
   if (files == nullptr || !files->enabled()) return;
-  made_files_.DropPagesBy(
+  materialized_files_.DropPagesBy(
       [files, drop = std::move(drop)](Inode inode, const SourcePtr& made) {
         return files->WhileUnused(inode, made, [&] { drop(inode); });
       });
@@ -220,14 +220,14 @@ void Server::MakeFiles(bool passthrough) {
         "written to a disk");
     return;
   }
-  made_files_.WriteTo(
+  materialized_files_.WriteTo(
       SpillFile::OfFiles(TemporaryDirectory(options_), most, *keeper_),
       passthrough);
-  made_files_.NameBy([this](Inode inode, const ReadContext& context) {
+  materialized_files_.NameBy([this](Inode inode, const ReadContext& context) {
     return files_->PathInFile(inode, context);
   });
-  made_files_.Only(options_.materialize_only);
-  if (options_.cache_keep) made_files_.KeepIn(*keeper_);
+  materialized_files_.Only(options_.materialize_only);
+  if (options_.cache_keep) materialized_files_.KeepIn(*keeper_);
 }
 
 Stats::Others Server::OthersFor(const ReadContext& context) const {
@@ -236,7 +236,7 @@ Stats::Others Server::OthersFor(const ReadContext& context) const {
           .pool = pool_.stats(),
           .containers = files_->Totals().containers,
           .bytes = FileSource::AllBytesRead(),
-          .made = made_files_.stats(),
+          .made = materialized_files_.stats(),
           .passthrough = files != nullptr && files->enabled(),
           .passthrough_opens = files != nullptr ? files->opened() : 0};
 }

@@ -43,7 +43,7 @@ class Server {
   BlockCache& cache() { return cache_; }
   Stats& stats() { return stats_; }
   Prefetcher& prefetcher() { return prefetcher_; }
-  MaterializedFiles& materialized_files() { return made_files_; }
+  MaterializedFiles& materialized_files() { return materialized_files_; }
   /// For requests that take long; to be stopped before the session ends.
   RequestPool& pool() { return pool_; }
   /// Null if the process had no descriptor for it.
@@ -125,7 +125,7 @@ class Server {
   Mirror* mirror_ = nullptr;  // of files_; null for a container
   std::unique_ptr<Namespace> files_;
   Prefetcher prefetcher_;
-  MaterializedFiles made_files_;
+  MaterializedFiles materialized_files_;
   std::optional<InodeFiles> inode_files_;  // of files_
   std::function<void(Inode)> forget_attributes_ = [](Inode) {};
   bool maps_direct_io_ = false;

@@ -94,11 +94,11 @@ void TryLz4(Bytes input) {
 }
 
 void TryZstd(Bytes input) {
-  constexpr uint64_t kMost = 1 << 20;
+  constexpr uint64_t kMax = 1 << 20;
   Room room(input);
-  const Result<ZstdFrame> frame = DecodeZstdFrame(input, kMost);
+  const Result<ZstdFrame> frame = DecodeZstdFrame(input, kMax);
   if (frame) {
-    Require(frame->bytes.size() <= kMost && frame->stored_size <= input.size(),
+    Require(frame->bytes.size() <= kMax && frame->stored_size <= input.size(),
             "a frame keeps to its limits");
   }
   const Status decoded = DecodeZstd(input, room.span());

@@ -140,13 +140,13 @@ void Cut(Random& random, std::string& bytes) {
 /// Where a number or word stands in JSON: formats have a part of their header
 /// in it. [begin, end).
 std::vector<std::pair<uint64_t, uint64_t>> WordsOf(const std::string& bytes) {
-  constexpr uint64_t kMost = 1 << 16;
+  constexpr uint64_t kMax = 1 << 16;
   std::vector<std::pair<uint64_t, uint64_t>> words;
   const auto in_word = [&](uint64_t i) {
     const auto c = static_cast<unsigned char>(bytes[i]);
     return std::isalnum(c) != 0 || c == '.' || c == '-';
   };
-  const uint64_t size = std::min<uint64_t>(bytes.size(), kMost);
+  const uint64_t size = std::min<uint64_t>(bytes.size(), kMax);
   for (uint64_t i = 1; i < size; ++i) {
     const bool starts = bytes[i - 1] == ':' || bytes[i - 1] == ' ' ||
                         bytes[i - 1] == '[' || bytes[i - 1] == '"';

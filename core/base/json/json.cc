@@ -308,7 +308,7 @@ std::string JsonFault(std::string_view library_message) {
   // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax
   // error while parsing value - invalid literal; last read: 'x'". The message
   // quotes the text, which is a stranger's and may be long.
-  constexpr size_t kMost = 150;
+  constexpr size_t kMax = 150;
   std::string_view text = library_message;
   if (text.starts_with('[')) {
     text.remove_prefix(std::min(text.find("] ") + 2, text.size()));
@@ -325,7 +325,7 @@ std::string JsonFault(std::string_view library_message) {
   }
   std::string fault =
       "not JSON: " +
-      Printable(text.substr(0, kMost), Charset::kAscii).substr(0, kMost);
+      Printable(text.substr(0, kMax), Charset::kAscii).substr(0, kMax);
   if (!parsed.empty() && text.find("; expected ") == std::string_view::npos) {
     const bool vowel =
         std::string_view("aeio").find(parsed[0]) != std::string_view::npos;

@@ -71,8 +71,8 @@ std::optional<uint64_t> CountAt(const Json& object, const char* key);
 
 /// Whether most readers of JSON have `value` exactly: they use doubles.
 constexpr bool IsExactInJson(int64_t value) {
-  constexpr int64_t kMost = (int64_t{1} << 53) - 1;
-  return value >= -kMost && value <= kMost;
+  constexpr int64_t kMax = (int64_t{1} << 53) - 1;
+  return value >= -kMax && value <= kMax;
 }
 /// A number, or its digits as a string unless IsExactInJson.
 Json SignedJson(int64_t value);

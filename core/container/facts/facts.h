@@ -28,7 +28,7 @@ struct Fact {
 /// container can say megabytes of itself.
 class Facts {
  public:
-  static constexpr size_t kMost = 200;
+  static constexpr size_t kMax = 200;
   static constexpr size_t kKeyBytes = 128;
   static constexpr size_t kTextBytes = 512;
 
@@ -54,9 +54,9 @@ class Facts {
   const std::vector<Fact>& all() const { return all_; }
   bool Has(std::string_view key) const;
   /// Whether further facts are left out, so that reading them is in vain.
-  bool full() const { return all_.size() >= kMost; }
+  bool full() const { return all_.size() >= kMax; }
   void LeaveOut(uint64_t count) { left_out_ += count; }
-  /// Facts beyond the first kMost.
+  /// Facts beyond the first kMax.
   uint64_t left_out() const { return left_out_; }
 
  private:

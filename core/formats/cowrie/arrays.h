@@ -95,11 +95,11 @@ class CowrieArrays {
  private:
   /// Whether the decoded array cannot exceed limits::kDecodedBytes.
   static bool Fits(const CowrieArray& array) {
-    constexpr uint64_t kMost = limits::kDecodedBytes / sizeof(int64_t);
+    constexpr uint64_t kMax = limits::kDecodedBytes / sizeof(int64_t);
     const bool decoded = array.coding == CowrieCoding::kUvarint ||
                          array.coding == CowrieCoding::kZigzag ||
                          array.coding == CowrieCoding::kAdjacency;
-    return !decoded || array.length <= kMost;
+    return !decoded || array.length <= kMax;
   }
 
   std::vector<CowrieArray> all_;

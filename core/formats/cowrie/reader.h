@@ -229,9 +229,9 @@ class CowrieReader {
 
   double Examined(double number) {
     constexpr double kLeast = 1e-20;
-    constexpr double kMost = 1e20;
+    constexpr double kMax = 1e20;
     const double size = std::abs(number);
-    CountOdd(size != 0 && !(size >= kLeast && size <= kMost));
+    CountOdd(size != 0 && !(size >= kLeast && size <= kMax));
     return number;
   }
   Json Decimal();

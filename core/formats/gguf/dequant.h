@@ -19,12 +19,12 @@ namespace ctxfs::gguf {
 /// exception is q8_k, whose product is rounded, but only once, so its result is
 /// the same in every implementation too.
 struct GgufCodes {
-  static constexpr size_t kMost = 256;
+  static constexpr size_t kMax = 256;
   static constexpr size_t kSmallestGroup = 16;
 
-  alignas(32) int8_t codes[kMost];
-  float scales[kMost / kSmallestGroup];
-  float adds[kMost / kSmallestGroup];
+  alignas(32) int8_t codes[kMax];
+  float scales[kMax / kSmallestGroup];
+  float adds[kMax / kSmallestGroup];
 };
 
 using GgufUnpack = void (*)(const std::byte* block, GgufCodes& codes);

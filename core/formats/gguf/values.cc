@@ -81,7 +81,7 @@ class Values final : public Transform {
   /// Decodes a part of one block, whose values start at byte `at`.
   void Part(const std::byte* stored, uint64_t at, uint64_t offset,
             MutableBytes out) const {
-    std::byte values[GgufCodes::kMost * sizeof(float)];
+    std::byte values[GgufCodes::kMax * sizeof(float)];
     GgufDequantize(type_, stored, 1, values);
     const uint64_t from = std::max(at, offset);
     const uint64_t to = std::min<uint64_t>(at + type_.block * sizeof(float),

@@ -37,9 +37,9 @@ Status McfContainer::ReadModelInfo(const McfSection& section) {
 
 Status McfContainer::ReadQuantInfo(const McfSection& section) {
   // At most one record of 24 bytes a tensor is used; the rest is slack.
-  constexpr uint64_t kMost = 32 * uint64_t{kMaxTensors};
+  constexpr uint64_t kMax = 32 * uint64_t{kMaxTensors};
   const Buffer bytes = CTXFS_TRY(ReadBuffer(
-      *source(), section.offset, std::min(section.size, kMost), "QuantInfo"));
+      *source(), section.offset, std::min(section.size, kMax), "QuantInfo"));
   Result<std::vector<McfQuantRecord>> records = ParseMcfQuantInfo(bytes.span());
   if (!records) {
     Warn({"QuantInfo, so no quant_info.json: " + records.error().what,

@@ -47,14 +47,14 @@ Status ReadTable(const Source& file, uint16_t count, Mem8Members& members) {
   const uint64_t left = file.size() - kTableAt;
   const Error cut{Code::kCorrupt, "path table truncated", kTableAt};
   if (kFixedSize * count > left) return cut;
-  constexpr uint64_t kMost =
+  constexpr uint64_t kMax =
       limits::kNameBytes + kFixedSize * (uint64_t{UINT16_MAX} + 1);
   for (uint64_t window = std::min(kFirstWindow, left);;
-       window = std::min({4 * window, left, kMost})) {
+       window = std::min({4 * window, left, kMax})) {
     members.table = CTXFS_TRY(ReadBuffer(file, kTableAt, window, "path table"));
     if (ParseTable(count, members)) return {};
     if (window == left) return cut;
-    if (window == kMost) {
+    if (window == kMax) {
       return Error{
           Code::kLimit,
           fmt::format("its paths take more than {} bytes", limits::kNameBytes),

@@ -100,9 +100,9 @@ Status GlobalTicks::Compute(uint64_t offset, MutableBytes out,
     while (tick >= piece->end) ++piece;
     const auto local =
         static_cast<int32_t>(LoadLe<uint32_t>(ticks.data() + at));
-    constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
-    if (piece->start > static_cast<uint64_t>(kMost) ||
-        static_cast<int64_t>(piece->start) + local > kMost) {
+    constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
+    if (piece->start > static_cast<uint64_t>(kMax) ||
+        static_cast<int64_t>(piece->start) + local > kMax) {
       return Error{Code::kLimit,
                    fmt::format("step {}: its tick is over 2^31 - 1", tick)};
     }

@@ -169,9 +169,9 @@ Result<bool> ExportedProgram::IsBigEndian(const Members& members,
                                           const ReadContext& context) const {
   const auto found = members.find("byteorder");
   if (found == members.end()) return false;
-  constexpr uint64_t kMost = 16;
+  constexpr uint64_t kMax = 16;
   const std::string order =
-      CTXFS_TRY(MemberText(*archive_, found->second, kMost, context));
+      CTXFS_TRY(MemberText(*archive_, found->second, kMax, context));
   return order.starts_with("big");
 }
 

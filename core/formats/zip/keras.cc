@@ -26,11 +26,11 @@ std::optional<KerasMembers> FindKerasMembers(const Archive& archive) {
 
 Status AddKerasFacts(const Archive& archive, const KerasMembers& members,
                      const ReadContext& context, Facts& facts) {
-  constexpr uint64_t kMost = 4 * limits::kMiB;
+  constexpr uint64_t kMax = 4 * limits::kMiB;
   const Json config =
-      CTXFS_TRY(MemberJson(archive, members.config, kMost, context));
+      CTXFS_TRY(MemberJson(archive, members.config, kMax, context));
   const Json metadata =
-      CTXFS_TRY(MemberJson(archive, members.metadata, kMost, context));
+      CTXFS_TRY(MemberJson(archive, members.metadata, kMax, context));
   if (config.is_object()) {
     const auto inner = config.find("config");
     if (inner != config.end() && inner->is_object()) {

@@ -8,7 +8,7 @@ namespace ctxfs::remote {
 
 void FailedRanges::Add(Range range, Clock::time_point now) {
   std::erase_if(ranges_, [now](const Known& one) { return one.until < now; });
-  if (ranges_.size() >= kMost) ranges_.pop_front();
+  if (ranges_.size() >= kMax) ranges_.pop_front();
   ranges_.push_back({std::move(range), now + kMoment});
 }
 

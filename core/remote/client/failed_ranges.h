@@ -42,7 +42,7 @@ class FailedRanges {
                             Clock::time_point now = Clock::now());
 
  private:
-  static constexpr size_t kMost = 256;
+  static constexpr size_t kMax = 256;
 
   struct Known {
     bool Has(uint64_t object, uint64_t granule) const {

@@ -9,7 +9,7 @@ namespace ctxfs::remote {
 void OpenDescriptors::Add(uint64_t object, BlockFile file) {
   files_.push_back(
       {object, std::make_shared<const BlockFile>(std::move(file))});
-  if (files_.size() > kMost) files_.pop_front();
+  if (files_.size() > kMax) files_.pop_front();
 }
 
 bool OpenDescriptors::Has(uint64_t object, uint64_t granule) const {

@@ -18,7 +18,7 @@ class OpenDescriptors {
  public:
   /// Enough for what is fetched in advance. Each takes a descriptor, and its
   /// bytes on disk after it was dropped.
-  static constexpr size_t kMost = 64;
+  static constexpr size_t kMax = 64;
   using FilePtr = std::shared_ptr<const BlockFile>;
 
   void Add(uint64_t object, BlockFile file);

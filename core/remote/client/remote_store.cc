@@ -55,11 +55,11 @@ RemoteStore::RemoteStore(std::shared_ptr<FetchClient> client,
 
 std::chrono::seconds RemoteStore::ListingLasts() {
   constexpr int kUsual = 60;
-  constexpr int kMost = 86'400;
+  constexpr int kMax = 86'400;
   const int seconds =
       std::atoi(EnvironmentVariable("CTXFS_LISTING_SECONDS").c_str());
-  return std::chrono::seconds(seconds >= 1 && seconds <= kMost ? seconds
-                                                               : kUsual);
+  return std::chrono::seconds(seconds >= 1 && seconds <= kMax ? seconds
+                                                              : kUsual);
 }
 
 std::string RemoteStore::UrlOf(const std::string& directory,

@@ -15,9 +15,9 @@ namespace {
 
 /// The text of a small file; empty if it cannot be read.
 std::string TextOf(const std::string& path) {
-  constexpr size_t kMost = 1 << 20;
+  constexpr size_t kMax = 1 << 20;
   std::ifstream file(path, std::ios::binary);
-  std::string text(kMost, '\0');
+  std::string text(kMax, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<size_t>(std::max<std::streamsize>(file.gcount(), 0)));
   return text;

@@ -33,9 +33,9 @@ TransferThread::TransferThread(int socket, const std::string& certificates,
       writer_(writer),
       multi_(Curl::Get().multi_init()) {
   if (multi_ == nullptr) throw std::bad_alloc();
-  constexpr auto kMost = static_cast<long>(kMaxConnections);
-  Curl::Get().multi_setopt(multi_.get(), CURLMOPT_MAX_TOTAL_CONNECTIONS, kMost);
-  Curl::Get().multi_setopt(multi_.get(), CURLMOPT_MAXCONNECTS, kMost);
+  constexpr auto kMax = static_cast<long>(kMaxConnections);
+  Curl::Get().multi_setopt(multi_.get(), CURLMOPT_MAX_TOTAL_CONNECTIONS, kMax);
+  Curl::Get().multi_setopt(multi_.get(), CURLMOPT_MAXCONNECTS, kMax);
   thread_ = std::thread([this] { Run(); });
 }
 

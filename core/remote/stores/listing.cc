@@ -118,8 +118,8 @@ int64_t TimeOf(const std::string& text) {
     }
   }
   const time_t seconds = ::timegm(&parts);
-  constexpr int64_t kMost = INT64_MAX / 1'000'000'000 - 1;
-  if (std::string_view(end) != "Z" || seconds <= 0 || seconds > kMost) return 0;
+  constexpr int64_t kMax = INT64_MAX / 1'000'000'000 - 1;
+  if (std::string_view(end) != "Z" || seconds <= 0 || seconds > kMax) return 0;
   return int64_t{seconds} * 1'000'000'000 + nanoseconds;
 }
 

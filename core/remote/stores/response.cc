@@ -221,8 +221,8 @@ int64_t DateOf(const std::string& text) {
       ::strptime(text.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &parts);
   if (end == nullptr || *end != '\0') return 0;
   const time_t seconds = ::timegm(&parts);
-  constexpr int64_t kMost = INT64_MAX / 1'000'000'000;
-  if (seconds <= 0 || seconds > kMost) return 0;
+  constexpr int64_t kMax = INT64_MAX / 1'000'000'000;
+  if (seconds <= 0 || seconds > kMax) return 0;
   return int64_t{seconds} * 1'000'000'000;
 }
 

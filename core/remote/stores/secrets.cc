@@ -75,8 +75,8 @@ std::optional<Spelled> BackslashEscape(std::string_view text) {
 
 /// &#N;, &#xN; or a name such as &amp;.
 std::optional<Spelled> Entity(std::string_view text) {
-  constexpr size_t kMost = 12;
-  const size_t end = text.substr(0, kMost).find(';');
+  constexpr size_t kMax = 12;
+  const size_t end = text.substr(0, kMax).find(';');
   if (end == text.npos) return std::nullopt;
   const std::string name = LowerText(text.substr(1, end - 1));
   if (name.starts_with("#x")) {

@@ -57,7 +57,7 @@ Result<std::shared_ptr<const Container>> Renewal::OpenAgain(
     const ContainerSource& tree, bool& changed, const ReadContext& context) {
   SourcePtr source = tree.container_tree->container().source();
   Error error{Code::kIo, "the container keeps changing"};
-  for (int i = 0; i < kMost; ++i) {
+  for (int i = 0; i < kMax; ++i) {
     Result<SourcePtr> renewed = source->Renew();
     if (!renewed) {
       changed = renewed.error().code == Code::kStale;

@@ -33,7 +33,7 @@ class Renewal {
   using Chain = std::vector<MountedContainers::Number>;
 
   /// How often a file that keeps changing is opened anew for one request.
-  static constexpr int kMost = 4;
+  static constexpr int kMax = 4;
 
   Renewal(MountedContainers& containers, const OpenOptions& options)
       : containers_(containers), options_(options) {}

@@ -109,10 +109,10 @@ class Page {
   /// Bytes of the column of names: of the longest key of a fact, up to a limit.
   static size_t WidthFor(const Identity& identity) {
     constexpr size_t kLeast = 13;
-    constexpr size_t kMost = 28;
+    constexpr size_t kMax = 28;
     size_t width = kLeast;
     for (const Fact& fact : identity.facts.all()) {
-      width = std::max(width, std::min(ShownText(fact.key).size(), kMost));
+      width = std::max(width, std::min(ShownText(fact.key).size(), kMax));
     }
     return width;
   }

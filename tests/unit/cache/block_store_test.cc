@@ -231,8 +231,8 @@ TEST_F(BlockStoreTest, Item30_5_AFileThatCannotBeOpenedNowIsNotDropped) {
 }
 
 TEST_F(BlockStoreTest, Item30_5_WhatWasUsedLeastRecentlyGoesFirst) {
-  constexpr uint64_t kMost = 32 * kBlock;
-  const auto store = Open(kMost);
+  constexpr uint64_t kMax = 32 * kBlock;
+  const auto store = Open(kMax);
   const auto age = [this] {
     for (const auto& file : Files()) {
       std::filesystem::last_write_time(
@@ -247,22 +247,22 @@ TEST_F(BlockStoreTest, Item30_5_WhatWasUsedLeastRecentlyGoesFirst) {
     store->Write("new", i, {AsBytes(Block('n'))});
     store->MakeRoom();
   }
-  EXPECT_LE(Bytes(), kMost + kMost / 8);
+  EXPECT_LE(Bytes(), kMax + kMax / 8);
   EXPECT_EQ(Read(*store, "old", 0), "");
   EXPECT_EQ(Read(*store, "new", 59), Block('n'));
 }
 
 TEST_F(BlockStoreTest, Item30_5_TheFirstFileMakesRoomForThoseOfOthers) {
-  constexpr uint64_t kMost = 32 * kBlock;
+  constexpr uint64_t kMax = 32 * kBlock;
   for (uint64_t i = 0; i < 60; ++i) {
-    Open(kMost)->Write("key", i, {AsBytes(Block('a'))});
+    Open(kMax)->Write("key", i, {AsBytes(Block('a'))});
   }
-  const auto store = Open(kMost);
+  const auto store = Open(kMax);
   store->MakeRoom();
   EXPECT_GT(Bytes(), 60 * kBlock) << "nothing was written";
   store->Write("key", 60, {AsBytes(Block('a'))});
   store->MakeRoom();
-  EXPECT_LE(Bytes(), kMost);
+  EXPECT_LE(Bytes(), kMax);
 }
 
 TEST_F(BlockStoreTest, Item30_5_MakingRoomKeepsForeignFiles) {

@@ -62,7 +62,7 @@ TEST(OpeningReads, TooManyAreNone) {
   OpeningReads reads;
   reads.Record();
   const std::string piece = Noise(limits::kMiB);
-  for (uint64_t i = 0; i <= OpeningReads::kMost / limits::kMiB; ++i) {
+  for (uint64_t i = 0; i <= OpeningReads::kMax / limits::kMiB; ++i) {
     reads.Add(2 * i * limits::kMiB, AsBytes(piece));
   }
   std::string saved;

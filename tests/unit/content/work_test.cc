@@ -34,9 +34,9 @@ TEST(Work, IsCountedUpToItsLimit) {
 }
 
 TEST(Work, Item28_19_ThreadsTogetherSpendNoMoreThanItsLimit) {
-  constexpr uint64_t kMost = 200'000;
+  constexpr uint64_t kMax = 200'000;
   constexpr int kThreads = 8;
-  Work work(kMost, 0);
+  Work work(kMax, 0);
   std::atomic<uint64_t> spent = 0;
   std::atomic<int> waiting = kThreads;
   {
@@ -49,9 +49,9 @@ TEST(Work, Item28_19_ThreadsTogetherSpendNoMoreThanItsLimit) {
       });
     }
   }
-  EXPECT_LE(spent, kMost);
-  EXPECT_GT(spent, kMost - 3);
-  EXPECT_TRUE(Ok(work.Charge(kMost - spent)));
+  EXPECT_LE(spent, kMax);
+  EXPECT_GT(spent, kMax - 3);
+  EXPECT_TRUE(Ok(work.Charge(kMax - spent)));
   EXPECT_TRUE(Fails(work.Charge(1), Code::kLimit));
 }
 

@@ -353,9 +353,9 @@ TEST(ShardOpen, CountsNameBytesThatAreShared) {
     }
     return OpenBytes(std::move(bytes));
   };
-  constexpr uint32_t kMost = limits::kNameBytes / kLength;
-  EXPECT_TRUE(Ok(open(kMost)));
-  EXPECT_TRUE(Fails(open(kMost + 1), Code::kLimit, 16));
+  constexpr uint32_t kMax = limits::kNameBytes / kLength;
+  EXPECT_TRUE(Ok(open(kMax)));
+  EXPECT_TRUE(Fails(open(kMax + 1), Code::kLimit, 16));
 }
 
 TEST(ShardOpen, ReadsNothingOfTheData) {

@@ -65,12 +65,12 @@ TEST(TensorV1, PackedTypesAreBytes) {
 }
 
 TEST(TensorV1, ProductsOverflowFromTheLeft) {
-  constexpr uint64_t kMost = INT64_MAX;
-  EXPECT_TRUE(Parse(Payload(1, {0, kMost}, 0)));
-  EXPECT_TRUE(Parse(Payload(8, {kMost, 0}, 0)));
-  EXPECT_FALSE(Parse(Payload(8, {kMost, 2, 0}, 0)));
-  EXPECT_FALSE(Parse(Payload(8, {0, kMost + 1}, 0)));
-  EXPECT_FALSE(Parse(Payload(1, {kMost}, 0)));
+  constexpr uint64_t kMax = INT64_MAX;
+  EXPECT_TRUE(Parse(Payload(1, {0, kMax}, 0)));
+  EXPECT_TRUE(Parse(Payload(8, {kMax, 0}, 0)));
+  EXPECT_FALSE(Parse(Payload(8, {kMax, 2, 0}, 0)));
+  EXPECT_FALSE(Parse(Payload(8, {0, kMax + 1}, 0)));
+  EXPECT_FALSE(Parse(Payload(1, {kMax}, 0)));
 }
 
 TEST(TensorV1, RefusesWithTheEntrysOffset) {

@@ -210,9 +210,9 @@ TEST(GlobalNamesTest, Item28_18_AMillionNamesAreInOnePieceOfMemory) {
   }
   EXPECT_EQ(names.Count(), kMaxGlobals + kMaxCounted);
   // Hashes of eight bytes in a table that is half full, and what is listed.
-  constexpr auto kMost = static_cast<int64_t>(20 * limits::kMiB);
+  constexpr auto kMax = static_cast<int64_t>(20 * limits::kMiB);
   if (CountsHeap()) {
-    EXPECT_LT(HeapBytes() - before, kMost);
+    EXPECT_LT(HeapBytes() - before, kMax);
   }
 }
 

@@ -58,7 +58,7 @@ TEST(WindowReader, FailsPastTheEndAndRecovers) {
   ASSERT_TRUE(Ok(reader.At(990, 10)));
   EXPECT_EQ(WindowReader::Room(990, 1000), 10U);
   EXPECT_EQ(WindowReader::Room(1001, 1000), 0U);
-  EXPECT_EQ(WindowReader::Room(0, UINT64_MAX), WindowReader::kMost);
+  EXPECT_EQ(WindowReader::Room(0, UINT64_MAX), WindowReader::kMax);
 }
 
 TEST(WindowReader, AFailedReadLeavesNothingBehind) {

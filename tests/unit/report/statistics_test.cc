@@ -100,10 +100,10 @@ TEST(StatisticsTest, EveryDtypeOfWholeBytesIsRead) {
 }
 
 TEST(StatisticsTest, LargestDoublesDoNotOverflow) {
-  constexpr double kMost = std::numeric_limits<double>::max();
+  constexpr double kMax = std::numeric_limits<double>::max();
   const auto found =
-      Measure(ArrayOf<double>(DType::kF64, {kMost, kMost, -kMost, 0}));
-  EXPECT_EQ(found.mean, kMost / 4);
+      Measure(ArrayOf<double>(DType::kF64, {kMax, kMax, -kMax, 0}));
+  EXPECT_EQ(found.mean, kMax / 4);
   ASSERT_EQ(found.bins.size(), 40U);
   EXPECT_EQ(found.bins[0], 1U);
   EXPECT_EQ(found.bins[20], 1U);

@@ -75,8 +75,8 @@ TEST(ProjectionTest, Item32_6_WhatCannotBeProjected) {
   EXPECT_NEAR(line->explained[0], 1, 1e-12);
   EXPECT_NEAR(line->explained[1], 0, 1e-12);
   // The greatest floats do not overflow.
-  constexpr float kMost = std::numeric_limits<float>::max();
-  EXPECT_EQ(points({kMost, 0, -kMost, 0, 0, kMost}, 2), 3U);
+  constexpr float kMax = std::numeric_limits<float>::max();
+  EXPECT_EQ(points({kMax, 0, -kMax, 0, 0, kMax}, 2), 3U);
 }
 
 TEST(ProjectionTest, AnInterruptEndsIt) {
@@ -108,11 +108,11 @@ TEST(VectorsTest, Item32_6_NormsAndDuplicates) {
 }
 
 TEST(VectorsTest, NormsMayBeLargerThanAFloat) {
-  constexpr float kMost = std::numeric_limits<float>::max();
+  constexpr float kMax = std::numeric_limits<float>::max();
   const Json found =
-      SummaryOf(Vectors({kMost, kMost, -kMost, kMost, 0, 0, kMost, -kMost}, 2));
+      SummaryOf(Vectors({kMax, kMax, -kMax, kMax, 0, 0, kMax, -kMax}, 2));
   EXPECT_EQ(found["infinite"], 0);
-  EXPECT_GT(found["max"].get<double>(), kMost);
+  EXPECT_GT(found["max"].get<double>(), kMax);
   EXPECT_EQ(found["bins"][0], 1);
   EXPECT_EQ(found["bins"][39], 3);
   EXPECT_EQ(found["points"].size(), 4U);

@@ -92,16 +92,16 @@ TEST(Resolver, Item41_17_UsesWhatEachRenewalOpens) {
         return Error{Code::kStale, "a file that it names has changed"};
       });
   EXPECT_TRUE(Fails(outcome, Code::kStale));
-  EXPECT_EQ(opened - before, Renewal::kMost);
+  EXPECT_EQ(opened - before, Renewal::kMax);
   EXPECT_EQ(used.size(), places.size()) << "none is tried twice";
-  EXPECT_EQ(places.size(), 1U + Renewal::kMost) << "none is opened in vain";
+  EXPECT_EQ(places.size(), 1U + Renewal::kMax) << "none is opened in vain";
   // For a moment, it is not opened again.
   const auto again =
       resolver.At(a, TheCache(), [&](const Place&) -> Result<int> {
         return Error{Code::kStale, "still"};
       });
   EXPECT_TRUE(Fails(again, Code::kStale));
-  EXPECT_EQ(opened - before, Renewal::kMost);
+  EXPECT_EQ(opened - before, Renewal::kMax);
 }
 
 }  // namespace

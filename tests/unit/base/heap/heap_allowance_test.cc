@@ -148,41 +148,41 @@ TEST_F(HeapAllowanceTest, Item28_14_AsksBeforeJsonGrows) {
   elements += "0]";
   const std::string one = '"' + std::string(8 << 20, 'x') + '"';
   for (const std::string& text : {elements, one}) {
-    constexpr int64_t kMost = 6 << 20;
+    constexpr int64_t kMax = 6 << 20;
     const int64_t before = thread_heap_bytes;
     most_thread_heap_bytes = before;
-    const HeapAllowance allowance(kMost, kRefusal);
+    const HeapAllowance allowance(kMax, kRefusal);
     const auto parsed = ParseJson(text);
     ASSERT_FALSE(parsed);
     EXPECT_EQ(parsed.error().code, Code::kLimit);
     // The library's message quotes what it has read of the token.
-    EXPECT_LE(most_thread_heap_bytes - before, 3 * kMost / 2);
+    EXPECT_LE(most_thread_heap_bytes - before, 3 * kMax / 2);
   }
 }
 
 TEST_F(HeapAllowanceTest, Item28_14_AsksBeforeAWrittenTextGrows) {
-  constexpr int64_t kMost = 1 << 20;
+  constexpr int64_t kMax = 1 << 20;
   const int64_t before = thread_heap_bytes;
   most_thread_heap_bytes = before;
-  const HeapAllowance allowance(kMost, kRefusal);
+  const HeapAllowance allowance(kMax, kRefusal);
   JsonWriter json(limits::kGiB, {Code::kLimit, "too long"});
   json.BeginArray();
   while (json.ok()) json.Value("an item of many");
   EXPECT_EQ(std::move(json).Take().error().what,
             "takes more than 1048576 bytes of memory (see -o index=)");
-  EXPECT_LE(most_thread_heap_bytes - before, kMost);
+  EXPECT_LE(most_thread_heap_bytes - before, kMax);
 }
 
 TEST_F(HeapAllowanceTest, Item28_14_AsksBeforeTextOfJsonGrows) {
   const Json value = Json::array_t(1'000'000, 1);
   const std::string whole = JsonLine(value);
-  constexpr int64_t kMost = 1 << 20;
+  constexpr int64_t kMax = 1 << 20;
   const int64_t before = thread_heap_bytes;
   most_thread_heap_bytes = before;
-  const HeapAllowance allowance(kMost, kRefusal);
+  const HeapAllowance allowance(kMax, kRefusal);
   EXPECT_LT(JsonLine(value).size(), whole.size());
   EXPECT_TRUE(allowance.exceeded());
-  EXPECT_LE(most_thread_heap_bytes - before, kMost);
+  EXPECT_LE(most_thread_heap_bytes - before, kMax);
 }
 
 TEST_F(HeapAllowanceTest, Item28_14_InterruptsJson) {

@@ -66,10 +66,10 @@ class WithoutMemory : public testing::Test {
   /// Calls `request` with an allocation that fails, a later one each time,
   /// until none does.
   void TryAll(const std::function<Status()>& request) {
-    constexpr int64_t kMost = 500;
+    constexpr int64_t kMax = 500;
     int64_t after = 0;
     for (bool fired = true; fired; ++after) {
-      ASSERT_LT(after, kMost);
+      ASSERT_LT(after, kMax);
       const FailingNew failing(after);
       try {
         (void)request();

@@ -245,7 +245,7 @@ TEST_F(PassedFiles, Item30_5_NoMoreThanTheBoundStayOpen) {
   EXPECT_EQ(Read(0, data_.size()), data_);
   fetcher_->Settle();
   // The two ends of the socket as well.
-  EXPECT_LE(Descriptors(), before + 2 + OpenDescriptors::kMost);
+  EXPECT_LE(Descriptors(), before + 2 + OpenDescriptors::kMax);
   EXPECT_GT(Descriptors(), before + 2);
   TearDown();
   EXPECT_EQ(Descriptors(), before);
