@@ -106,7 +106,7 @@ class ContainerTree final : public TreeFiles, private PathsInTree {
                    const Interrupt& interrupt);
   Status AddNested(TreeBuilder& builder, Places& places,
                    EntryPlaces& of_entries, const Interrupt& interrupt);
-  Status FindHardLinks(const std::vector<EntryPlaces::HardLink>& links);
+  Status FindHardLinks(const std::vector<EntryPlaces::HardLinkEntry>& links);
   const HardLink* HardLinkAt(NodeId node) const;
   Status CountPrimary();
 

@@ -211,13 +211,14 @@ Status ContainerTree::NumberFiles() {
 }
 
 Status ContainerTree::FindHardLinks(
-    const std::vector<EntryPlaces::HardLink>& links) {
+    const std::vector<EntryPlaces::HardLinkEntry>& links) {
   if (links.empty()) return {};
   // The nodes, and the first names of all files beside the others.
   CTXFS_TRY(HeapAllowance::Admit(entries()->count() * sizeof(NodeId) +
                                  4 * links.size() * sizeof(HardLink)));
   const std::vector<NodeId> nodes = NodesOf(0, entries()->count());
-  for (const EntryPlaces::HardLink& link : links) {
+  hard_links_.reserve(2 * links.size());
+  for (const EntryPlaces::HardLinkEntry& link : links) {
     hard_links_.push_back({nodes[link.entry], nodes[link.original], 0});
   }
   std::erase_if(hard_links_, [](const HardLink& link) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/base/heap/heap_allowance.h"
 #include "core/container/archive/plain_name.h"
 
 namespace ctxfs {
@@ -114,10 +115,10 @@ Status EntryPlaces::Add(const Interrupt& interrupt) {
   });
   CTXFS_TRY(ForEachPathOf(odd, entries_, interrupt,
                           [&](uint32_t entry, std::string_view name) {
-                            if (AddAtPlainPath(entry, name))
-                              return builder_.ok();
-                            if (!AdmitGrowth(denied_)) return false;
-                            denied_.push_back(entry);
+                            if (!AddAtPlainPath(entry, name)) {
+                              if (!AdmitGrowth(denied_)) return false;
+                              denied_.push_back(entry);
+                            }
                             return builder_.ok();
                           }));
   std::sort(denied_.begin(), denied_.end());

@@ -9,7 +9,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/base/heap/heap_allowance.h"
 #include "core/base/interrupt.h"
 #include "core/base/result.h"
 #include "core/container/file_table.h"
@@ -51,7 +50,8 @@ NodeId MakeDirectories(TreeBuilder& builder, NodeId directory,
 /// (docs/tree.md, section 7).
 class EntryPlaces {
  public:
-  struct HardLink {
+  /// An entry that is another name of the file `original`.
+  struct HardLinkEntry {
     uint32_t entry;
     uint32_t original;
   };
@@ -67,9 +67,9 @@ class EntryPlaces {
   /// FileTable::Path. Valid until the next call.
   Components PathOf(uint32_t entry, std::string_view name);
 
-  /// Of each directory that is an entry, the last such entry.
+  /// By directory: the last entry that is this directory.
   std::unordered_map<NodeId, uint32_t>& directories() { return directories_; }
-  const std::vector<HardLink>& hard_links() const { return hard_links_; }
+  const std::vector<HardLinkEntry>& hard_links() const { return hard_links_; }
 
  private:
   FileFacts FactsOf(uint32_t entry) const;
@@ -87,7 +87,7 @@ class EntryPlaces {
   NodeId top_ = NameTree::kRoot;  // the directory that all are in
   SafePath path_;
   std::unordered_map<NodeId, uint32_t> directories_;
-  std::vector<HardLink> hard_links_;
+  std::vector<HardLinkEntry> hard_links_;
   std::vector<uint32_t> denied_;  // entries without their plain paths, in order
 };
 
