@@ -125,7 +125,7 @@ std::string_view PlainPath(std::string_view name, std::string& scratch) {
 }
 
 LastOfName::LastOfName(const Members& members, bool plain)
-    : members_(members), plain_(plain), slots_(1024), seed_(RandomSeed()) {}
+    : members_(members), plain_(plain), slots_(64), seed_(RandomSeed()) {}
 
 std::string_view LastOfName::PathOf(std::string_view name,
                                     std::string& scratch) const {
