@@ -96,16 +96,16 @@ class Bzip2Decoder final : public Decoder {
 
   uint64_t memory() const override { return 8 * limits::kMiB; }
 
-  Result<size_t> Fill(MutableBytes out, const Interrupt& interrupt) override {
+  Result<size_t> Fill(MutableBytes out, const Request& request) override {
     size_t made = 0;
     while (made < out.size() && !ended_) {
-      CTXFS_TRY(interrupt.Check());
+      CTXFS_TRY(request.Check());
       if (!in_stream_) {
-        CTXFS_TRY(BeginStream(interrupt));
+        CTXFS_TRY(BeginStream(request));
       } else if (!block_) {
-        CTXFS_TRY(BeginBlock());
+        CTXFS_TRY(BeginBlock(request));
       } else {
-        made += CTXFS_TRY(Decode(out.subspan(made)));
+        made += CTXFS_TRY(Decode(out.subspan(made), request));
       }
     }
     return made;
@@ -123,13 +123,13 @@ class Bzip2Decoder final : public Decoder {
   }
 
   /// Reads the header of a stream; at the end of the file sets ended_.
-  Status BeginStream(const Interrupt& interrupt);
+  Status BeginStream(const Request& request);
   /// Reads the magic number of a block, or the end of the stream.
-  Status BeginBlock();
+  Status BeginBlock(const Request& request);
   Status EndStream(uint32_t crc);
   /// Passes the bits up to the next magic number after bit `from` to libbz2.
-  Status TakeBlock(uint64_t from);
-  Result<size_t> Decode(MutableBytes out);
+  Status TakeBlock(uint64_t from, const Request& request);
+  Result<size_t> Decode(MutableBytes out, const Request& request);
 
   StoredReader reader_;
   Places* const places_;
@@ -148,13 +148,13 @@ class Bzip2Decoder final : public Decoder {
   bool block_made_ = false;  // some bytes of the block
 };
 
-Status Bzip2Decoder::BeginStream(const Interrupt& interrupt) {
-  const Bytes start = CTXFS_TRY(reader_.Peek(kHeader));
+Status Bzip2Decoder::BeginStream(const Request& request) {
+  const Bytes start = CTXFS_TRY(reader_.Peek(request, kHeader));
   const bool header = start.size() >= kHeader &&
                       AsText(start).starts_with("BZh") &&
                       start[3] >= std::byte{'1'} && start[3] <= std::byte{'9'};
   if (!header && any_stream_) {
-    CTXFS_TRY(reader_.ExpectPadding("bzip2", interrupt));
+    CTXFS_TRY(reader_.ExpectPadding("bzip2", request));
     ended_ = true;
     return {};
   }
@@ -166,9 +166,9 @@ Status Bzip2Decoder::BeginStream(const Interrupt& interrupt) {
   return {};
 }
 
-Status Bzip2Decoder::BeginBlock() {
+Status Bzip2Decoder::BeginBlock(const Request& request) {
   constexpr size_t kStart = (kMagicBits + kCrcBits) / CHAR_BIT + 1;
-  const Bytes start = CTXFS_TRY(reader_.Peek(kStart));
+  const Bytes start = CTXFS_TRY(reader_.Peek(request, kStart));
   Bits bits(start, bit_);
   if (start.empty() || bits.left() < kMagicBits + kCrcBits) {
     return Bad(Code::kCorrupt, "the file ends within a stream");
@@ -185,7 +185,7 @@ Status Bzip2Decoder::BeginBlock() {
   block_crc_ = crc;
   block_made_ = false;
   false_ends_ = 0;
-  return TakeBlock(bit_ + kMagicBits + kCrcBits);
+  return TakeBlock(bit_ + kMagicBits + kCrcBits, request);
 }
 
 Status Bzip2Decoder::EndStream(uint32_t crc) {
@@ -199,11 +199,11 @@ Status Bzip2Decoder::EndStream(uint32_t crc) {
   return {};
 }
 
-Status Bzip2Decoder::TakeBlock(uint64_t from) {
+Status Bzip2Decoder::TakeBlock(uint64_t from, const Request& request) {
   std::optional<uint64_t> end;
   Bytes bytes;
   for (size_t some = kMaxBlock / 32; !end; some *= 2) {
-    bytes = CTXFS_TRY(reader_.Peek(some));
+    bytes = CTXFS_TRY(reader_.Peek(request, some));
     end = FindMagic(bytes, from);
     if (end) break;
     if (bytes.size() < some) {
@@ -227,7 +227,7 @@ Status Bzip2Decoder::TakeBlock(uint64_t from) {
   return {};
 }
 
-Result<size_t> Bzip2Decoder::Decode(MutableBytes out) {
+Result<size_t> Bzip2Decoder::Decode(MutableBytes out, const Request& request) {
   const OneBlock::Step step =
       block_->Decode(out.first(std::min(out.size(), kBytesPerCheck)));
   if (step.failed && !block_made_ && step.made == 0) {
@@ -239,7 +239,7 @@ Result<size_t> Bzip2Decoder::Decode(MutableBytes out) {
       return Bad(Code::kCorrupt, "the data of a block is damaged");
     }
     block_.reset();
-    CTXFS_TRY(TakeBlock(bit_ + block_bits_ + 1));
+    CTXFS_TRY(TakeBlock(bit_ + block_bits_ + 1, request));
     return size_t{0};
   }
   if (step.failed) {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/base/interrupt_scope.h"
 #include "core/compressed/decoder_checkpoints.h"
 #include "core/compressed/saved_index.h"
 #include "core/content/block.h"
@@ -62,7 +61,7 @@ class CompressedSource::Part final : public Block {
   bool verifies() const override { return true; }
   const Source* made_from() const override { return source_.compressed_.get(); }
   Result<Buffer> Produce(const ReadContext& context) const override {
-    return source_.DecodePart(key().index, context.interrupt());
+    return source_.DecodePart(key().index, context);
   }
 
  private:
@@ -89,12 +88,13 @@ std::string CompressedSource::name() const {
   return std::string(plain.stem) + std::string(plain.suffix);
 }
 
-Status CompressedSource::ReadAt(uint64_t offset, MutableBytes out) const {
+Status CompressedSource::ReadAt(uint64_t offset, MutableBytes out,
+                                const Request& request) const {
   if (!InBounds(offset, out.size(), size())) {
     return Error{Code::kCorrupt, "read past the end", offset};
   }
   if (reads_->Find(offset, out)) return CheckUnchanged();
-  const ReadContext context(cache_, InterruptScope::OfThread());
+  const ReadContext context(cache_, request.WithoutWork());
   const uint64_t from = offset;
   const MutableBytes all = out;
   while (!out.empty()) {
@@ -116,7 +116,7 @@ void CompressedSource::EndOpening(PersistentCache* kept) const {
 }
 
 Result<Buffer> CompressedSource::DecodePart(uint64_t part,
-                                            const Interrupt& interrupt) const {
+                                            const Request& request) const {
   const uint64_t start = part * DecodedIndex::kPart;
   const Place& place = index_->PlaceBefore(start);
   StoppedDecoder run =
@@ -128,11 +128,11 @@ Result<Buffer> CompressedSource::DecodePart(uint64_t part,
   Buffer skipped(run.at < start ? DecodedIndex::kPart : 0);
   Status checked;
   while (run.at < start) {
-    checked = interrupt.Check();
+    checked = request.Check();
     if (!checked) break;
     const MutableBytes out = skipped.span().first(static_cast<size_t>(
         std::min<uint64_t>(skipped.size(), start - run.at)));
-    const size_t made = CTXFS_TRY(run.decoder->Fill(out, interrupt));
+    const size_t made = CTXFS_TRY(run.decoder->Fill(out, request));
     if (made < out.size()) return Changed();
     run.at += made;
   }
@@ -141,7 +141,7 @@ Result<Buffer> CompressedSource::DecodePart(uint64_t part,
     DecoderCheckpoints::Of().Keep(std::move(run), cache_);
     return checked.error();
   }
-  const size_t made = CTXFS_TRY(run.decoder->Fill(decoded.span(), interrupt));
+  const size_t made = CTXFS_TRY(run.decoder->Fill(decoded.span(), request));
   if (made < decoded.size() ||
       PartHash(decoded.span()) != index_->hashes[static_cast<size_t>(part)]) {
     return Changed();
@@ -160,9 +160,9 @@ Result<std::shared_ptr<const DecodedIndex>> MakeIndex(
   std::shared_ptr<const DecodedIndex> index;
   const auto decode = [&](uint64_t memory) {
     return [&, memory](const ReadContext& shared) -> Status {
-      const ReadContext within(cache, shared.interrupt());
+      const ReadContext within(cache, shared);
       index = CTXFS_TRY(IndexCompressed(
-          compressed, compression, memory, shared.interrupt(),
+          compressed, compression, memory, shared,
           [&](uint64_t part, Bytes bytes) {
             if (part >= kKeptAtFirst) return;
             // Without memory for it, it is decoded again.
@@ -173,7 +173,7 @@ Result<std::shared_ptr<const DecodedIndex>> MakeIndex(
     };
   };
   const auto unknown = [] { return false; };
-  const ReadContext own(cache, context.interrupt());
+  const ReadContext own(cache, context.WithoutWork());
   const uint64_t usual = UsualMemory(compression);
   Status done = cache.Once({owner, kPass}, own, unknown, decode(usual), usual);
   if (!done && done.error().code == Code::kNoMemory) {
@@ -194,8 +194,7 @@ Result<std::shared_ptr<const CompressedSource>> OpenCompressed(
   auto reads = std::make_unique<OpeningReads>();
   std::shared_ptr<const DecodedIndex> index;
   if (kept != nullptr) {
-    index =
-        TakeIndex(*kept, compressed, compression, *reads, context.interrupt());
+    index = TakeIndex(*kept, compressed, compression, *reads, context);
   }
   if (index == nullptr) {
     const bool keeps = kept != nullptr && compressed->descriptor() >= 0;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/interrupt.h"
+#include "core/base/request.h"
 #include "core/base/result.h"
 #include "core/compressed/decoded_index.h"
 #include "core/compressed/opening_reads.h"
@@ -44,7 +44,8 @@ class CompressedSource final : public DerivedSource {
     return PackedFile{CompressionName(index_->compression), compressed_->size(),
                       index_->verified};
   }
-  Status ReadAt(uint64_t offset, MutableBytes out) const override;
+  Status ReadAt(uint64_t offset, MutableBytes out,
+                const Request& request) const override;
   /// Its container is open: what that took is kept in `kept`, unless it is null
   /// or has it already.
   void EndOpening(PersistentCache* kept) const;
@@ -64,7 +65,7 @@ class CompressedSource final : public DerivedSource {
  private:
   class Part;
 
-  Result<Buffer> DecodePart(uint64_t part, const Interrupt& interrupt) const;
+  Result<Buffer> DecodePart(uint64_t part, const Request& request) const;
 
   const SourcePtr compressed_;
   const std::shared_ptr<const DecodedIndex> index_;

@@ -90,12 +90,12 @@ std::unique_ptr<Decoder> DecodedIndex::DecoderAt(SourcePtr source,
 
 Result<std::shared_ptr<const DecodedIndex>> IndexCompressed(
     SourcePtr source, Compression compression, uint64_t memory,
-    const Interrupt& interrupt, const KeepPart& keep, PlaceUse use) {
+    const Request& request, const KeepPart& keep, PlaceUse use) {
   auto index = std::make_shared<DecodedIndex>();
   index->compression = compression;
   index->memory = memory;
   if (compression == Compression::kXz) {
-    index->xz = CTXFS_TRY(ReadXzIndex(*source, interrupt));
+    index->xz = CTXFS_TRY(ReadXzIndex(*source, request));
   }
   const uint64_t stored = source->size();
   const uint64_t most = MostDecoded(stored);
@@ -104,8 +104,8 @@ Result<std::shared_ptr<const DecodedIndex>> IndexCompressed(
       MakeDecoder(*index, source, Place{}, &places, use);
   Buffer part(DecodedIndex::kPart);
   for (size_t made = part.size(); made == part.size();) {
-    CTXFS_TRY(interrupt.Check());
-    made = CTXFS_TRY(decoder->Fill(part.span(), interrupt));
+    CTXFS_TRY(request.Check());
+    made = CTXFS_TRY(decoder->Fill(part.span(), request));
     index->size += made;
     if (index->size > most) return TooLarge(compression, most, stored);
     if (made == 0) break;

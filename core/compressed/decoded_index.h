@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "core/base/interrupt.h"
 #include "core/base/limits.h"
+#include "core/base/request.h"
 #include "core/base/result.h"
 #include "core/compressed/compression.h"
 #include "core/compressed/decoder.h"
@@ -48,7 +48,7 @@ using KeepPart = std::function<void(uint64_t part, Bytes bytes)>;
 /// for that `use` can be saved.
 Result<std::shared_ptr<const DecodedIndex>> IndexCompressed(
     SourcePtr source, Compression compression, uint64_t memory,
-    const Interrupt& interrupt, const KeepPart& keep = nullptr,
+    const Request& request, const KeepPart& keep = nullptr,
     PlaceUse use = PlaceUse::kThisProcess);
 
 /// The memory that decoding usually takes. If it needs more, IndexCompressed

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/base/bytes.h"
-#include "core/base/interrupt.h"
 #include "core/base/limits.h"
+#include "core/base/request.h"
 #include "core/base/result.h"
 #include "core/io/source.h"
 
@@ -68,7 +68,7 @@ class Decoder {
   /// Compares each checksum of the compression, unless decoding started within
   /// the bytes that it is of. Fails with kCorrupt or kChecksum and a byte of
   /// the stored data; the decoder must not be used after a failure.
-  virtual Result<size_t> Fill(MutableBytes out, const Interrupt& interrupt) = 0;
+  virtual Result<size_t> Fill(MutableBytes out, const Request& request) = 0;
 
   /// Whether the compression has a checksum of every byte that was decoded.
   virtual bool has_checksums() const { return true; }

@@ -63,18 +63,18 @@ class GzipDecoder final : public Decoder {
 
   uint64_t memory() const override { return limits::kMiB / 2; }
 
-  Result<size_t> Fill(MutableBytes out, const Interrupt& interrupt) override {
+  Result<size_t> Fill(MutableBytes out, const Request& request) override {
     if (resumed_) {
-      CTXFS_TRY(Resume(*resumed_));
+      CTXFS_TRY(Resume(*resumed_, request));
       resumed_.reset();
     }
     size_t made = 0;
     while (made < out.size() && !ended_) {
-      CTXFS_TRY(interrupt.Check());
+      CTXFS_TRY(request.Check());
       if (in_member_) {
-        made += CTXFS_TRY(Inflate(out.subspan(made)));
+        made += CTXFS_TRY(Inflate(out.subspan(made), request));
       } else {
-        CTXFS_TRY(Begin(interrupt));
+        CTXFS_TRY(Begin(request));
       }
     }
     return made;
@@ -82,14 +82,14 @@ class GzipDecoder final : public Decoder {
 
  private:
   /// Continues within a member.
-  Status Resume(const Place& place);
+  Status Resume(const Place& place, const Request& request);
   /// Reads the header of a member; at the end of the file sets ended_.
-  Status Begin(const Interrupt& interrupt);
-  Result<size_t> Inflate(MutableBytes out);
+  Status Begin(const Request& request);
+  Result<size_t> Inflate(MutableBytes out, const Request& request);
   /// Adds the place where the decoder is, if it is one.
   Status AddPlace();
   /// Compares the checksum of a member, and its size.
-  Status End();
+  Status End(const Request& request);
 
   StoredReader reader_;
   Places* const places_;
@@ -106,7 +106,7 @@ class GzipDecoder final : public Decoder {
   uint64_t size_ = 0;  // decoded bytes of the member
 };
 
-Status GzipDecoder::Resume(const Place& place) {
+Status GzipDecoder::Resume(const Place& place, const Request& request) {
   const Error damaged{Code::kCorrupt, "gzip: a place cannot be continued at",
                       place.stored_bits / CHAR_BIT};
   in_member_ = true;
@@ -120,7 +120,7 @@ Status GzipDecoder::Resume(const Place& place) {
   const auto skip = static_cast<unsigned>(place.stored_bits % CHAR_BIT);
   std::byte byte{};
   if (skip > 0) {
-    const Bytes in = CTXFS_TRY(reader_.Peek());
+    const Bytes in = CTXFS_TRY(reader_.Peek(request));
     if (in.empty()) return damaged;
     byte = in[0];
     reader_.Skip(1);
@@ -129,10 +129,10 @@ Status GzipDecoder::Resume(const Place& place) {
   return {};
 }
 
-Status GzipDecoder::Begin(const Interrupt& interrupt) {
-  const Bytes start = CTXFS_TRY(reader_.Peek(kMaxGzipHeader));
+Status GzipDecoder::Begin(const Request& request) {
+  const Bytes start = CTXFS_TRY(reader_.Peek(request, kMaxGzipHeader));
   if (any_member_ && !AsText(start).starts_with("\x1f\x8b")) {
-    CTXFS_TRY(reader_.ExpectPadding("gzip", interrupt));
+    CTXFS_TRY(reader_.ExpectPadding("gzip", request));
     ended_ = true;
     return {};
   }
@@ -161,8 +161,8 @@ Status GzipDecoder::Begin(const Interrupt& interrupt) {
   return {};
 }
 
-Result<size_t> GzipDecoder::Inflate(MutableBytes out) {
-  const Bytes in = CTXFS_TRY(reader_.Peek());
+Result<size_t> GzipDecoder::Inflate(MutableBytes out, const Request& request) {
+  const Bytes in = CTXFS_TRY(reader_.Peek(request));
   out = out.first(std::min(out.size(), kBytesPerCheck));
   Result<StreamStep> step =
       by_blocks_ ? by_blocks_->Decode(in, out) : decoder_->Decode(in, out);
@@ -182,7 +182,7 @@ Result<size_t> GzipDecoder::Inflate(MutableBytes out) {
   size_ += step->made;
   decoded_ += step->made;
   if (step->finished) {
-    CTXFS_TRY(End());
+    CTXFS_TRY(End(request));
   } else if (places_ != nullptr && places_->Wants(decoded_)) {
     CTXFS_TRY(AddPlace());
   }
@@ -201,10 +201,10 @@ Status GzipDecoder::AddPlace() {
       {decoded_, bit - *rest, std::move(window), /*at_block=*/true});
 }
 
-Status GzipDecoder::End() {
+Status GzipDecoder::End(const Request& request) {
   if (!by_blocks_) reader_.GoBack(decoder_->taken_too_many());
   in_member_ = false;
-  const Bytes trailer = CTXFS_TRY(reader_.Peek(kTrailer));
+  const Bytes trailer = CTXFS_TRY(reader_.Peek(request, kTrailer));
   if (trailer.size() < kTrailer) {
     return Error{Code::kCorrupt,
                  "gzip: the file ends within the checksum of a member",

@@ -157,9 +157,10 @@ Result<std::string> SaveIndex(const DecodedIndex& index) {
   return saved;
 }
 
-Result<std::shared_ptr<const DecodedIndex>> LoadIndex(
-    ByteReader& in, const Source& source, Compression compression,
-    const Interrupt& interrupt) {
+Result<std::shared_ptr<const DecodedIndex>> LoadIndex(ByteReader& in,
+                                                      const Source& source,
+                                                      Compression compression,
+                                                      const Request& request) {
   auto index = std::make_shared<DecodedIndex>();
   index->compression = compression;
   const bool same = in.U64() == static_cast<uint64_t>(compression);
@@ -174,7 +175,7 @@ Result<std::shared_ptr<const DecodedIndex>> LoadIndex(
   }
   CTXFS_TRY(LoadHashes(in, hashes, *index));
   if (compression == Compression::kXz) {
-    index->xz = CTXFS_TRY(ReadXzIndex(source, interrupt));
+    index->xz = CTXFS_TRY(ReadXzIndex(source, request));
   }
   CTXFS_TRY(LoadPlaces(in, places, source.size(), *index));
   return std::shared_ptr<const DecodedIndex>(std::move(index));
@@ -200,7 +201,7 @@ std::shared_ptr<const DecodedIndex> TakeIndex(PersistentCache& files,
                                               const SourcePtr& source,
                                               Compression compression,
                                               OpeningReads& reads,
-                                              const Interrupt& interrupt) {
+                                              const Request& request) {
   const KeptName name{source, kName};
   if (source->descriptor() < 0) return nullptr;
   const auto kept = files.Take(name);
@@ -212,7 +213,7 @@ std::shared_ptr<const DecodedIndex> TakeIndex(PersistentCache& files,
   const std::string digest = DigestOf(saved.span(), files, name);
   if (!digest.empty() && digest == kept->digest) {
     ByteReader in(saved.span());
-    auto index = LoadIndex(in, *source, compression, interrupt);
+    auto index = LoadIndex(in, *source, compression, request);
     const Status read = index ? reads.Load(in, (*index)->size) : Status();
     if (index && read) return std::move(*index);
     if (index || index.error().code != Code::kCorrupt) return nullptr;

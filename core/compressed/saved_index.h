@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/base/bytes.h"
-#include "core/base/interrupt.h"
+#include "core/base/request.h"
 #include "core/base/result.h"
 #include "core/compressed/decoded_index.h"
 #include "core/compressed/opening_reads.h"
@@ -22,9 +22,10 @@ Result<std::string> SaveIndex(const DecodedIndex& index);
 /// reads its own index anew. Fails with kCorrupt for bytes that are no index of
 /// a file of this size and compression. Other places than those of the file are
 /// found when a part that is decoded from them has not the hash in the index.
-Result<std::shared_ptr<const DecodedIndex>> LoadIndex(
-    ByteReader& saved, const Source& source, Compression compression,
-    const Interrupt& interrupt);
+Result<std::shared_ptr<const DecodedIndex>> LoadIndex(ByteReader& saved,
+                                                      const Source& source,
+                                                      Compression compression,
+                                                      const Request& request);
 
 /// Keeps an index of `source` in `files`, where that is a file of the system,
 /// with what opening its container has read, if that was recorded. Forgets
@@ -39,6 +40,6 @@ std::shared_ptr<const DecodedIndex> TakeIndex(PersistentCache& files,
                                               const SourcePtr& source,
                                               Compression compression,
                                               OpeningReads& reads,
-                                              const Interrupt& interrupt);
+                                              const Request& request);
 
 }  // namespace ctxfs

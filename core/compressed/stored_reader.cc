@@ -6,11 +6,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/io/read_ahead.h"
-
 namespace ctxfs {
 
-Result<Bytes> StoredReader::Peek(size_t least) {
+Result<Bytes> StoredReader::Peek(const Request& request, size_t least) {
   constexpr size_t kPiece = size_t{256} << 10;
   const uint64_t left = source_->size() - std::min(source_->size(), end_);
   if (held_ < least && left > 0) {
@@ -25,9 +23,9 @@ Result<Bytes> StoredReader::Peek(size_t least) {
     start_ = back;
     const auto more =
         static_cast<size_t>(std::min<uint64_t>(wanted - held_, left));
-    const ReadAhead rest(left - more, ReadAhead::Likelihood::kIfOnward);
-    CTXFS_TRY(
-        source_->ReadAt(end_, buffer_.span().subspan(start_ + held_, more)));
+    CTXFS_TRY(source_->ReadAt(
+        end_, buffer_.span().subspan(start_ + held_, more),
+        request.With(Ahead{left - more, Ahead::Likelihood::kIfOnward})));
     held_ += more;
     end_ += more;
   }
@@ -53,12 +51,11 @@ void StoredReader::GoBack(size_t bytes) {
   start_ = held_ = 0;  // read again
 }
 
-Status StoredReader::ExpectPadding(const char* format,
-                                   const Interrupt& interrupt) {
+Status StoredReader::ExpectPadding(const char* format, const Request& request) {
   const uint64_t first = at();
   while (!AtEnd()) {
-    CTXFS_TRY(interrupt.Check());
-    const Bytes bytes = CTXFS_TRY(Peek());
+    CTXFS_TRY(request.Check());
+    const Bytes bytes = CTXFS_TRY(Peek(request));
     const bool zero = std::all_of(bytes.begin(), bytes.end(), [](std::byte b) {
       return b == std::byte{0};
     });

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/base/bytes.h"
-#include "core/base/interrupt.h"
+#include "core/base/request.h"
 #include "core/base/result.h"
 #include "core/io/source.h"
 
@@ -25,7 +25,7 @@ class StoredReader {
 
   /// Returns the next bytes, at least `least` of them if the source has as
   /// many. Valid until the next call.
-  Result<Bytes> Peek(size_t least = 1);
+  Result<Bytes> Peek(const Request& request, size_t least = 1);
   /// Passes over `bytes` bytes that Peek has returned.
   void Skip(size_t bytes) {
     start_ += bytes;
@@ -41,7 +41,7 @@ class StoredReader {
 
   /// Fails with kCorrupt unless all bytes that are left are zero, as tapes pad
   /// files. `format` is that of what ends here, for the message.
-  Status ExpectPadding(const char* format, const Interrupt& interrupt);
+  Status ExpectPadding(const char* format, const Request& request);
 
  private:
   SourcePtr source_;

@@ -32,25 +32,26 @@ class XzDecoder final : public Decoder {
   bool has_checksums() const override { return has_checksums_; }
   uint64_t memory() const override { return memory_; }
 
-  Result<size_t> Fill(MutableBytes out, const Interrupt& interrupt) override {
+  Result<size_t> Fill(MutableBytes out, const Request& request) override {
     size_t made = 0;
     while (made < out.size()) {
-      CTXFS_TRY(interrupt.Check());
+      CTXFS_TRY(request.Check());
       if (!in_block_) {
         bool found = false;
         const lzma_index_iter block = index_->From(decoded_, found);
         if (!found) break;
-        CTXFS_TRY(Begin(block));
+        CTXFS_TRY(Begin(block, request));
       }
-      made += CTXFS_TRY(Step(out.subspan(made)));
+      made += CTXFS_TRY(Step(out.subspan(made), request));
     }
     return made;
   }
 
  private:
-  Status Begin(const lzma_index_iter& block);
-  Status StartBlock(const lzma_index_iter& block, lzma_filter* filters);
-  Result<size_t> Step(MutableBytes out);
+  Status Begin(const lzma_index_iter& block, const Request& request);
+  Status StartBlock(const lzma_index_iter& block, lzma_filter* filters,
+                    const Request& request);
+  Result<size_t> Step(MutableBytes out, const Request& request);
 
   StoredReader reader_;
   const std::shared_ptr<const XzIndex> index_;
@@ -66,7 +67,7 @@ class XzDecoder final : public Decoder {
   uint64_t memory_ = limits::kMiB;
 };
 
-Status XzDecoder::Begin(const lzma_index_iter& block) {
+Status XzDecoder::Begin(const lzma_index_iter& block, const Request& request) {
   block_at_ = block.block.compressed_file_offset;
   block_end_ =
       block.block.uncompressed_file_offset + block.block.uncompressed_size;
@@ -75,17 +76,18 @@ Status XzDecoder::Begin(const lzma_index_iter& block) {
   }
   std::array<lzma_filter, LZMA_FILTERS_MAX + 1> filters{};
   filters[0].id = LZMA_VLI_UNKNOWN;
-  Status started = StartBlock(block, filters.data());
+  Status started = StartBlock(block, filters.data(), request);
   lzma_filters_free(filters.data(), nullptr);
   block_.filters = nullptr;  // liblzma has copied them
   in_block_ = static_cast<bool>(started);
   return started;
 }
 
-Status XzDecoder::StartBlock(const lzma_index_iter& block,
-                             lzma_filter* filters) {
+Status XzDecoder::StartBlock(const lzma_index_iter& block, lzma_filter* filters,
+                             const Request& request) {
   reader_.MoveTo(block_at_);
-  const Bytes start = CTXFS_TRY(reader_.Peek(LZMA_BLOCK_HEADER_SIZE_MAX));
+  const Bytes start =
+      CTXFS_TRY(reader_.Peek(request, LZMA_BLOCK_HEADER_SIZE_MAX));
   block_ = lzma_block{};
   block_.version = 1;
   block_.check = block.stream.flags->check;
@@ -121,8 +123,8 @@ Status XzDecoder::StartBlock(const lzma_index_iter& block,
   return done == LZMA_OK ? Status() : Status(XzFailure(done, block_at_));
 }
 
-Result<size_t> XzDecoder::Step(MutableBytes out) {
-  const Bytes in = CTXFS_TRY(reader_.Peek());
+Result<size_t> XzDecoder::Step(MutableBytes out, const Request& request) {
+  const Bytes in = CTXFS_TRY(reader_.Peek(request));
   out = out.first(std::min(out.size(), kBytesPerCheck));
   stream_->next_in = reinterpret_cast<const uint8_t*>(in.data());
   stream_->avail_in = in.size();

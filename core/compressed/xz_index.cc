@@ -37,7 +37,8 @@ const uint8_t* Data(Bytes bytes) {
 /// Returns bytes of a source that is read from its end to its start.
 class BackwardReader {
  public:
-  explicit BackwardReader(const Source& source) : source_(source) {}
+  BackwardReader(const Source& source, const Request& request)
+      : source_(source), request_(request) {}
 
   /// The `size` bytes before `end`, which are there. Valid until the next call.
   Result<Bytes> Before(uint64_t end, size_t size) {
@@ -45,7 +46,7 @@ class BackwardReader {
     if (from < start_ || end > start_ + held_) {
       held_ = std::min<uint64_t>(buffer_.size(), end);
       start_ = end - held_;
-      CTXFS_TRY(source_.ReadAt(start_, buffer_.span().first(held_)));
+      CTXFS_TRY(source_.ReadAt(start_, buffer_.span().first(held_), request_));
     }
     return Bytes(buffer_.span())
         .subspan(static_cast<size_t>(from - start_), size);
@@ -53,6 +54,7 @@ class BackwardReader {
 
  private:
   const Source& source_;
+  const Request& request_;
   Buffer buffer_{64 * limits::kKiB};
   uint64_t start_ = 0;  // of the bytes in the buffer
   size_t held_ = 0;
@@ -60,16 +62,16 @@ class BackwardReader {
 
 class XzStreams {
  public:
-  XzStreams(const Source& source, const Interrupt& interrupt)
+  XzStreams(const Source& source, const Request& request)
       : source_(source),
-        interrupt_(interrupt),
-        reader_(source),
+        request_(request),
+        reader_(source, request),
         end_(source.size()) {}
 
   /// Reads all streams.
   Status Read() {
     do {
-      CTXFS_TRY(interrupt_.Check());
+      CTXFS_TRY(request_.Check());
       if (streams_.size() == kMaxStreams) {
         return Error{Code::kLimit,
                      fmt::format("xz: more streams than the limit of {}; 'xz "
@@ -90,7 +92,7 @@ class XzStreams {
     XzIndex::Owned all = std::move(streams_.back());
     streams_.pop_back();
     for (; !streams_.empty(); streams_.pop_back()) {
-      CTXFS_TRY(interrupt_.Check());
+      CTXFS_TRY(request_.Check());
       const lzma_ret done =
           lzma_index_cat(all.get(), streams_.back().get(), &kCounted);
       if (done != LZMA_OK) return XzFailure(done, 0);
@@ -115,7 +117,7 @@ class XzStreams {
   Result<XzIndex::Owned> ReadIndex(uint64_t end, uint64_t size);
 
   const Source& source_;
-  const Interrupt& interrupt_;
+  const Request& request_;
   BackwardReader reader_;
   uint64_t end_;
   uint64_t memory_ = 0;                  // of streams_
@@ -127,7 +129,7 @@ Result<uint64_t> XzStreams::SkipPadding() {
   const uint64_t from = end_;
   for (; end_ >= kUnit; end_ -= kUnit) {
     if ((from - end_) % (64 * limits::kKiB) == 0) {
-      CTXFS_TRY(interrupt_.Check());
+      CTXFS_TRY(request_.Check());
     }
     const Bytes unit = CTXFS_TRY(reader_.Before(end_, kUnit));
     if (LoadLe<uint32_t>(unit.data()) != 0) break;
@@ -144,7 +146,7 @@ Result<XzIndex::Owned> XzStreams::ReadIndex(uint64_t end, uint64_t size) {
   constexpr uint64_t kPiece = 16 * limits::kKiB;
   uint64_t at = end - size;
   while (done == LZMA_OK && at < end) {
-    CTXFS_TRY(interrupt_.Check());
+    CTXFS_TRY(request_.Check());
     const auto length = static_cast<size_t>(std::min(kPiece, end - at));
     const Bytes piece = CTXFS_TRY(reader_.Before(at + length, length));
     decoder->next_in = Data(piece);
@@ -217,8 +219,8 @@ lzma_index_iter XzIndex::From(uint64_t decoded, bool& found) const {
 }
 
 Result<std::shared_ptr<const XzIndex>> ReadXzIndex(const Source& source,
-                                                   const Interrupt& interrupt) {
-  XzStreams streams(source, interrupt);
+                                                   const Request& request) {
+  XzStreams streams(source, request);
   CTXFS_TRY(streams.Read());
   XzIndex::Owned all = CTXFS_TRY(streams.Join());
   return std::shared_ptr<const XzIndex>(

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "core/base/interrupt.h"
+#include "core/base/request.h"
 #include "core/base/result.h"
 #include "core/io/source.h"
 
@@ -33,7 +33,7 @@ class XzIndex {
 /// Reads the indexes at the ends of the streams of an .xz file. Fails with
 /// kLimit for more than 100,000 streams, or more than 64 MiB of indexes.
 Result<std::shared_ptr<const XzIndex>> ReadXzIndex(const Source& source,
-                                                   const Interrupt& interrupt);
+                                                   const Request& request);
 
 /// The error for what liblzma says of the data at byte `at`.
 Error XzFailure(lzma_ret code, uint64_t at);

@@ -83,22 +83,22 @@ class ZstdDecoder final : public Decoder {
     return limits::kMiB / 2 + ZSTD_sizeof_DCtx(stream_.get());
   }
 
-  Result<size_t> Fill(MutableBytes out, const Interrupt& interrupt) override {
+  Result<size_t> Fill(MutableBytes out, const Request& request) override {
     size_t made = 0;
     while (made < out.size()) {
-      CTXFS_TRY(interrupt.Check());
+      CTXFS_TRY(request.Check());
       if (!in_frame_) {
         if (reader_.AtEnd()) break;
-        CTXFS_TRY(Begin());
+        CTXFS_TRY(Begin(request));
       }
-      made += CTXFS_TRY(Step(out.subspan(made)));
+      made += CTXFS_TRY(Step(out.subspan(made), request));
     }
     return made;
   }
 
  private:
-  Status Begin() {
-    const Bytes start = CTXFS_TRY(reader_.Peek(kFrameStart));
+  Status Begin(const Request& request) {
+    const Bytes start = CTXFS_TRY(reader_.Peek(request, kFrameStart));
     if (!StartsFrame(start)) {
       return Error{
           Code::kCorrupt,
@@ -115,8 +115,8 @@ class ZstdDecoder final : public Decoder {
     return {};
   }
 
-  Result<size_t> Step(MutableBytes out) {
-    const Bytes stored = CTXFS_TRY(reader_.Peek());
+  Result<size_t> Step(MutableBytes out, const Request& request) {
+    const Bytes stored = CTXFS_TRY(reader_.Peek(request));
     ZSTD_inBuffer in{stored.data(), stored.size(), 0};
     ZSTD_outBuffer to{out.data(), out.size(), 0};
     const size_t wanted = ZSTD_decompressStream(stream_.get(), &to, &in);

@@ -25,7 +25,8 @@ Result<uint64_t> EndOfPadding(const Source& source, uint64_t at,
   while (at < end) {
     CTXFS_TRY(context.Check());
     const uint64_t size = std::min(kPiece, end - at);
-    const Buffer piece = CTXFS_TRY(ReadBuffer(source, at, size, "padding"));
+    const Buffer piece =
+        CTXFS_TRY(ReadBuffer(source, at, size, "padding", context));
     const Bytes bytes = piece.span();
     const auto other = std::ranges::find_if(
         bytes, [](std::byte one) { return one != std::byte{0}; });
@@ -58,8 +59,8 @@ Result<Warning> BytesAfter(const Source& source, uint64_t at, std::string text,
   }
   const uint64_t size =
       std::min<uint64_t>(limits::kProbeBytes, source.size() - start);
-  const Buffer head =
-      CTXFS_TRY(ReadBuffer(source, start, size, "bytes after the container"));
+  const Buffer head = CTXFS_TRY(
+      ReadBuffer(source, start, size, "bytes after the container", context));
   const std::string format = FormatText(head.span(), formats);
   if (format.empty()) return Warning{std::move(text), at};
   text += start == at ? ", and " + format

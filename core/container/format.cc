@@ -7,10 +7,10 @@
 
 namespace ctxfs {
 
-Result<Buffer> ReadHead(const Source& source) {
+Result<Buffer> ReadHead(const Source& source, const Request& request) {
   return ReadBuffer(source, 0,
                     std::min<uint64_t>(source.size(), limits::kProbeBytes),
-                    "header");
+                    "header", request);
 }
 
 }  // namespace ctxfs

@@ -104,7 +104,8 @@ struct Format {
 
   /// Like resembles, for files that bytes other than their first ones identify.
   /// Null: never.
-  bool (*resembles_source)(const Source& source) = nullptr;
+  bool (*resembles_source)(const Source& source,
+                           const Request& request) = nullptr;
 
   /// The end of the names of its files, for a format whose files cannot be
   /// recognised by their bytes alone: a file with such a name that `resembles`
@@ -120,11 +121,13 @@ struct Format {
   std::string_view folder_parts = {};
 
   /// Whether `directory` is a container of this format. Null: none is.
-  bool (*probe_directory)(const Source& directory) = nullptr;
+  bool (*probe_directory)(const Source& directory,
+                          const Request& request) = nullptr;
 
   /// Whether a directory that no probe recognises was probably meant to be such
   /// a container. Opening it then gives an error that says what is missing.
-  bool (*resembles_directory)(const Source& directory) = nullptr;
+  bool (*resembles_directory)(const Source& directory,
+                              const Request& request) = nullptr;
 
   Traits traits = {};
 
@@ -151,7 +154,7 @@ class FormatSet {
 std::span<const Format* const> Formats();
 
 /// The first bytes of a file, as many as probes see.
-Result<Buffer> ReadHead(const Source& source);
+Result<Buffer> ReadHead(const Source& source, const Request& request);
 
 /// Whether a file that starts with `head` is a container.
 bool IsContainer(Bytes head);
@@ -166,9 +169,11 @@ bool IsContainerName(std::string_view name);
 /// The format whose folder_parts `name` ends in; null if there is none.
 const Format* FormatOfPart(std::string_view name);
 /// Whether a directory is a container.
-bool IsContainerDirectory(const Source& directory);
+bool IsContainerDirectory(const Source& directory,
+                          const Request& request = Request());
 /// Whether a directory was probably meant to be a container.
-bool ResemblesContainer(const Source& directory);
+bool ResemblesContainer(const Source& directory,
+                        const Request& request = Request());
 
 /// The words of `list`, which are separated by blanks.
 std::vector<std::string_view> WordsOf(std::string_view list);

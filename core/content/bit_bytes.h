@@ -18,10 +18,10 @@ class BitBytes final : public Transform {
       : source_(std::move(source)), at_(at) {}
 
   Status Compute(uint64_t offset, MutableBytes out,
-                 const ReadContext& /*context*/) const override {
+                 const ReadContext& context) const override {
     const uint64_t first = offset / 8;
     Buffer bits(static_cast<size_t>((offset + out.size() + 7) / 8 - first));
-    CTXFS_TRY(source_->ReadAt(at_ + first, bits.span()));
+    CTXFS_TRY(source_->ReadAt(at_ + first, bits.span(), context));
     for (size_t i = 0; i < out.size(); ++i) {
       const uint64_t bit = offset + i - first * 8;
       out[i] = bits.span()[static_cast<size_t>(bit / 8)] >>

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 
-#include "core/io/read_ahead.h"
-
 namespace ctxfs {
 namespace {
 
@@ -39,8 +37,9 @@ Status ChecksumGuard::Scan(const ReadContext& context) const {
     const uint64_t left = guarded_.length - done;
     const MutableBytes bytes = piece.span().first(
         static_cast<size_t>(std::min<uint64_t>(left, piece.size())));
-    const ReadAhead rest(left - bytes.size(), ReadAhead::Likelihood::kCertain);
-    CTXFS_TRY(guarded_.source->ReadAt(guarded_.offset + done, bytes));
+    CTXFS_TRY(guarded_.source->ReadAt(
+        guarded_.offset + done, bytes,
+        context.With(Ahead{left - bytes.size(), Ahead::Likelihood::kCertain})));
     sum.Update(bytes);
     done += bytes.size();
   }
@@ -66,11 +65,12 @@ Status ChecksumGuard::Read(uint64_t offset, MutableBytes out,
   if (!whole || verdict() != Verdict::kUnknown) {
     CTXFS_TRY(Verify(context));
     const uint64_t end = guarded_.offset + guarded_.length;
-    const ReadAhead rest(end - offset - out.size(),
-                         ReadAhead::Likelihood::kIfOnward);
-    return guarded_.source->ReadAt(offset, out);
+    return guarded_.source->ReadAt(
+        offset, out,
+        context.With(
+            Ahead{end - offset - out.size(), Ahead::Likelihood::kIfOnward}));
   }
-  CTXFS_TRY(guarded_.source->ReadAt(offset, out));
+  CTXFS_TRY(guarded_.source->ReadAt(offset, out, context));
   return Conclude(guarded_.checksum.Matches(out), context);
 }
 

@@ -6,7 +6,6 @@
 #include "core/base/limits.h"
 #include "core/content/read_through.h"
 #include "core/content/spill_store.h"
-#include "core/io/read_ahead.h"
 
 namespace ctxfs {
 namespace {
@@ -79,8 +78,9 @@ struct ExtentReader {
     if (extent.guard != nullptr) {
       return extent.guard->Read(extent.offset + at, out, context);
     }
-    const ReadAhead rest(end - at - length, ReadAhead::Likelihood::kIfOnward);
-    return extent.source->ReadAt(extent.offset + at, out);
+    return extent.source->ReadAt(
+        extent.offset + at, out,
+        context.With(Ahead{end - at - length, Ahead::Likelihood::kIfOnward}));
   }
   Status operator()(const Decoded& extent) const {
     return ReadBlock(*extent.block, extent.offset + at, length, context,

@@ -3,11 +3,12 @@
 
 namespace ctxfs {
 
-Status ContentSource::ReadAt(uint64_t offset, MutableBytes out) const {
+Status ContentSource::ReadAt(uint64_t offset, MutableBytes out,
+                             const Request& request) const {
   if (!InBounds(offset, out.size(), size())) {
     return Error{Code::kCorrupt, "read past the end", offset};
   }
-  CTXFS_TRY(ReadInto(content_, offset, out, cache_));
+  CTXFS_TRY(ReadInto(content_, offset, out, {cache_, request.WithoutWork()}));
   return CheckUnchanged();
 }
 

@@ -26,9 +26,10 @@ class ContentSource final : public DerivedSource {
 
   uint64_t size() const override { return content_.size(); }
 
-  /// May decode the entry. An interrupted request does not stop that, because a
-  /// Source is read without a ReadContext.
-  Status ReadAt(uint64_t offset, MutableBytes out) const override;
+  /// May decode the entry. That is not counted as work of the request: the
+  /// container that it is has a bound of its own.
+  Status ReadAt(uint64_t offset, MutableBytes out,
+                const Request& request) const override;
 
  private:
   Content content_;

@@ -21,7 +21,8 @@ class MadeFile final : public DerivedSource {
   uint64_t size() const override { return file_->size(); }
   int descriptor() const override { return file_->descriptor(); }
   bool temporary() const override { return true; }
-  Status ReadAt(uint64_t offset, MutableBytes out) const override {
+  Status ReadAt(uint64_t offset, MutableBytes out,
+                const Request& /*request*/) const override {
     if (!InBounds(offset, out.size(), size())) return PastTheEnd(offset);
     CTXFS_TRY(file_->Read(offset, out));
     return CheckAllUnchanged();

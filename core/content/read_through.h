@@ -3,7 +3,6 @@
 
 #include "core/base/limits.h"
 #include "core/content/content.h"
-#include "core/io/read_ahead.h"
 
 namespace ctxfs {
 
@@ -14,11 +13,11 @@ Status ReadThrough(const Content& content, const ReadContext& context,
                    const Sink& sink) {
   // An empty file may be a damaged one.
   if (content.size() == 0) return content.Verify(context);
-  // 0 bytes: scopes within this one say how much of each source is read.
-  const ReadAhead all(0, ReadAhead::Likelihood::kCertain);
+  // 0 bytes: each extent says how much of its source is read.
+  const ReadContext all = context.With(Ahead{0, Ahead::Likelihood::kCertain});
   Window window;
   for (uint64_t at = 0; at < content.size(); at += limits::kMiB) {
-    CTXFS_TRY(content.Read(at, limits::kMiB, context, window));
+    CTXFS_TRY(content.Read(at, limits::kMiB, all, window));
     for (const Bytes slice : window.slices()) {
       CTXFS_TRY(sink(slice));
     }

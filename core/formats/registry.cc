@@ -236,17 +236,17 @@ bool ClaimsContainer(std::string_view name, Bytes head) {
          RecogniseForeign(head) != nullptr;
 }
 
-bool IsContainerDirectory(const Source& directory) {
+bool IsContainerDirectory(const Source& directory, const Request& request) {
   return AnyFormat([&](const Format& format) {
     return format.probe_directory != nullptr &&
-           format.probe_directory(directory);
+           format.probe_directory(directory, request);
   });
 }
 
-bool ResemblesContainer(const Source& directory) {
+bool ResemblesContainer(const Source& directory, const Request& request) {
   return AnyFormat([&](const Format& format) {
     return format.resembles_directory != nullptr &&
-           format.resembles_directory(directory);
+           format.resembles_directory(directory, request);
   });
 }
 
@@ -258,7 +258,7 @@ Result<std::shared_ptr<const Container>> OpenDirectory(
   const Format* last = nullptr;
   for (const Format* format : Formats()) {
     if (format->probe_directory == nullptr) continue;
-    if (format->probe_directory(*directory)) {
+    if (format->probe_directory(*directory, context)) {
       return format->open(std::move(directory), options, context);
     }
     last = format;
@@ -278,8 +278,10 @@ bool IsNamedAs(const Format& format, std::string_view name) {
 bool ResemblesByFirstBytes(const Format& format, Bytes head) {
   return format.resembles != nullptr && format.resembles(head);
 }
-bool ResemblesOtherwise(const Format& format, const Source& source) {
-  return format.resembles_source != nullptr && format.resembles_source(source);
+bool ResemblesOtherwise(const Format& format, const Source& source,
+                        const Request& request) {
+  return format.resembles_source != nullptr &&
+         format.resembles_source(source, request);
 }
 
 /// Whether files of this format are told by a suffix of their name that this
@@ -292,11 +294,12 @@ bool IsNamedOtherwise(const Format& format, const Source& source) {
 /// The compression of a file whose decoded bytes are a container, or should be
 /// by its name; kNone for another file. `head` is the start of `source`.
 Result<Compression> CompressionAround(const Source& source, Bytes head,
-                                      const OpenOptions& options) {
+                                      const OpenOptions& options,
+                                      const Request& request) {
   const Compression compression = CompressionOf(head);
   if (compression == Compression::kNone) return compression;
   const uint64_t size = std::min(source.size(), kHeadOfCompressed);
-  const Buffer start = CTXFS_TRY(ReadBuffer(source, 0, size, "start"));
+  const Buffer start = CTXFS_TRY(ReadBuffer(source, 0, size, "start", request));
   if (FormatInside(start.span()) != nullptr) return compression;
   const bool named = IsCompressedContainerName(source.name());
   return named && !options.found ? compression : Compression::kNone;
@@ -308,13 +311,14 @@ Result<std::shared_ptr<const Container>> OpenRecognised(
   if (source->is_directory()) {
     return OpenDirectory(std::move(source), options, context);
   }
-  const Buffer head = CTXFS_TRY(ReadHead(*source));
+  const Buffer head = CTXFS_TRY(ReadHead(*source, context));
   if (const Format* const format = FormatOf(head.span())) {
     return format->open(std::move(source), options, context);
   }
   const Compression compression =
-      decompress ? CTXFS_TRY(CompressionAround(*source, head.span(), options))
-                 : Compression::kNone;
+      decompress
+          ? CTXFS_TRY(CompressionAround(*source, head.span(), options, context))
+          : Compression::kNone;
   if (compression != Compression::kNone) {
     const auto decoded = CTXFS_TRY(
         OpenCompressed(std::move(source), compression, options.kept, context));
@@ -328,7 +332,7 @@ Result<std::shared_ptr<const Container>> OpenRecognised(
   // does so only if the file has a name, and that is not one of the resembled
   // format.
   const ForeignFormat* const foreign =
-      RecogniseForeign(head.span(), source.get());
+      RecogniseForeign(head.span(), source.get(), context);
   const bool certain = foreign != nullptr && !foreign->signature.empty();
   const bool known = foreign != nullptr || LooksLikeText(head.span());
   std::optional<Error> refusal;  // of the first format that it resembles
@@ -338,7 +342,7 @@ Result<std::shared_ptr<const Container>> OpenRecognised(
     const bool unlikely = foreign != nullptr && !certain && !named;
     const bool resembles =
         (!unlikely && ResemblesByFirstBytes(*format, head.span())) ||
-        ResemblesOtherwise(*format, *source);
+        ResemblesOtherwise(*format, *source, context);
     if (!resembles) continue;
     Result<std::shared_ptr<const Container>> opened =
         format->open(source, options, context);
@@ -347,8 +351,8 @@ Result<std::shared_ptr<const Container>> OpenRecognised(
     if (!refusal && expected) refusal = std::move(opened).error();
   }
   if (refusal && !certain) return *std::move(refusal);
-  return Error{Code::kNotContainer, WhyNoContainer(head.span(), source.get()),
-               0};
+  return Error{Code::kNotContainer,
+               WhyNoContainer(head.span(), source.get(), context), 0};
 }
 
 class AllFormats final : public FormatSet {

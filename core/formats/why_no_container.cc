@@ -17,16 +17,17 @@ namespace ctxfs {
 namespace {
 
 /// Decodes the first bytes of a compressed file, as many as probes see.
-std::string DecodedHead(Bytes head, const Source* source) {
+std::string DecodedHead(Bytes head, const Source* source,
+                        const Request& request) {
   Result<Buffer> read = Buffer();
   if (source != nullptr) {
     read = ReadBuffer(*source, 0, std::min(source->size(), kHeadOfCompressed),
-                      "start");
+                      "start", request);
   }
   const Bytes start = source != nullptr && read ? Bytes(read->span()) : head;
   std::array<std::byte, limits::kProbeBytes> out{};
   size_t size = 0;
-  if (foreign::IsZlib(start, nullptr)) {
+  if (foreign::IsZlib(start, nullptr, request)) {
     constexpr size_t kZlibHeader = 2;
     size = DecodeDeflatePrefix(start.subspan(kZlibHeader), out);
   } else {
@@ -68,8 +69,8 @@ struct Contents {
   std::string_view advice;  // empty: that of the file
 };
 
-Contents ContentsOf(Bytes head, const Source* source) {
-  const std::string inside = DecodedHead(head, source);
+Contents ContentsOf(Bytes head, const Source* source, const Request& request) {
+  const std::string inside = DecodedHead(head, source, request);
   if (inside.empty()) return {};
   const ForeignFormat* const foreign = RecogniseForeign(AsBytes(inside));
   std::string kind = KindOf(AsBytes(inside));
@@ -79,11 +80,13 @@ Contents ContentsOf(Bytes head, const Source* source) {
 
 }  // namespace
 
-std::string WhyNoContainer(Bytes head, const Source* source) {
+std::string WhyNoContainer(Bytes head, const Source* source,
+                           const Request& request) {
   const std::string reason = "not a container of a known format";
   if (head.empty()) return "not a container: the file is empty";
-  if (const ForeignFormat* const foreign = RecogniseForeign(head, source)) {
-    const Contents inside = ContentsOf(head, source);
+  if (const ForeignFormat* const foreign =
+          RecogniseForeign(head, source, request)) {
+    const Contents inside = ContentsOf(head, source, request);
     return reason + ": it is " + std::string(foreign->name) +
            (inside.kind.empty() ? "" : " with " + inside.kind + " inside") +
            "; " +

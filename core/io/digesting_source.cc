@@ -67,8 +67,9 @@ std::optional<uint64_t> DigestingSource::opening_digest() const {
   return recorder_->digest();
 }
 
-Status DigestingSource::ReadAt(uint64_t offset, MutableBytes out) const {
-  Status read = from().ReadAt(offset, out);
+Status DigestingSource::ReadAt(uint64_t offset, MutableBytes out,
+                               const Request& request) const {
+  Status read = from().ReadAt(offset, out, request);
   if (!recorder_->recording()) return read;
   Bytes noted = read ? Bytes(out) : Bytes();
   if (!probed_.exchange(true)) {

@@ -29,7 +29,8 @@ class DigestingSource final : public DerivedSource {
   std::string name() const override { return from().name(); }
   int descriptor() const override { return from().descriptor(); }
   bool is_directory() const override { return from().is_directory(); }
-  Status ReadAt(uint64_t offset, MutableBytes out) const override;
+  Status ReadAt(uint64_t offset, MutableBytes out,
+                const Request& request) const override;
   void Prefetch(std::span<const SourceRange> ranges) const override {
     from().Prefetch(ranges);
   }

@@ -66,7 +66,8 @@ Result<SourcePtr> DirectorySource::Renew() const {
   return SourcePtr(std::move(renewed));
 }
 
-Status DirectorySource::ReadAt(uint64_t offset, MutableBytes out) const {
+Status DirectorySource::ReadAt(uint64_t offset, MutableBytes out,
+                               const Request& /*request*/) const {
   if (offset == 0 && out.empty()) return {};
   return PastTheEnd(offset);
 }

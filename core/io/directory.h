@@ -27,7 +27,8 @@ class DirectorySource final : public Source {
   std::optional<ReadAccess> read_access() const override {
     return read_access_;
   }
-  Status ReadAt(uint64_t offset, MutableBytes out) const override;
+  Status ReadAt(uint64_t offset, MutableBytes out,
+                const Request& request) const override;
   bool is_directory() const override { return true; }
   Status CheckAllUnchanged() const override;
   bool asked_others() const override { return true; }

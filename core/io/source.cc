@@ -242,7 +242,8 @@ Result<size_t> ReadNow(int descriptor, uint64_t offset, MutableBytes out) {
   return done;
 }
 
-Status FileSource::ReadAt(uint64_t offset, MutableBytes out) const {
+Status FileSource::ReadAt(uint64_t offset, MutableBytes out,
+                          const Request& /*request*/) const {
   if (!InBounds(offset, out.size(), size())) return PastTheEnd(offset);
   const size_t got = CTXFS_TRY(ReadNow(file_->fd.get(), offset, out));
   // It was longer when it was opened.
@@ -337,9 +338,10 @@ Status CopyOut(Bytes bytes, uint64_t offset, MutableBytes out) {
 
 }  // namespace
 
-Status SliceSource::ReadAt(uint64_t offset, MutableBytes out) const {
+Status SliceSource::ReadAt(uint64_t offset, MutableBytes out,
+                           const Request& request) const {
   if (!InBounds(offset, out.size(), size_)) return PastTheEnd(offset);
-  return from().ReadAt(offset_ + offset, out);
+  return from().ReadAt(offset_ + offset, out, request);
 }
 
 void SliceSource::Prefetch(std::span<const SourceRange> ranges) const {
@@ -351,18 +353,20 @@ void SliceSource::Prefetch(std::span<const SourceRange> ranges) const {
   from().Prefetch(moved);
 }
 
-Status UnpackedSource::ReadAt(uint64_t offset, MutableBytes out) const {
+Status UnpackedSource::ReadAt(uint64_t offset, MutableBytes out,
+                              const Request& /*request*/) const {
   CTXFS_TRY(CopyOut(bytes_.span(), offset, out));
   return CheckUnchanged();
 }
 
-Status MemorySource::ReadAt(uint64_t offset, MutableBytes out) const {
+Status MemorySource::ReadAt(uint64_t offset, MutableBytes out,
+                            const Request& /*request*/) const {
   return CopyOut(AsBytes(bytes_), offset, out);
 }
 
 Result<Buffer> ReadBuffer(const Source& source, uint64_t offset,
                           uint64_t length, const char* what,
-                          const Interrupt& interrupt) {
+                          const Request& request) {
   if (!InBounds(offset, length, source.size())) {
     return Error{
         Code::kCorrupt,
@@ -375,9 +379,9 @@ Result<Buffer> ReadBuffer(const Source& source, uint64_t offset,
   constexpr size_t kPiece = 8 << 20;
   MutableBytes rest = buffer.span();
   do {
-    CTXFS_TRY(interrupt.Check());
+    CTXFS_TRY(request.Check());
     const MutableBytes piece = rest.first(std::min(kPiece, rest.size()));
-    CTXFS_TRY(source.ReadAt(offset, piece));
+    CTXFS_TRY(source.ReadAt(offset, piece, request));
     offset += piece.size();
     rest = rest.subspan(piece.size());
   } while (!rest.empty());

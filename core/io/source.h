@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "core/base/bytes.h"
-#include "core/base/interrupt.h"
+#include "core/base/request.h"
 #include "core/base/result.h"
 #include "core/io/descriptors.h"
 #include "core/io/fd.h"
@@ -83,9 +83,10 @@ class Source {
   /// Which users could read the file when it was opened; nullopt for memory.
   virtual std::optional<ReadAccess> read_access() const { return std::nullopt; }
 
-  /// Fills all of `out` with the bytes at `offset`. Fails with kIo, or with
-  /// kStale if the file has changed since it was opened.
-  virtual Status ReadAt(uint64_t offset, MutableBytes out) const = 0;
+  /// Fills all of `out` with the bytes at `offset`, for `request`. Fails with
+  /// kIo, or with kStale if the file has changed since it was opened.
+  virtual Status ReadAt(uint64_t offset, MutableBytes out,
+                        const Request& request) const = 0;
 
   /// Announces ranges that are read soon, in any order. A source that is far
   /// away starts to fetch them, those that are near one another together, and
@@ -212,7 +213,8 @@ class FileSource final : public Source {
   std::optional<ReadAccess> read_access() const override {
     return read_access_;
   }
-  Status ReadAt(uint64_t offset, MutableBytes out) const override;
+  Status ReadAt(uint64_t offset, MutableBytes out,
+                const Request& request) const override;
   Status CheckUnchanged() const override;
   Status CheckAllUnchanged() const override;
   bool asked_others() const override;
@@ -273,7 +275,8 @@ class MemorySource final : public Source {
   explicit MemorySource(std::string bytes) : bytes_(std::move(bytes)) {}
 
   uint64_t size() const override { return bytes_.size(); }
-  Status ReadAt(uint64_t offset, MutableBytes out) const override;
+  Status ReadAt(uint64_t offset, MutableBytes out,
+                const Request& request) const override;
 
  private:
   std::string bytes_;
@@ -313,7 +316,8 @@ class SliceSource final : public DerivedSource {
   uint64_t stored_size() const override {
     return std::min(size_, from().stored_size());
   }
-  Status ReadAt(uint64_t offset, MutableBytes out) const override;
+  Status ReadAt(uint64_t offset, MutableBytes out,
+                const Request& request) const override;
   void Prefetch(std::span<const SourceRange> ranges) const override;
 
  private:
@@ -328,7 +332,8 @@ class UnpackedSource final : public DerivedSource {
       : DerivedSource(std::move(packed)), bytes_(std::move(bytes)) {}
 
   uint64_t size() const override { return bytes_.size(); }
-  Status ReadAt(uint64_t offset, MutableBytes out) const override;
+  Status ReadAt(uint64_t offset, MutableBytes out,
+                const Request& request) const override;
 
  private:
   Buffer bytes_;
@@ -339,6 +344,6 @@ class UnpackedSource final : public DerivedSource {
 /// allocates anything. Errors call the bytes `what`.
 Result<Buffer> ReadBuffer(const Source& source, uint64_t offset,
                           uint64_t length, const char* what,
-                          const Interrupt& interrupt = NeverInterrupted());
+                          const Request& request);
 
 }  // namespace ctxfs

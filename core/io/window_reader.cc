@@ -62,7 +62,7 @@ Result<Bytes> WindowReader::Read(uint64_t offset, size_t length) {
   }
   filled_ = 0;
   const MutableBytes into = window_.span().first(static_cast<size_t>(size));
-  CTXFS_TRY(source_.ReadAt(offset, into));
+  CTXFS_TRY(source_.ReadAt(offset, into, request_));
   start_ = offset;
   filled_ = size;
   used_ = length;

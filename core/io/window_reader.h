@@ -21,8 +21,9 @@ class WindowReader {
   /// The most bytes that one call of At returns.
   static constexpr size_t kMax = 4096;
 
-  /// `source` outlives this object.
-  explicit WindowReader(const Source& source) : source_(source) {}
+  /// `source` and `request` outlive this object.
+  WindowReader(const Source& source, const Request& request)
+      : source_(source), request_(request) {}
 
   /// The bytes [offset, offset + length), which lie within the source; length
   /// is at most kMax. Valid until the next call. Fails as Source::ReadAt does.
@@ -48,6 +49,7 @@ class WindowReader {
   void Announce(uint64_t offset);
 
   const Source& source_;
+  const Request& request_;
   Buffer window_;
   uint64_t start_ = 0;       // of the window, in the source
   uint64_t filled_ = 0;      // bytes in the window

@@ -27,7 +27,8 @@ Result<bool> IsContainerEntry(const Source& source, const FileTable& entries,
   if (info.size == 0) return false;
   const uint64_t size = std::min<uint64_t>(info.size, limits::kProbeBytes);
   if (IsStoredPlain(info)) {
-    const Result<Buffer> head = ReadBuffer(source, info.offset, size, "head");
+    const Result<Buffer> head =
+        ReadBuffer(source, info.offset, size, "head", context);
     if (head) return IsContainer(head->span());
     if (head.error().Permanent()) return false;
     return head.error();

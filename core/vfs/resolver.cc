@@ -14,13 +14,14 @@ MountedContainers::Number NumberOf(Inode inode) {
 
 /// The name of our directory at the root: one that `mirror` does not have.
 std::string OwnName(Mirror& mirror) {
-  return FreeNames().Find(
-      {.name = kOwnDirectory}, [&](const std::string& name) {
-        const Maybe<Mirror::Node> found = mirror.Lookup(kRootInode, name);
-        if (!found || !*found) return false;
-        mirror.Forget((*found)->inode, 1);
-        return true;
-      });
+  return FreeNames().Find({.name = kOwnDirectory},
+                          [&](const std::string& name) {
+                            const Maybe<Mirror::Node> found =
+                                mirror.Lookup(kRootInode, name, Request());
+                            if (!found || !*found) return false;
+                            mirror.Forget((*found)->inode, 1);
+                            return true;
+                          });
 }
 
 MountRules RulesOf(const Shown& shown) {

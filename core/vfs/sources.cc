@@ -39,7 +39,7 @@ Result<std::string> AbsolutePath(const std::string& path) {
 Status CheckTop(const std::string& path) {
   const std::shared_ptr<const Source> source = CTXFS_TRY(OpenSource(path));
   if (source->is_directory()) return {};
-  const Buffer head = CTXFS_TRY(ReadHead(*source));
+  const Buffer head = CTXFS_TRY(ReadHead(*source, Request()));
   if (IsContainer(head.span())) return {};
   return Error{Code::kNotContainer, WhyNoContainer(head.span(), source.get())};
 }

@@ -8,12 +8,12 @@
 #include <string_view>
 
 #include "core/base/result.h"
+#include "core/base/work.h"
 #include "core/container/entry.h"
 #include "core/container/file_table.h"
 #include "core/container/format.h"
 #include "core/content/content.h"
 #include "core/content/read_context.h"
-#include "core/content/work.h"
 #include "core/io/source.h"
 #include "core/vfs/attributes.h"
 #include "core/vfs/containers/page_ledger.h"

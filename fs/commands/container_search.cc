@@ -86,7 +86,7 @@ bool IsPart(const std::string& above, const std::string& name) {
   const Result<SourcePtr> whole =
       OpenSource(above + std::string(format->folder_index));
   if (!whole || (*whole)->is_directory()) return false;
-  const Result<Buffer> head = ReadHead(**whole);
+  const Result<Buffer> head = ReadHead(**whole, Request());
   return head && format->probe(head->span());
 }
 
@@ -111,7 +111,7 @@ ContainerSearch::Kind ContainerSearch::KindOf(const File& file,
     return Kind::kPassedOver;
   }
   if (!source) return Kind::kBeside;  // opening it again gives the reason
-  const Result<Buffer> head = ReadHead(**source);
+  const Result<Buffer> head = ReadHead(**source, Request());
   if (!head) return Kind::kBeside;
   const Bytes bytes = head->span();
   if (IsContainer(bytes)) {

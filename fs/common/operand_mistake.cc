@@ -44,7 +44,7 @@ bool IsContainerAt(const std::string& path) {
   const auto source = OpenSource(path);
   if (!source) return false;
   if ((*source)->is_directory()) return IsContainerDirectory(**source);
-  const Result<Buffer> head = ReadHead(**source);
+  const Result<Buffer> head = ReadHead(**source, Request());
   return head && IsContainer(head->span());
 }
 

@@ -11,7 +11,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "core/base/caller_scope.h"
 #include "core/base/caught.h"
 #include "core/base/error_number.h"
 #include "core/base/interrupt_scope.h"
@@ -81,10 +80,10 @@ class FuseRequest final : public PendingRequest {
   // libraries do, and memory can run out.
   void Work(const Interrupt& interrupt) override {
     const InterruptScope interrupts(interrupt);
-    const CallerScope caller(thread_);
     const ServerWait waits(began_);
-    computed_.emplace(CatchAll<Computed>(
-        [&] { return compute_(ReadContext(server_.cache(), interrupt)); }));
+    computed_.emplace(CatchAll<Computed>([&] {
+      return compute_({server_.cache(), Request(interrupt, thread_)});
+    }));
   }
   void Answer() override {
     server_.stats().NoteWait(ServerWait::Clock::now() - began_);

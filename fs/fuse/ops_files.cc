@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "core/base/limits.h"
+#include "core/base/work.h"
 #include "core/content/content.h"
 #include "core/content/read_context.h"
 #include "core/content/window.h"
-#include "core/content/work.h"
 #include "core/vfs/file_handle.h"
 #include "fs/fuse/fuse_request.h"
 #include "fs/fuse/opened_file.h"

@@ -22,7 +22,8 @@ class InputSource final : public Source {
  public:
   explicit InputSource(Bytes bytes) : bytes_(bytes) {}
   uint64_t size() const override { return bytes_.size(); }
-  Status ReadAt(uint64_t offset, MutableBytes out) const override {
+  Status ReadAt(uint64_t offset, MutableBytes out,
+                const Request& /*request*/) const override {
     if (!InBounds(offset, out.size(), bytes_.size())) {
       return Error{Code::kCorrupt, "read past the end", offset};
     }

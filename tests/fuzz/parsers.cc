@@ -136,7 +136,7 @@ void TryCompressed(Bytes input) {
       source.size() <= limits::kWorkBytes + input.size() * limits::kWorkFactor,
       "a bomb is refused");
   Buffer whole(static_cast<size_t>(source.size()));
-  Require(source.ReadAt(0, whole.span()).has_value(),
+  Require(source.ReadAt(0, whole.span(), Request()).has_value(),
           "what was verified can be read");
   Require(
       std::equal(head.begin(), head.begin() + static_cast<std::ptrdiff_t>(size),
@@ -147,7 +147,7 @@ void TryCompressed(Bytes input) {
     Buffer window(
         static_cast<size_t>(std::min<uint64_t>(1000, source.size() - at)));
     Require(
-        source.ReadAt(at, window.span()).has_value() &&
+        source.ReadAt(at, window.span(), Request()).has_value() &&
             std::equal(window.span().begin(), window.span().end(),
                        whole.span().begin() + static_cast<std::ptrdiff_t>(at)),
         "a window is a part of the whole");

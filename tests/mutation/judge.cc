@@ -175,8 +175,8 @@ void AddFiles(const std::shared_ptr<const Source>& source,
     // Some checksums are of the bytes as they are stored. That those are
     // sealed, compressed, or lanes interleaved, is said where no checksum is:
     // damage there shows what is stored (docs/robustness.md, section 1).
-    const Result<Buffer> stored =
-        ReadBuffer(*source, info->offset, info->stored_size, "entry");
+    const Result<Buffer> stored = ReadBuffer(
+        *source, info->offset, info->stored_size, "entry", Request());
     if (stored && IsOf(info->checksum, stored->span())) {
       reference.Add(info->checksum, std::string(AsText(stored->span())));
     }
@@ -186,8 +186,8 @@ void AddFiles(const std::shared_ptr<const Source>& source,
     if (bytes) reference.Add(info->checksum, std::move(*bytes));
   }
   for (const auto& [checksum, span] : spans) {
-    const Result<Buffer> whole =
-        ReadBuffer(*source, span.first, span.second - span.first, "chunk");
+    const Result<Buffer> whole = ReadBuffer(
+        *source, span.first, span.second - span.first, "chunk", Request());
     if (whole) {
       reference.AddWhole(checksum, std::string(AsText(whole->span())));
     }

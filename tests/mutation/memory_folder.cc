@@ -23,7 +23,8 @@ class FolderFile final : public Source {
     return path_.substr(path_.rfind('/') + 1);
   }
 
-  Status ReadAt(uint64_t offset, MutableBytes out) const override {
+  Status ReadAt(uint64_t offset, MutableBytes out,
+                const Request& /*request*/) const override {
     if (!InBounds(offset, out.size(), bytes_->size())) {
       return Error{Code::kCorrupt, "read past the end", offset};
     }
@@ -59,7 +60,8 @@ class FolderDirectory final : public Source {
 
   uint64_t size() const override { return 0; }
   bool is_directory() const override { return true; }
-  Status ReadAt(uint64_t offset, MutableBytes out) const override {
+  Status ReadAt(uint64_t offset, MutableBytes out,
+                const Request& /*request*/) const override {
     if (offset == 0 && out.empty()) return {};
     return Error{Code::kCorrupt, "read past the end", offset};
   }

@@ -109,10 +109,11 @@ constexpr ForeignFormat kForeign[] = {
     {0, ""sv, "a Brotli file", "brotli -d unpacks it", &foreign::IsBrotli},
 };
 
-bool Matches(Bytes head, const Source* source, const ForeignFormat& format) {
+bool Matches(Bytes head, const Source* source, const Request& request,
+             const ForeignFormat& format) {
   return head.size() >= format.offset && !head.empty() &&
          AsText(head.subspan(format.offset)).starts_with(format.signature) &&
-         (format.matches == nullptr || format.matches(head, source));
+         (format.matches == nullptr || format.matches(head, source, request));
 }
 
 /// A directory that is a data set or model of its own, by names in it.
@@ -139,9 +140,10 @@ constexpr ForeignFolder kFolders[] = {
 
 std::span<const ForeignFormat> ForeignFormats() { return kForeign; }
 
-const ForeignFormat* RecogniseForeign(Bytes head, const Source* source) {
+const ForeignFormat* RecogniseForeign(Bytes head, const Source* source,
+                                      const Request& request) {
   for (const ForeignFormat& format : kForeign) {
-    if (Matches(head, source, format)) return &format;
+    if (Matches(head, source, request, format)) return &format;
   }
   return nullptr;
 }

@@ -18,7 +18,8 @@ struct ForeignFormat {
   std::string_view advice;  // what reads it: "pyarrow or duckdb reads it"
   /// Whether a file with the signature is of this format. `source` is null if
   /// only `head` is known. Null: the signature says it.
-  bool (*matches)(Bytes head, const Source* source) = nullptr;
+  bool (*matches)(Bytes head, const Source* source,
+                  const Request& request) = nullptr;
 };
 
 /// The advice on pickles, and on files that hold one.
@@ -33,7 +34,8 @@ std::span<const ForeignFormat> ForeignFormats();
 /// (limits::kProbeBytes, or all of a shorter file), or null. Without `source`
 /// formats that are recognised by other bytes are not.
 const ForeignFormat* RecogniseForeign(Bytes head,
-                                      const Source* source = nullptr);
+                                      const Source* source = nullptr,
+                                      const Request& request = Request());
 
 /// Whether `head`, which may be cut at limits::kProbeBytes, is UTF-8 without
 /// control characters.
@@ -42,7 +44,8 @@ bool LooksLikeText(Bytes head);
 /// Why a file that starts with `head`, and that no format recognises, is not a
 /// container: it is empty, unfinished, or of a foreign format. Looks into the
 /// start of gzip, zlib and zstd files.
-std::string WhyNoContainer(Bytes head, const Source* source = nullptr);
+std::string WhyNoContainer(Bytes head, const Source* source = nullptr,
+                           const Request& request = Request());
 
 /// Why there is no container in a directory: ": it is a Core ML package; ...".
 /// Empty if it is of no known kind.

@@ -23,10 +23,12 @@ unsigned ByteAt(Bytes bytes, size_t at) {
 
 /// The bytes at the end of the file; nothing if it is shorter, or unknown.
 template <size_t kSize>
-std::optional<std::array<std::byte, kSize>> Tail(const Source* source) {
+std::optional<std::array<std::byte, kSize>> Tail(const Source* source,
+                                                 const Request& request) {
   std::array<std::byte, kSize> bytes{};
   if (source == nullptr || source->size() < kSize) return std::nullopt;
-  if (!source->ReadAt(source->size() - kSize, bytes)) return std::nullopt;
+  if (!source->ReadAt(source->size() - kSize, bytes, request))
+    return std::nullopt;
   return bytes;
 }
 
@@ -64,7 +66,8 @@ std::optional<uint64_t> Varint(Bytes bytes, size_t& at) {
 /// Returns false as soon as `take` does, or if the file is no message. A field
 /// that the end of the file cuts off is passed as the last one.
 bool WalkFields(Bytes head, const Source* source,
-                const std::function<bool(const Field&)>& take) {
+                const std::function<bool(const Field&)>& take,
+                const Request& request) {
   constexpr size_t kTagAndLength = 20;
   constexpr int kMaxFields = 256;
   const uint64_t end = SizeOf(head, source);
@@ -74,7 +77,7 @@ bool WalkFields(Bytes head, const Source* source,
     Bytes bytes(read.data(), std::min<uint64_t>(kTagAndLength, end - at));
     if (source == nullptr) {
       bytes = head.subspan(at, bytes.size());
-    } else if (!source->ReadAt(at, {read.data(), bytes.size()})) {
+    } else if (!source->ReadAt(at, {read.data(), bytes.size()}, request)) {
       return false;
     }
     size_t used = 0;
@@ -103,25 +106,26 @@ bool WalkFields(Bytes head, const Source* source,
 
 }  // namespace
 
-bool IsOrc(Bytes head, const Source* source) {
-  const auto tail = Tail<4>(source);
+bool IsOrc(Bytes head, const Source* source, const Request& request) {
+  const auto tail = Tail<4>(source, request);
   return AsText(head).starts_with("ORC") && tail &&
          AsText(*tail).starts_with("ORC");
 }
 
-bool IsLance(Bytes /*head*/, const Source* source) {
-  const auto tail = Tail<4>(source);
+bool IsLance(Bytes /*head*/, const Source* source, const Request& request) {
+  const auto tail = Tail<4>(source, request);
   return tail && AsText(*tail) == "LANC";
 }
 
-bool IsHdf5WithUserBlock(Bytes head, const Source* source) {
+bool IsHdf5WithUserBlock(Bytes head, const Source* source,
+                         const Request& request) {
   constexpr uint64_t kFirst = 512;
   constexpr uint64_t kLast = uint64_t{1} << 20;
   constexpr std::string_view kMagic = "\x89HDF\r\n\x1a\n";
   for (uint64_t at = kFirst; at <= kLast; at *= 2) {
     std::array<std::byte, kMagic.size()> found{};
     if (source == nullptr || SizeOf(head, source) < at + found.size() ||
-        !source->ReadAt(at, found)) {
+        !source->ReadAt(at, found, request)) {
       return false;
     }
     if (AsText(found) == kMagic) return true;
@@ -129,7 +133,7 @@ bool IsHdf5WithUserBlock(Bytes head, const Source* source) {
   return false;
 }
 
-bool IsTfRecord(Bytes head, const Source* source) {
+bool IsTfRecord(Bytes head, const Source* source, const Request& /*request*/) {
   constexpr size_t kLength = 8;
   constexpr size_t kAround = 16;  // bytes of a record besides its data
   if (head.size() < kLength + 4) return false;
@@ -141,7 +145,7 @@ bool IsTfRecord(Bytes head, const Source* source) {
          length <= size - kAround;
 }
 
-bool IsMds(Bytes head, const Source* source) {
+bool IsMds(Bytes head, const Source* source, const Request& request) {
   if (head.size() < 12 || source == nullptr) return false;
   const uint64_t count = LoadLe<uint32_t>(head.data());
   const uint64_t size = source->size();
@@ -149,12 +153,13 @@ bool IsMds(Bytes head, const Source* source) {
   std::array<std::byte, 5> end{};          // it, and the first byte of JSON
   if (count == 0 || size < last_at + end.size()) return false;
   const uint64_t first = LoadLe<uint32_t>(head.data() + 4);
-  if (!source->ReadAt(last_at, end)) return false;
+  if (!source->ReadAt(last_at, end, request)) return false;
   return LoadLe<uint32_t>(end.data()) == size && end[4] == std::byte{'{'} &&
          first > last_at + 4 && first <= size;
 }
 
-bool IsArrowStream(Bytes head, const Source* source) {
+bool IsArrowStream(Bytes head, const Source* source,
+                   const Request& /*request*/) {
   constexpr size_t kMessage = 8;  // after the mark and the length
   if (head.size() < kMessage + 4) return false;
   const uint64_t length = LoadLe<uint32_t>(head.data() + 4);
@@ -179,7 +184,7 @@ bool IsArrowStream(Bytes head, const Source* source) {
   return type_at < message.size() && message[type_at] == std::byte{1};
 }
 
-bool IsCpio(Bytes head, const Source* /*source*/) {
+bool IsCpio(Bytes head, const Source* /*source*/, const Request& /*request*/) {
   constexpr size_t kDigits = 70;  // of a header, at least
   const std::string_view text = AsText(head);
   return text.size() >= 6 + kDigits &&
@@ -187,7 +192,7 @@ bool IsCpio(Bytes head, const Source* /*source*/) {
              std::string_view::npos;
 }
 
-bool IsPickle(Bytes head, const Source* source) {
+bool IsPickle(Bytes head, const Source* source, const Request& request) {
   constexpr std::string_view kText[] = {
       "(dp0\n", "(lp0\n", "(dp1\n", "(lp1\n", "ccopy_reg\n_reconstructor\n",
       "}q\0"sv, "]q\0"sv};
@@ -199,7 +204,7 @@ bool IsPickle(Bytes head, const Source* source) {
     return false;
   }
   // The last opcode is STOP.
-  const auto tail = Tail<1>(source);
+  const auto tail = Tail<1>(source, request);
   const bool stops =
       source == nullptr || (tail && (*tail)[0] == std::byte{'.'});
   constexpr std::string_view kFirst =
@@ -207,19 +212,20 @@ bool IsPickle(Bytes head, const Source* source) {
   return stops && kFirst.find(text[2]) != std::string_view::npos;
 }
 
-bool IsJoblib(Bytes head, const Source* source) {
+bool IsJoblib(Bytes head, const Source* source, const Request& request) {
   constexpr uint64_t kLookedAt = 64 * 1024;
   constexpr std::string_view kClass = "joblib.numpy_pickle";
   if (!AsText(head).starts_with('\x80')) return false;
   if (source == nullptr) {
     return AsText(head).find(kClass) != std::string_view::npos;
   }
-  const Result<Buffer> start =
-      ReadBuffer(*source, 0, std::min(source->size(), kLookedAt), "pickle");
+  const Result<Buffer> start = ReadBuffer(
+      *source, 0, std::min(source->size(), kLookedAt), "pickle", request);
   return start && AsText(start->span()).find(kClass) != std::string_view::npos;
 }
 
-bool IsMsgpack(Bytes head, const Source* /*source*/) {
+bool IsMsgpack(Bytes head, const Source* /*source*/,
+               const Request& /*request*/) {
   if (head.size() < 6) return false;
   size_t at = 1;
   const unsigned map = ByteAt(head, 0);
@@ -260,7 +266,7 @@ bool HasZero(const Field& field) {
 
 }  // namespace
 
-bool IsOnnxTensor(Bytes head, const Source* source) {
+bool IsOnnxTensor(Bytes head, const Source* source, const Request& request) {
   constexpr unsigned kV = 1U << kVarint;
   constexpr unsigned kB = 1U << kBytes;
   constexpr unsigned k32 = 1U << kFixed32;
@@ -278,66 +284,75 @@ bool IsOnnxTensor(Bytes head, const Source* source) {
   constexpr std::string_view kData = "\4\5\6\7\x9\xa\xb\xd";
   bool typed = false;
   bool has_data = false;
-  const bool walked = WalkFields(head, source, [&](const Field& field) {
-    if (field.number >= std::size(kWires)) return false;
-    // A tensor with a dim of 0 has no data.
-    has_data = has_data || (field.number == kDims && HasZero(field));
-    if (field.number == kType) {
-      typed = field.value > 0 && field.value <= kMaxType;
-      if (!typed) return false;
-    }
-    const bool is_data =
-        kData.find(static_cast<char>(field.number)) != std::string_view::npos;
-    has_data = has_data || is_data;
-    return (kWires[field.number] >> field.wire & 1U) != 0 &&
-           (is_data || !field.cut);
-  });
+  const bool walked = WalkFields(
+      head, source,
+      [&](const Field& field) {
+        if (field.number >= std::size(kWires)) return false;
+        // A tensor with a dim of 0 has no data.
+        has_data = has_data || (field.number == kDims && HasZero(field));
+        if (field.number == kType) {
+          typed = field.value > 0 && field.value <= kMaxType;
+          if (!typed) return false;
+        }
+        const bool is_data = kData.find(static_cast<char>(field.number)) !=
+                             std::string_view::npos;
+        has_data = has_data || is_data;
+        return (kWires[field.number] >> field.wire & 1U) != 0 &&
+               (is_data || !field.cut);
+      },
+      request);
   return walked && typed && has_data;
 }
 
 // saved_model.proto: saved_model_schema_version = 1, meta_graphs = 2.
-bool IsSavedModel(Bytes head, const Source* source) {
+bool IsSavedModel(Bytes head, const Source* source, const Request& request) {
   bool has_graph = false;
-  const bool walked = WalkFields(head, source, [&](const Field& field) {
-    has_graph = has_graph || field.number == 2;
-    return !field.cut &&
-           ((field.number == 1 && field.wire == kVarint && field.value == 1) ||
-            (field.number == 2 && field.wire == kBytes));
-  });
+  const bool walked = WalkFields(
+      head, source,
+      [&](const Field& field) {
+        has_graph = has_graph || field.number == 2;
+        return !field.cut && ((field.number == 1 && field.wire == kVarint &&
+                               field.value == 1) ||
+                              (field.number == 2 && field.wire == kBytes));
+      },
+      request);
   return walked && has_graph;
 }
 
 // Model.proto: specificationVersion = 1, description = 2, isUpdatable = 10, the
 // model itself from 200 on.
-bool IsCoreMl(Bytes head, const Source* source) {
+bool IsCoreMl(Bytes head, const Source* source, const Request& request) {
   constexpr uint64_t kMaxVersion = 64;
   constexpr uint64_t kFirstModel = 200;
   constexpr uint64_t kLastModel = 4000;
   bool has_version = false;
   bool has_model = false;
-  const bool walked = WalkFields(head, source, [&](const Field& field) {
-    if (field.number >= kFirstModel && field.number <= kLastModel) {
-      has_model = field.wire == kBytes && !field.cut;
-      return has_model;
-    }
-    if (field.cut) return false;
-    has_version = has_version || field.number == 1;
-    return (field.number == 1 && field.wire == kVarint && field.value > 0 &&
-            field.value <= kMaxVersion) ||
-           (field.number == 2 && field.wire == kBytes) ||
-           (field.number == 10 && field.wire == kVarint);
-  });
+  const bool walked = WalkFields(
+      head, source,
+      [&](const Field& field) {
+        if (field.number >= kFirstModel && field.number <= kLastModel) {
+          has_model = field.wire == kBytes && !field.cut;
+          return has_model;
+        }
+        if (field.cut) return false;
+        has_version = has_version || field.number == 1;
+        return (field.number == 1 && field.wire == kVarint && field.value > 0 &&
+                field.value <= kMaxVersion) ||
+               (field.number == 2 && field.wire == kBytes) ||
+               (field.number == 10 && field.wire == kVarint);
+      },
+      request);
   return walked && has_version && has_model;
 }
 
-bool IsZlib(Bytes head, const Source* /*source*/) {
+bool IsZlib(Bytes head, const Source* /*source*/, const Request& /*request*/) {
   constexpr unsigned kModulus = 31;
   return head.size() >= 6 && head[0] == std::byte{0x78} &&
          (0x7800U + ByteAt(head, 1)) % kModulus == 0 &&
          (ByteAt(head, 1) & 0x20U) == 0;
 }
 
-bool IsLzma(Bytes head, const Source* /*source*/) {
+bool IsLzma(Bytes head, const Source* /*source*/, const Request& /*request*/) {
   constexpr size_t kHeader = 13;
   constexpr unsigned kMaxProperties = (4 * 5 + 4) * 9 + 8;
   constexpr uint64_t kMaxSize = uint64_t{1} << 38;
@@ -354,7 +369,8 @@ bool IsLzma(Bytes head, const Source* /*source*/) {
          head[kHeader] == std::byte{0};
 }
 
-bool IsCompress(Bytes head, const Source* /*source*/) {
+bool IsCompress(Bytes head, const Source* /*source*/,
+                const Request& /*request*/) {
   constexpr unsigned kBits = 0x1F;
   constexpr unsigned kReserved = 0x60;
   if (head.size() < 3) return false;
@@ -363,7 +379,7 @@ bool IsCompress(Bytes head, const Source* /*source*/) {
          (flags & kBits) <= 16;
 }
 
-bool IsBrotli(Bytes head, const Source* source) {
+bool IsBrotli(Bytes head, const Source* source, const Request& /*request*/) {
   return source != nullptr && source->name().ends_with(".br") &&
          !LooksLikeText(head);
 }

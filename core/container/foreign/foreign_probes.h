@@ -10,37 +10,38 @@
 namespace ctxfs::foreign {
 
 /// Apache ORC: the postscript ends with its magic and its length.
-bool IsOrc(Bytes head, const Source* source);
+bool IsOrc(Bytes head, const Source* source, const Request& request);
 /// Lance, versions 1 and 2: the footer ends with a magic.
-bool IsLance(Bytes head, const Source* source);
+bool IsLance(Bytes head, const Source* source, const Request& request);
 /// HDF5 with a user block: the superblock is at 512, 1024, 2048, ...
-bool IsHdf5WithUserBlock(Bytes head, const Source* source);
+bool IsHdf5WithUserBlock(Bytes head, const Source* source,
+                         const Request& request);
 /// TFRecord: the masked CRC-32C of the first record's length matches.
-bool IsTfRecord(Bytes head, const Source* source);
+bool IsTfRecord(Bytes head, const Source* source, const Request& request);
 /// Mosaic Data Shard: a count, as many offsets and the file's size, JSON.
-bool IsMds(Bytes head, const Source* source);
+bool IsMds(Bytes head, const Source* source, const Request& request);
 /// The Arrow IPC stream: an encapsulated message whose header is a Schema.
-bool IsArrowStream(Bytes head, const Source* source);
+bool IsArrowStream(Bytes head, const Source* source, const Request& request);
 /// cpio: an octal or hexadecimal header after the magic.
-bool IsCpio(Bytes head, const Source* source);
-bool IsPickle(Bytes head, const Source* source);
+bool IsCpio(Bytes head, const Source* source, const Request& request);
+bool IsPickle(Bytes head, const Source* source, const Request& request);
 /// A pickle of joblib.dump: it names joblib's class for arrays.
-bool IsJoblib(Bytes head, const Source* source);
+bool IsJoblib(Bytes head, const Source* source, const Request& request);
 /// MessagePack: a map whose first key is text.
-bool IsMsgpack(Bytes head, const Source* source);
+bool IsMsgpack(Bytes head, const Source* source, const Request& request);
 /// Messages of Protocol Buffers without a magic number, by the numbers and wire
 /// types of their fields.
-bool IsOnnxTensor(Bytes head, const Source* source);
-bool IsSavedModel(Bytes head, const Source* source);
-bool IsCoreMl(Bytes head, const Source* source);
+bool IsOnnxTensor(Bytes head, const Source* source, const Request& request);
+bool IsSavedModel(Bytes head, const Source* source, const Request& request);
+bool IsCoreMl(Bytes head, const Source* source, const Request& request);
 /// A zlib stream, by its header (RFC 1950, section 2.2).
-bool IsZlib(Bytes head, const Source* source);
+bool IsZlib(Bytes head, const Source* source, const Request& request);
 /// LZMA without a container (.lzma): properties, a dictionary as its writers
 /// choose it, a size, and the first byte of the range coder.
-bool IsLzma(Bytes head, const Source* source);
+bool IsLzma(Bytes head, const Source* source, const Request& request);
 /// compress (.Z): codes of 9 to 16 bits.
-bool IsCompress(Bytes head, const Source* source);
+bool IsCompress(Bytes head, const Source* source, const Request& request);
 /// Brotli has no header at all: a file is one by its name, unless it is text.
-bool IsBrotli(Bytes head, const Source* source);
+bool IsBrotli(Bytes head, const Source* source, const Request& request);
 
 }  // namespace ctxfs::foreign

@@ -78,7 +78,7 @@ class ColumnShard final : public shard::ShardContainer {
   /// Appends the values of a chunk that is read in place; returns false if it
   /// must be decoded.
   Result<bool> AppendStored(const Column& column, const ColumnPart& part,
-                            Content& content) const;
+                            Content& content, const Request& request) const;
   /// Appends the values of a chunk whose few bytes stand for many rows; returns
   /// false for any other.
   Result<bool> AppendRepeated(const Column& column, const ColumnPart& part,

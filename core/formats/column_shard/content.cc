@@ -31,7 +31,7 @@ class SplitValues final : public Transform {
       const uint64_t at = planes_.offset + j * values_ + first;
       CTXFS_TRY(planes_.guard != nullptr
                     ? planes_.guard->Read(at, plane.span(), context)
-                    : planes_.source->ReadAt(at, plane.span()));
+                    : planes_.source->ReadAt(at, plane.span(), context));
       for (uint64_t i = first; i <= last; ++i) {
         const uint64_t byte = i * width_ + j;
         if (byte < offset || byte - offset >= out.size()) continue;
@@ -124,15 +124,15 @@ class ColumnBlock final : public Block {
 };
 
 Result<bool> ColumnShard::AppendStored(const Column& column,
-                                       const ColumnPart& part,
-                                       Content& content) const {
+                                       const ColumnPart& part, Content& content,
+                                       const Request& request) const {
   const shard::ShardRecord record = Record(part.entry);
   const bool ragged = column.per_row != 1 && column.nullable;
   if (Encoded(record) || column.text() || ragged) return false;
   // The coding is in the header, which is not verified here. If it is damaged,
   // the guard fails when the values are read.
   std::byte head[kChunkHeaderSize];
-  CTXFS_TRY(source()->ReadAt(record.data_offset, head));
+  CTXFS_TRY(source()->ReadAt(record.data_offset, head, request));
   const auto coding = CodingOf(column.type, std::to_integer<uint8_t>(head[0]));
   const uint64_t values = part.rows * column.per_row;
   const uint64_t at = record.data_offset + kChunkHeaderSize +
@@ -213,7 +213,7 @@ Result<Content> ColumnShard::OpenColumn(size_t index, ColumnFile file,
       continue;
     }
     if (values) {
-      Result<bool> appended = AppendStored(column, part, content);
+      Result<bool> appended = AppendStored(column, part, content, context);
       if (appended && !*appended) {
         appended = AppendRepeated(column, part, context, content);
       }

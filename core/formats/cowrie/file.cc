@@ -32,8 +32,7 @@ Result<Buffer> ReadValue(const Source& source, const ReadContext& context) {
                     source.size(), kMaxBytes),
         0};
   }
-  return ReadBuffer(source, 0, source.size(), "cowrie value",
-                    context.interrupt());
+  return ReadBuffer(source, 0, source.size(), "cowrie value", context);
 }
 
 class CowrieFile final : public Container, public SaysFacts {
@@ -135,12 +134,12 @@ bool Probe(Bytes head) {
 
 /// Whether a file is a value by its name: generation 1 has no magic, and that
 /// of generation 2 is short before another version.
-bool IsNamedCowrie(const Source& source) {
+bool IsNamedCowrie(const Source& source, const Request& request) {
   constexpr auto kFirstLetter = std::byte{' '};
   if (source.is_directory() || !source.name().ends_with(".cowrie")) {
     return false;
   }
-  const Result<Buffer> head = ReadHead(source);
+  const Result<Buffer> head = ReadHead(source, request);
   if (!head) return false;
   const Bytes bytes = head->span();
   return StartsLikeCowrie1(bytes) ||

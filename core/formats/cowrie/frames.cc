@@ -31,15 +31,17 @@ constexpr std::string_view kFrameMagic = "SJST";
 /// the same read.
 class Window {
  public:
-  explicit Window(const Source& source) : source_(source) {}
+  Window(const Source& source, const Request& request)
+      : source_(source), request_(request) {}
 
   /// [at, at + count) lies within the source; the result is valid until the
   /// next call.
   Result<Bytes> At(uint64_t at, uint64_t count) {
     if (at < at_ || at + count > at_ + bytes_.size()) {
       constexpr uint64_t kBytes = 4096;
-      bytes_ = CTXFS_TRY(ReadBuffer(
-          source_, at, std::min(kBytes, source_.size() - at), "record"));
+      bytes_ = CTXFS_TRY(ReadBuffer(source_, at,
+                                    std::min(kBytes, source_.size() - at),
+                                    "record", request_));
       at_ = at;
     }
     return Bytes(bytes_.span())
@@ -48,6 +50,7 @@ class Window {
 
  private:
   const Source& source_;
+  const Request& request_;
   uint64_t at_ = 0;
   Buffer bytes_;
 };
@@ -153,7 +156,7 @@ bool StartsLikeLengths(Bytes head) {
 Result<std::vector<StreamRecord>> WalkFrames(const Source& source,
                                              const ReadContext& context) {
   const uint64_t size = source.size();
-  Window window(source);
+  Window window(source, context);
   std::vector<StreamRecord> records;
   for (uint64_t at = 0; at < size;) {
     CTXFS_TRY(CheckAt(context, static_cast<uint32_t>(records.size())));
@@ -178,7 +181,7 @@ Result<std::vector<StreamRecord>> WalkLengths(const Source& source,
                                               uint64_t& end,
                                               const ReadContext& context) {
   const uint64_t size = source.size();
-  Window window(source);
+  Window window(source, context);
   std::vector<StreamRecord> records;
   end = 0;
   while (end < size) {

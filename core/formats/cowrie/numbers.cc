@@ -30,8 +30,8 @@ class NumbersBlock final : public Block {
   const Source* made_from() const override { return data_.get(); }
 
   Result<Buffer> Produce(const ReadContext& context) const override {
-    const Buffer coded = CTXFS_TRY(
-        ReadBuffer(*data_, offset_, length_, "array", context.interrupt()));
+    const Buffer coded =
+        CTXFS_TRY(ReadBuffer(*data_, offset_, length_, "array", context));
     CowrieReader in(coded.span(), offset_, context.interrupt());
     std::vector<int64_t> numbers;
     // Each takes at least a byte.

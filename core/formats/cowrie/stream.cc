@@ -49,7 +49,7 @@ std::string RecordName(uint32_t record, std::string_view suffix) {
 }
 
 Status CowrieStream::Load(const ReadContext& context) {
-  const Buffer head = CTXFS_TRY(ReadHead(*source()));
+  const Buffer head = CTXFS_TRY(ReadHead(*source(), context));
   frames_ = StartsLikeFrames(head.span());
   if (frames_) {
     records_ = CTXFS_TRY(WalkFrames(*source(), context));
@@ -138,8 +138,8 @@ Result<CowrieStream::Loaded> CowrieStream::Read(
   Loaded loaded;
   const uint64_t size = record.payload_end() - record.offset;
   CTXFS_TRY(HeapAllowance::Admit(size));
-  loaded.frame = CTXFS_TRY(ReadBuffer(*source(), record.offset, size, "record",
-                                      context.interrupt()));
+  loaded.frame =
+      CTXFS_TRY(ReadBuffer(*source(), record.offset, size, "record", context));
   const Bytes frame = std::as_const(loaded.frame).span();
   CTXFS_TRY(Verify(number, frame));
   loaded.metadata = frame.subspan(record.header, record.metadata);

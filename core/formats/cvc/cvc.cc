@@ -65,10 +65,10 @@ Status Collection::Load(const ReadContext& context) {
 // Later versions have their version number where 0.1.0 has the length of its
 // header, and a length such as 65537 looks like a version. The start of the
 // JSON tells them apart (docs/formats/cvc.md, section 1).
-Status Collection::ReadPrelude(const ReadContext& /*context*/) {
+Status Collection::ReadPrelude(const ReadContext& context) {
   const uint64_t size = source()->size();
   const Buffer head = CTXFS_TRY(
-      ReadBuffer(*source(), 0, std::min(size, kHeadBytes), "prelude"));
+      ReadBuffer(*source(), 0, std::min(size, kHeadBytes), "prelude", context));
   const Error cut{Code::kCorrupt, "the file ends within the prelude", size};
   if (size < kOldJsonAt) return cut;
   const auto word = LoadLe<uint32_t>(head.data() + kVersionAt);
@@ -101,7 +101,7 @@ Status Collection::ReadPrelude(const ReadContext& /*context*/) {
   return {};
 }
 
-Status Collection::ReadHeader(const ReadContext& /*context*/) {
+Status Collection::ReadHeader(const ReadContext& context) {
   const uint64_t length_at = json_at_ - sizeof(uint32_t);
   if (!InBounds(json_at_, json_size_, source()->size())) {
     return Error{
@@ -117,7 +117,7 @@ Status Collection::ReadHeader(const ReadContext& /*context*/) {
                  length_at};
   }
   const Buffer text =
-      CTXFS_TRY(ReadBuffer(*source(), json_at_, json_size_, "header"));
+      CTXFS_TRY(ReadBuffer(*source(), json_at_, json_size_, "header", context));
   Result<Header> header = ParseHeader(AsText(text.span()));
   if (!header) {
     Error error = std::move(header).error();
@@ -136,14 +136,15 @@ Status Collection::LocateChunks(const ReadContext& context) {
 }
 
 /// Reads the prefix at `at`, and checks that the payload is within the file.
-Status Collection::ReadPrefix(uint64_t at, Chunk& chunk) {
+Status Collection::ReadPrefix(uint64_t at, Chunk& chunk,
+                              const Request& request) {
   const uint64_t size = source()->size();
   chunk.payload = at;
   chunk.fault = Fault::kTruncated;
   if (!InBounds(at, prefix_, size)) return {};
   std::array<std::byte, 8> prefix = {};
   const MutableBytes bytes = MutableBytes(prefix).first(prefix_);
-  CTXFS_TRY(source()->ReadAt(at, bytes));
+  CTXFS_TRY(source()->ReadAt(at, bytes, request));
   ByteReader in(prefix);
   chunk.size = in.U32();
   chunk.crc = in.U32();
@@ -163,7 +164,7 @@ Status Collection::LocateInOrder(const ReadContext& context) {
     }
     chunk.fault = Fault::kUnlocated;
     if (!found) continue;
-    CTXFS_TRY(ReadPrefix(end_, chunk));
+    CTXFS_TRY(ReadPrefix(end_, chunk, context));
     found = chunk.fault == Fault::kSound;
     if (found) end_ = chunk.payload + chunk.size;
   }
@@ -183,7 +184,7 @@ Status Collection::LocateByOffset(const ReadContext& context) {
       chunk.fault = Fault::kInHeader;
     } else if (!InBounds(at, prefix_, source()->size())) {
       chunk.fault = Fault::kOutsideFile;
-    } else if (Status read = ReadPrefix(at, chunk); !read) {
+    } else if (Status read = ReadPrefix(at, chunk, context); !read) {
       return read;
     }
   }
@@ -236,7 +237,7 @@ Status Collection::CheckPieces(const ReadContext& context) {
       }
       Piece& piece = header_.pieces[k];
       if (!header_.columnar) piece.size = header_.chunks[i].size;
-      piece.fault = CTXFS_TRY(FaultOf(i, piece));
+      piece.fault = CTXFS_TRY(FaultOf(i, piece, context));
       Column& column = header_.columns[piece.column];
       if (piece.HasBytes()) {
         column.stored += piece.size;
@@ -250,7 +251,8 @@ Status Collection::CheckPieces(const ReadContext& context) {
   return {};
 }
 
-Result<Fault> Collection::FaultOf(uint32_t chunk, const Piece& piece) const {
+Result<Fault> Collection::FaultOf(uint32_t chunk, const Piece& piece,
+                                  const Request& request) const {
   const Chunk& record = header_.chunks[chunk];
   if (record.fault != Fault::kSound) return record.fault;
   if (piece.fault == Fault::kOutsideChunk ||
@@ -268,7 +270,8 @@ Result<Fault> Collection::FaultOf(uint32_t chunk, const Piece& piece) const {
   switch (piece.codec) {
     case Codec::kLossless:
       if (elements == 0) return Fault::kSound;
-      return LosslessFault(record.payload + piece.offset, piece.size, elements);
+      return LosslessFault(record.payload + piece.offset, piece.size, elements,
+                           request);
     case Codec::kFp16:
       size *= 2;
       break;
@@ -284,10 +287,11 @@ Result<Fault> Collection::FaultOf(uint32_t chunk, const Piece& piece) const {
 /// Checks that a lossless payload starts with the right count and widths, and
 /// is long enough for them.
 Result<Fault> Collection::LosslessFault(uint64_t at, uint64_t size,
-                                        uint64_t elements) const {
+                                        uint64_t elements,
+                                        const Request& request) const {
   std::array<std::byte, 8> head = {};
   if (size < head.size()) return Fault::kLosslessHead;
-  CTXFS_TRY(source()->ReadAt(at, head));
+  CTXFS_TRY(source()->ReadAt(at, head, request));
   ByteReader in(head);
   if (in.U32() != elements) return Fault::kLosslessHead;
   uint64_t least = head.size();

@@ -184,13 +184,14 @@ class Collection final : public Container, public SaysFacts {
 
   Status LocateInOrder(const ReadContext& context);
   Status LocateByOffset(const ReadContext& context);
-  Status ReadPrefix(uint64_t at, Chunk& chunk);
+  Status ReadPrefix(uint64_t at, Chunk& chunk, const Request& request);
   void MarkOverlaps();
   Status WarnOfBytesAfter(const ReadContext& context);
   Status CheckPieces(const ReadContext& context);
-  Result<Fault> FaultOf(uint32_t chunk, const Piece& piece) const;
-  Result<Fault> LosslessFault(uint64_t at, uint64_t size,
-                              uint64_t elements) const;
+  Result<Fault> FaultOf(uint32_t chunk, const Piece& piece,
+                        const Request& request) const;
+  Result<Fault> LosslessFault(uint64_t at, uint64_t size, uint64_t elements,
+                              const Request& request) const;
   uint32_t PiecesEnd(uint32_t chunk) const;
 
   const OpenOptions options_;

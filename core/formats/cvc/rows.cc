@@ -22,9 +22,11 @@ constexpr size_t kElement = 4;  // bytes of a decoded float
 /// Reads elements of the part of a column that is in one chunk.
 class PieceReader {
  public:
+  /// All of the arguments outlive this object.
   PieceReader(const Source& source, const Chunk& chunk, const Piece& piece,
-              uint64_t elements)
+              uint64_t elements, const Request& request)
       : source_(source),
+        request_(request),
         piece_(piece),
         at_(chunk.payload + piece.offset),
         elements_(elements) {}
@@ -32,7 +34,7 @@ class PieceReader {
   /// Fills `out` with the decoded bytes from `offset` on.
   Status Read(uint64_t offset, MutableBytes out) {
     if (piece_.codec == Codec::kNone) {
-      return source_.ReadAt(at_ + offset, out);
+      return source_.ReadAt(at_ + offset, out, request_);
     }
     if (piece_.codec == Codec::kLossless) {
       CTXFS_TRY(FindPlanes());
@@ -68,7 +70,7 @@ class PieceReader {
     }
     const size_t size = piece_.codec == Codec::kFp16 ? 2 : 1;
     const MutableBytes in = MutableBytes(stored_).first(count * size);
-    CTXFS_TRY(source_.ReadAt(at_ + first * size, in));
+    CTXFS_TRY(source_.ReadAt(at_ + first * size, in, request_));
     if (piece_.codec == Codec::kFp16) {
       HalvesToFloats(in, out);
     } else {
@@ -85,7 +87,7 @@ class PieceReader {
   /// codes that follow.
   Status FindPlanes() {
     std::array<std::byte, 8> head;
-    CTXFS_TRY(source_.ReadAt(at_, head));
+    CTXFS_TRY(source_.ReadAt(at_, head, request_));
     if (LoadLe<uint32_t>(head.data()) != elements_) {
       return Corrupt("the lossless data has another number of values");
     }
@@ -100,7 +102,7 @@ class PieceReader {
       const uint64_t there = piece_.size - at;
       const MutableBytes in = MutableBytes(bytes).first(
           static_cast<size_t>(std::min<uint64_t>(bytes.size(), there)));
-      CTXFS_TRY(source_.ReadAt(at_ + at, in));
+      CTXFS_TRY(source_.ReadAt(at_ + at, in, request_));
       if (in.size() >= 2) plane.dict_size = LoadLe<uint16_t>(in.data());
       const uint64_t codes = (elements_ * plane.width + 7) / 8;
       if (in.size() < 2 || plane.dict_size > 256 ||
@@ -121,7 +123,7 @@ class PieceReader {
     const uint64_t end = (first_bit + count * plane.width + 7) / 8;
     const MutableBytes in =
         MutableBytes(stored_).first(static_cast<size_t>(end - first_bit / 8));
-    CTXFS_TRY(source_.ReadAt(plane.codes + first_bit / 8, in));
+    CTXFS_TRY(source_.ReadAt(plane.codes + first_bit / 8, in, request_));
     const auto bit = static_cast<unsigned>(first_bit % 8);
     if (!UnpackPlane(in, bit, plane.width, plane.dict.data(), plane.dict_size,
                      which, out)) {
@@ -138,6 +140,7 @@ class PieceReader {
   };
 
   const Source& source_;
+  const Request& request_;
   const Piece& piece_;
   const uint64_t at_;  // offset in the file
   const uint64_t elements_;
@@ -170,7 +173,7 @@ class Rows final : public Transform {
           std::min<uint64_t>(out.size(), rows * row_bytes - at)));
       PieceReader reader(*collection_->source(), record,
                          *collection_->FindPiece(chunk, column_),
-                         rows * column.dimension);
+                         rows * column.dimension, context);
       CTXFS_TRY(reader.Read(at, own));
       out = out.subspan(own.size());
       offset += own.size();

@@ -37,8 +37,10 @@ std::string FileTypeName(uint64_t type) {
 /// Reads values of the metadata, and adds them.
 class Pairs {
  public:
-  Pairs(const Source& source, const GgufHeader& header, Facts& facts)
+  Pairs(const Source& source, const GgufHeader& header,
+        const ReadContext& context, Facts& facts)
       : source_(source),
+        context_(context),
         header_(header),
         facts_(facts),
         used_(header.pairs.size()) {}
@@ -48,7 +50,7 @@ class Pairs {
   Status Add(std::string_view key, const GgufPair& pair,
              std::string_view unit = {}) {
     // A window of a short text, which most values are.
-    GgufReader in(source_, header_.layout, pair.value_at, 1024);
+    GgufReader in(source_, header_.layout, pair.value_at, context_, 1024);
     if (pair.type == kGgufString) {
       const uint64_t length = in.Count();
       std::string text;
@@ -78,7 +80,7 @@ class Pairs {
   std::string Text(std::string_view name) const {
     const GgufPair* pair = header_.Find(name);
     if (pair == nullptr || pair->type != kGgufString) return {};
-    GgufReader in(source_, header_.layout, pair->value_at, 256);
+    GgufReader in(source_, header_.layout, pair->value_at, context_, 256);
     const uint64_t length = in.Count();
     std::string text;
     if (length <= Facts::kKeyBytes) in.Append(length, text);
@@ -89,7 +91,7 @@ class Pairs {
   std::optional<uint64_t> Length(std::string_view name) const {
     const GgufPair* pair = header_.Find(name);
     if (pair == nullptr || pair->type != kGgufArray) return std::nullopt;
-    GgufReader in(source_, header_.layout, pair->value_at,
+    GgufReader in(source_, header_.layout, pair->value_at, context_,
                   GgufReader::kSmallWindow);
     in.U32();
     const uint64_t count = in.Count();
@@ -150,6 +152,7 @@ class Pairs {
   }
 
   const Source& source_;
+  const ReadContext& context_;
   const GgufHeader& header_;
   Facts& facts_;
   std::vector<bool> used_;  // pairs
@@ -160,7 +163,7 @@ class Pairs {
 Status AddGgufFacts(const Source& source, const GgufHeader& header,
                     const FileTable& tensors, const ReadContext& context,
                     Facts& facts) {
-  Pairs pairs(source, header, facts);
+  Pairs pairs(source, header, context, facts);
   const std::string model = pairs.Text("general.architecture") + ".";
   CTXFS_TRY(pairs.AddKnown("name", "general.name"));
   CTXFS_TRY(pairs.AddKnown("architecture", "general.architecture"));
@@ -188,7 +191,7 @@ Status AddGgufFacts(const Source& source, const GgufHeader& header,
   if (const GgufPair* pair = header.Find("general.file_type");
       pair != nullptr && pair->type == kGgufUint32) {
     const auto type =
-        GgufInteger(header, source, "general.file_type", kGgufUint32);
+        GgufInteger(header, source, "general.file_type", kGgufUint32, context);
     if (type) {
       pairs.MarkUsed(*pair);
       facts.Add("quantisation", FileTypeName(static_cast<uint64_t>(*type)));

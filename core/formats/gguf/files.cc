@@ -82,7 +82,8 @@ Json GgufContainer::Metadata() const {
   const Part& first = parts_.front();
   Json metadata = Json::object();
   uint64_t bytes = 0;
-  GgufReader in(*first.source, first.header->layout, 0);
+  const Request request;
+  GgufReader in(*first.source, first.header->layout, 0, request);
   for (const GgufPair& pair : first.header->pairs) {
     const std::string_view key = first.header->keys[pair.key];
     if (pair.type == kGgufArray || !IsUtf8(key)) continue;
@@ -103,7 +104,7 @@ Json GgufContainer::Metadata() const {
     if (!HeapAllowance::Check()) return Json(Json::value_t::discarded);
     metadata[std::string(key)] = std::move(text);
   }
-  GgufMetadataWriter writer(*first.source, *first.header);
+  GgufMetadataWriter writer(*first.source, *first.header, request);
   GgufMetadataWriter::State state;
   std::string text;
   while (!state.done && text.size() <= kMaxCopiedMetadata) {

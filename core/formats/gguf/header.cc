@@ -36,7 +36,7 @@ class HeaderParser {
         context_(context),
         salvage_(salvage),
         header_(header),
-        in_(source, header.layout, kMagicBytes + sizeof(uint32_t)) {}
+        in_(source, header.layout, kMagicBytes + sizeof(uint32_t), context) {}
 
   Result<GgufHeader> Parse() {
     const uint64_t tensors = in_.Count();
@@ -233,7 +233,7 @@ class HeaderParser {
     if (pair == nullptr) return;
     uint32_t value = 0;
     if (pair->type == kGgufUint32) {
-      GgufReader in(source_, header_.layout, pair->value_at,
+      GgufReader in(source_, header_.layout, pair->value_at, context_,
                     GgufReader::kSmallWindow);
       value = in.U32();
     }
@@ -314,9 +314,10 @@ class HeaderParser {
 
 /// Reads the magic and the version, which determine how all other numbers are
 /// stored.
-Result<GgufHeader> ReadVersion(const Source& source) {
-  const Buffer bytes = CTXFS_TRY(ReadBuffer(
-      source, 0, std::min<uint64_t>(source.size(), kMagicBytes + 4), "header"));
+Result<GgufHeader> ReadVersion(const Source& source, const Request& request) {
+  const Buffer bytes = CTXFS_TRY(
+      ReadBuffer(source, 0, std::min<uint64_t>(source.size(), kMagicBytes + 4),
+                 "header", request));
   if (bytes.size() < kMagicBytes + 4) {
     return Error{Code::kCorrupt, "the file ends within its header",
                  source.size()};
@@ -372,7 +373,7 @@ const GgufType* GgufHeader::QuantOf(const GgufTensor& tensor) const {
 
 Result<GgufHeader> ReadGgufHeader(const Source& source, bool salvage,
                                   const ReadContext& context) {
-  const GgufHeader version = CTXFS_TRY(ReadVersion(source));
+  const GgufHeader version = CTXFS_TRY(ReadVersion(source, context));
   GgufHeader header =
       CTXFS_TRY(HeaderParser(source, version, salvage, context).Parse());
   // Offsets count from a multiple of the alignment, which is 2^31 at most.
@@ -395,10 +396,10 @@ Result<GgufHeader> ReadGgufHeader(const Source& source, bool salvage,
 
 std::optional<int64_t> GgufInteger(const GgufHeader& header,
                                    const Source& source, std::string_view key,
-                                   uint32_t type) {
+                                   uint32_t type, const Request& request) {
   const GgufPair* pair = header.Find(key);
   if (pair == nullptr || pair->type != type) return std::nullopt;
-  GgufReader in(source, header.layout, pair->value_at,
+  GgufReader in(source, header.layout, pair->value_at, request,
                 GgufReader::kSmallWindow);
   int64_t value = 0;
   switch (type) {

@@ -110,6 +110,6 @@ void CheckGgufLayout(GgufHeader& header, uint64_t file_size);
 /// is kGgufUint16, kGgufUint32 or kGgufInt32.
 std::optional<int64_t> GgufInteger(const GgufHeader& header,
                                    const Source& source, std::string_view key,
-                                   uint32_t type);
+                                   uint32_t type, const Request& request);
 
 }  // namespace ctxfs::gguf

@@ -131,7 +131,7 @@ class MetadataWindow final : public Transform {
                            return wanted < place.offset;
                          });
     auto [at, state] = *(after - 1);  // of `piece` in the text
-    GgufMetadataWriter writer(*source_, *header_);
+    GgufMetadataWriter writer(*source_, *header_, context);
     std::string piece;
     while (!out.empty()) {
       CTXFS_TRY(context.Check());
@@ -320,7 +320,7 @@ Status GgufMetadataWriter::Write(State& state, std::string& text) {
 Result<Content> GgufMetadataText(std::shared_ptr<const Source> source,
                                  std::shared_ptr<const GgufHeader> header,
                                  const ReadContext& context) {
-  GgufMetadataWriter writer(*source, *header);
+  GgufMetadataWriter writer(*source, *header, context);
   GgufMetadataWriter::State state;
   std::vector<Place> places = {{0, state}};
   uint64_t size = 0;

@@ -39,9 +39,10 @@ class GgufMetadataWriter {
     bool done = false;
   };
 
-  /// Both must outlive the writer.
-  GgufMetadataWriter(const Source& source, const GgufHeader& header)
-      : header_(header), in_(source, header.layout, 0) {}
+  /// All must outlive the writer.
+  GgufMetadataWriter(const Source& source, const GgufHeader& header,
+                     const Request& request)
+      : header_(header), in_(source, header.layout, 0, request) {}
 
   /// Appends the next piece of text, at most a MiB, and moves on. Fails if the
   /// file cannot be read.

@@ -21,7 +21,7 @@ const std::byte* GgufReader::Window(uint64_t bytes) {
   }
   if (at_ < window_at_ || !InBounds(at_ - window_at_, bytes, window_.size())) {
     const uint64_t size = std::min(window_bytes_, remaining());
-    Result<Buffer> read = ReadBuffer(source_, at_, size, "header");
+    Result<Buffer> read = ReadBuffer(source_, at_, size, "header", request_);
     if (!read) {
       error_ = std::move(read).error();
       return nullptr;

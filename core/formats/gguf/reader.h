@@ -27,9 +27,14 @@ class GgufReader {
  public:
   /// Reads `window` bytes at a time, which must be at least 8. To read a single
   /// value, a small window saves work.
+  /// `source` and `request` outlive this object.
   GgufReader(const Source& source, const GgufLayout& layout, uint64_t at,
-             uint64_t window = 256 * 1024)
-      : source_(source), layout_(layout), window_bytes_(window), at_(at) {}
+             const Request& request, uint64_t window = 256 * 1024)
+      : source_(source),
+        request_(request),
+        layout_(layout),
+        window_bytes_(window),
+        at_(at) {}
 
   /// A window for reading a single value.
   static constexpr uint64_t kSmallWindow = 64;
@@ -72,6 +77,7 @@ class GgufReader {
   void Truncated();
 
   const Source& source_;
+  const Request& request_;
   const GgufLayout layout_;
   const uint64_t window_bytes_;
   uint64_t at_;

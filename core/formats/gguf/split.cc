@@ -45,9 +45,10 @@ void GgufContainer::AddPart(Part part) {
 }
 
 Status GgufContainer::LoadParts(const ReadContext& context) {
-  const auto number = GgufInteger(header(), *source(), "split.no", kGgufUint16);
+  const auto number =
+      GgufInteger(header(), *source(), "split.no", kGgufUint16, context);
   const auto count =
-      GgufInteger(header(), *source(), "split.count", kGgufUint16);
+      GgufInteger(header(), *source(), "split.count", kGgufUint16, context);
   if (number != 0 || count.value_or(0) < 2) return {};
   const std::string own = source()->name();
   const std::string suffix = SplitSuffix(1, *count);
@@ -92,7 +93,8 @@ Status GgufContainer::LoadPart(const std::string& file, int64_t number,
     return without("cannot be read: " + error.what);
   }
   std::array<std::byte, 4> magic{};
-  if ((*opened)->size() < magic.size() || !(*opened)->ReadAt(0, magic) ||
+  if ((*opened)->size() < magic.size() ||
+      !(*opened)->ReadAt(0, magic, context) ||
       LoadLe<uint32_t>(magic.data()) != kGgufMagic) {
     return without("cannot be read: it is not a GGUF file");
   }
@@ -103,8 +105,10 @@ Status GgufContainer::LoadPart(const std::string& file, int64_t number,
     if (error.Exhausted() || error.code == Code::kInterrupted) return error;
     return without("cannot be read: " + error.Text());
   }
-  if (GgufInteger(*header, **opened, "split.no", kGgufUint16) != number ||
-      GgufInteger(*header, **opened, "split.count", kGgufUint16) != count) {
+  if (GgufInteger(*header, **opened, "split.no", kGgufUint16, context) !=
+          number ||
+      GgufInteger(*header, **opened, "split.count", kGgufUint16, context) !=
+          count) {
     return without("does not match: its split.no or split.count is wrong");
   }
   if (count_ + header->tensors.size() > limits::kEntries) {
@@ -119,8 +123,8 @@ Status GgufContainer::LoadPart(const std::string& file, int64_t number,
 }
 
 Status GgufContainer::CheckSplit() {
-  const auto total =
-      GgufInteger(header(), *source(), "split.tensors.count", kGgufInt32);
+  const auto total = GgufInteger(header(), *source(), "split.tensors.count",
+                                 kGgufInt32, Request());
   if (total && *total != count_) {
     WarnOfSplit(
         fmt::format(

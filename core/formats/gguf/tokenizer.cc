@@ -65,7 +65,7 @@ class Keys {
   Result<std::string> String(std::string_view key) const {
     const GgufPair* pair = header_.Find(key);
     if (pair == nullptr || pair->type != kGgufString) return std::string();
-    GgufReader in(source_, header_.layout, pair->value_at);
+    GgufReader in(source_, header_.layout, pair->value_at, context_);
     const uint64_t length = in.Count();
     if (length > kMaxTokenBytes) return TooMuch();
     std::string text;
@@ -120,7 +120,7 @@ class Keys {
   }
 
   std::optional<int64_t> Number(std::string_view key) const {
-    return GgufInteger(header_, source_, key, kGgufUint32);
+    return GgufInteger(header_, source_, key, kGgufUint32, context_);
   }
 
  private:
@@ -138,7 +138,7 @@ class Keys {
                          std::optional<GgufReader>& in) const {
     const GgufPair* pair = header_.Find(key);
     if (pair == nullptr || pair->type != kGgufArray) return 0;
-    in.emplace(source_, header_.layout, pair->value_at);
+    in.emplace(source_, header_.layout, pair->value_at, context_);
     if (in->U32() != type) return 0;
     const uint64_t count = in->Count();
     if (!in->ok()) return in->error();
@@ -258,10 +258,10 @@ Result<std::string> ConfigJson(const Source& source, const GgufHeader& header,
 /// The bytes of a string of the metadata; nullopt if there is none.
 std::optional<Content> StringContent(
     const std::shared_ptr<const Source>& source, const GgufHeader& header,
-    std::string_view key) {
+    std::string_view key, const Request& request) {
   const GgufPair* pair = header.Find(key);
   if (pair == nullptr || pair->type != kGgufString) return std::nullopt;
-  GgufReader in(*source, header.layout, pair->value_at,
+  GgufReader in(*source, header.layout, pair->value_at, request,
                 GgufReader::kSmallWindow);
   const uint64_t length = in.Count();
   if (!in.ok()) return std::nullopt;
@@ -321,11 +321,13 @@ Container::Tables GgufTokenizerFiles(std::shared_ptr<const Source> source,
                                      std::shared_ptr<const GgufHeader> header) {
   Container::Tables files;
   const std::string directory = "tokenizer/";
-  const std::optional<Content> whole = StringContent(source, *header, kWhole);
+  const std::optional<Content> whole =
+      StringContent(source, *header, kWhole, Request());
   const GgufPair* tokens = header->Find(kTokens);
   const bool has_tokens = tokens != nullptr && tokens->type == kGgufArray;
   const uint64_t owner = NewOwner();
-  const std::optional<Content> model = StringContent(source, *header, kModel);
+  const std::optional<Content> model =
+      StringContent(source, *header, kModel, Request());
   std::string kind;
   if (model && model->size() < 64) {
     const Result<std::string> text = ReadAll(*model, LoneContext());
@@ -348,7 +350,7 @@ Container::Tables GgufTokenizerFiles(std::shared_ptr<const Source> source,
           return ConfigJson(*source, *header, context);
         }));
   }
-  if (const auto chat = StringContent(source, *header, kTemplate)) {
+  if (const auto chat = StringContent(source, *header, kTemplate, Request())) {
     files.push_back(
         FixedFile(Role::kViews, directory + "chat_template.jinja", *chat));
   }

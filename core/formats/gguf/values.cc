@@ -36,7 +36,8 @@ class Values final : public Transform {
       const uint64_t count = std::min(batch, last - block + 1);
       const MutableBytes stored =
           bytes.span().first(static_cast<size_t>(count * type_.bytes));
-      CTXFS_TRY(source_->ReadAt(offset_ + block * type_.bytes, stored));
+      CTXFS_TRY(
+          source_->ReadAt(offset_ + block * type_.bytes, stored, context));
       if (big_endian_) SwapHalves(stored);
       Fill(stored, block, count, offset, out);
       block += count;

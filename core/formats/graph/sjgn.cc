@@ -40,7 +40,7 @@ uint8_t ImpliedEncoding(uint64_t kind) {
 }  // namespace
 
 Status Graph::Load(const ReadContext& context) {
-  SjgnCursor in(*data_, 4, data_->size());
+  SjgnCursor in(*data_, 4, data_->size(), context);
   const uint8_t major = in.U8();
   flags_ = in.U8();
   minor_ = flags_ == kMinor1 ? 1 : 0;
@@ -113,7 +113,8 @@ void Graph::AddInfo(Json& info, const ReadContext& context) const {
 /// only in .ctxfs/raw. Fails with errors that may not occur again, so that the
 /// tree does not depend on whether a read has failed.
 Status Graph::ReadBody(const Section& section, const ReadContext& context) {
-  SjgnCursor in(*data_, section.offset, section.offset + section.length);
+  SjgnCursor in(*data_, section.offset, section.offset + section.length,
+                context);
   std::vector<SjgnArray> found;
   if (section.kind == kFeature) {
     found.push_back(ReadFeature(in, section.name));
@@ -155,8 +156,8 @@ bool Probe(Bytes head) {
 Result<std::shared_ptr<const Source>> Unpack(
     std::shared_ptr<const Source> packed, const ReadContext& context) {
   constexpr uint64_t kFrameAt = 8;
-  const Buffer all =
-      CTXFS_TRY(ReadBuffer(*packed, 0, packed->size(), "packed graph"));
+  const Buffer all = CTXFS_TRY(
+      ReadBuffer(*packed, 0, packed->size(), "packed graph", context));
   if (all.size() < kFrameAt) {
     return Error{Code::kCorrupt, "the file ends within its header", all.size()};
   }
@@ -188,7 +189,7 @@ Result<std::shared_ptr<const Source>> Unpack(
 Result<std::shared_ptr<const Container>> Open(
     std::shared_ptr<const Source> source, const OpenOptions& options,
     const ReadContext& context) {
-  const Buffer magic = CTXFS_TRY(ReadBuffer(*source, 0, 4, "magic"));
+  const Buffer magic = CTXFS_TRY(ReadBuffer(*source, 0, 4, "magic", context));
   std::shared_ptr<const Source> data = source;
   if (LoadLe<uint32_t>(magic.data()) == kPackedMagic) {
     if (source->size() > kMaxBytes) {

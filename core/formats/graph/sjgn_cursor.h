@@ -17,8 +17,10 @@ namespace ctxfs::graph {
 /// good at the first field that does not fit.
 class SjgnCursor {
  public:
-  SjgnCursor(const Source& source, uint64_t at, uint64_t end)
-      : source_(source), at_(at), end_(end) {}
+  /// `source` and `request` outlive this object.
+  SjgnCursor(const Source& source, uint64_t at, uint64_t end,
+             const Request& request)
+      : source_(source), request_(request), at_(at), end_(end) {}
 
   bool ok() const { return status_.has_value(); }
   Error error() const { return status_.error(); }
@@ -79,7 +81,8 @@ class SjgnCursor {
     if (at_ < kept_at_ || at_ + out.size() > kept_at_ + kept_.size()) {
       const uint64_t n =
           std::max<uint64_t>(out.size(), std::min<uint64_t>(remaining(), 256));
-      Result<Buffer> bytes = ReadBuffer(source_, at_, n, "a graph's fields");
+      Result<Buffer> bytes =
+          ReadBuffer(source_, at_, n, "a graph's fields", request_);
       if (!bytes) {
         status_ = std::move(bytes).error();
         return;
@@ -92,6 +95,7 @@ class SjgnCursor {
   }
 
   const Source& source_;
+  const Request& request_;
   uint64_t at_;
   uint64_t end_;
   Status status_;

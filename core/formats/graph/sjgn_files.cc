@@ -232,9 +232,10 @@ std::vector<ArrayInfo> Graph::AllArrays(const ReadContext& context) const {
 /// the stored encoding 0.
 std::shared_ptr<const FileTable> Graph::MetaFile(const Section& section) const {
   std::byte head[2] = {};
-  const bool packed =
-      section.length > sizeof(head) && section.length <= limits::kJsonBytes &&
-      data_->ReadAt(section.offset, head) && cowrie::LooksLikeCowrie(head);
+  const bool packed = section.length > sizeof(head) &&
+                      section.length <= limits::kJsonBytes &&
+                      data_->ReadAt(section.offset, head, Request()) &&
+                      cowrie::LooksLikeCowrie(head);
   if (!packed) {
     return FixedFile(Role::kPrimary, "meta.json",
                      Piece(section.offset, section.length));
@@ -243,9 +244,8 @@ std::shared_ptr<const FileTable> Graph::MetaFile(const Section& section) const {
       Role::kPrimary, "meta.json", {owner_, kMetaKey + section.offset}, data_,
       [data = data_,
        section](const ReadContext& context) -> Result<std::string> {
-        const Buffer bytes =
-            CTXFS_TRY(ReadBuffer(*data, section.offset, section.length, "meta",
-                                 context.interrupt()));
+        const Buffer bytes = CTXFS_TRY(
+            ReadBuffer(*data, section.offset, section.length, "meta", context));
         const Json meta =
             CTXFS_TRY(cowrie::DecodeCowrie(bytes.span(), context.interrupt()));
         return FormatJson(meta);

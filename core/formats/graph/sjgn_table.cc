@@ -316,9 +316,8 @@ class TableBlock final : public Block {
   const Source* made_from() const override { return data_.get(); }
 
   Result<Buffer> Produce(const ReadContext& context) const override {
-    const Buffer bytes =
-        CTXFS_TRY(ReadBuffer(*data_, table_.offset, table_.length,
-                             "a graph's table", context.interrupt()));
+    const Buffer bytes = CTXFS_TRY(ReadBuffer(
+        *data_, table_.offset, table_.length, "a graph's table", context));
     Table table = CTXFS_TRY(ReadTable(bytes.span(), table_.offset, table_.edges,
                                       wanted_, context.interrupt()));
     if (wanted_ == SjgnWanted::kLines) return std::move(table.lines).Take();

@@ -50,8 +50,9 @@ std::string PathOf(std::string_view uri) {
   return std::string(uri);
 }
 
-bool HoldsContainer(const Source& source, const FormatSet* formats) {
-  const Result<Buffer> head = ReadHead(source);
+bool HoldsContainer(const Source& source, const FormatSet* formats,
+                    const Request& request) {
+  const Result<Buffer> head = ReadHead(source, request);
   return head && formats != nullptr && formats->Of(head->span()) != nullptr;
 }
 
@@ -230,8 +231,9 @@ void Manifest::Look(Reference& reference) const {
     return;
   }
   reference.size = (*source)->size();
-  reference.kind = HoldsContainer(**source, options_.formats) ? Kind::kContainer
-                                                              : Kind::kFile;
+  reference.kind = HoldsContainer(**source, options_.formats, Request())
+                       ? Kind::kContainer
+                       : Kind::kFile;
 }
 
 Result<Verdict> Manifest::Check(size_t index,

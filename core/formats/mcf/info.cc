@@ -21,10 +21,12 @@ constexpr size_t kFaultsShown = 100;
 
 }  // namespace
 
-Status McfContainer::ReadModelInfo(const McfSection& section) {
+Status McfContainer::ReadModelInfo(const McfSection& section,
+                                   const Request& request) {
   const uint64_t most = kMaxModelInfoBytes;
-  const Buffer bytes = CTXFS_TRY(ReadBuffer(
-      *source(), section.offset, std::min(section.size, most), "ModelInfo"));
+  const Buffer bytes =
+      CTXFS_TRY(ReadBuffer(*source(), section.offset,
+                           std::min(section.size, most), "ModelInfo", request));
   Result<Json> info = ParseMcfModelInfo(bytes.span());
   if (info) {
     model_info_ = *std::move(info);
@@ -35,11 +37,13 @@ Status McfContainer::ReadModelInfo(const McfSection& section) {
   return {};
 }
 
-Status McfContainer::ReadQuantInfo(const McfSection& section) {
+Status McfContainer::ReadQuantInfo(const McfSection& section,
+                                   const Request& request) {
   // At most one record of 24 bytes a tensor is used; the rest is slack.
   constexpr uint64_t kMax = 32 * uint64_t{kMaxTensors};
-  const Buffer bytes = CTXFS_TRY(ReadBuffer(
-      *source(), section.offset, std::min(section.size, kMax), "QuantInfo"));
+  const Buffer bytes =
+      CTXFS_TRY(ReadBuffer(*source(), section.offset,
+                           std::min(section.size, kMax), "QuantInfo", request));
   Result<std::vector<McfQuantRecord>> records = ParseMcfQuantInfo(bytes.span());
   if (!records) {
     Warn({"QuantInfo, so no quant_info.json: " + records.error().what,

@@ -58,14 +58,14 @@ bool Probe(Bytes head) {
 
 }  // namespace
 
-Status McfContainer::Load(const ReadContext& /*context*/) {
-  CTXFS_TRY(ReadHeader());
-  CTXFS_TRY(ReadDirectory());
+Status McfContainer::Load(const ReadContext& context) {
+  CTXFS_TRY(ReadHeader(context));
+  CTXFS_TRY(ReadDirectory(context));
   if (const McfSection* data = Find(kMcfTensorData)) tensor_data_ = *data;
   // From here on damage does not refuse the container (docs/formats/mcf.md,
   // section 12).
   if (const McfSection* index = Find(kMcfTensorIndex)) {
-    if (Status read = ReadTensorIndex(*index); !read) {
+    if (Status read = ReadTensorIndex(*index, context); !read) {
       if (!read.error().Permanent()) return read;
       tensor_count_ = 0;
       Warn({"TensorIndex, so no tensors: " + read.error().what,
@@ -76,10 +76,10 @@ Status McfContainer::Load(const ReadContext& /*context*/) {
     Warn({"there is TensorData, but no TensorIndex"});
   }
   if (const McfSection* info = Find(kMcfModelInfo)) {
-    CTXFS_TRY(ReadModelInfo(*info));
+    CTXFS_TRY(ReadModelInfo(*info, context));
   }
   if (const McfSection* info = Find(kMcfQuantInfo)) {
-    CTXFS_TRY(ReadQuantInfo(*info));
+    CTXFS_TRY(ReadQuantInfo(*info, context));
   }
   return {};
 }
@@ -90,14 +90,14 @@ Status McfContainer::Fault(Error error) {
   return {};
 }
 
-Status McfContainer::ReadHeader() {
+Status McfContainer::ReadHeader(const Request& request) {
   const uint64_t size = source()->size();
   if (size < kHeaderSize) {
     return Error{Code::kCorrupt, "the file ends within the header of 40 bytes",
                  size};
   }
   const Buffer bytes =
-      CTXFS_TRY(ReadBuffer(*source(), 0, kHeaderSize, "header"));
+      CTXFS_TRY(ReadBuffer(*source(), 0, kHeaderSize, "header", request));
   ByteReader in(bytes.span());
   in.Skip(4);  // the magic, which the probe has seen
   header_.major = in.U16();
@@ -142,7 +142,7 @@ Status McfContainer::ReadHeader() {
   return {};
 }
 
-Status McfContainer::ReadDirectory() {
+Status McfContainer::ReadDirectory(const Request& request) {
   const uint64_t start = header_.section_dir_offset;
   const uint64_t length = kSectionSize * header_.section_count;
   if (start < header_.header_size) {
@@ -162,8 +162,8 @@ Status McfContainer::ReadDirectory() {
     return OverLimit(fmt::format("section_count {} is", header_.section_count),
                      kMaxSections, kSectionCountAt);
   }
-  const Buffer bytes =
-      CTXFS_TRY(ReadBuffer(*source(), start, length, "section directory"));
+  const Buffer bytes = CTXFS_TRY(
+      ReadBuffer(*source(), start, length, "section directory", request));
   ByteReader in(bytes.span());
   for (uint32_t i = 0; i < header_.section_count; ++i) {
     McfSection section;
@@ -209,10 +209,11 @@ const McfSection* McfContainer::Find(uint32_t type) const {
   return found == sections_.end() ? nullptr : &*found;
 }
 
-Status McfContainer::ReadTensorIndex(const McfSection& section) {
-  const Buffer head = CTXFS_TRY(
-      ReadBuffer(*source(), section.offset,
-                 std::min(section.size, kIndexHeaderSize), "TensorIndex"));
+Status McfContainer::ReadTensorIndex(const McfSection& section,
+                                     const Request& request) {
+  const Buffer head = CTXFS_TRY(ReadBuffer(
+      *source(), section.offset, std::min(section.size, kIndexHeaderSize),
+      "TensorIndex", request));
   ByteReader in(head.span(), section.offset);
   const uint32_t version = in.U32();
   tensor_flags_ = in.U32();
@@ -248,15 +249,16 @@ Status McfContainer::ReadTensorIndex(const McfSection& section) {
                      section.offset + kTensorCountAt);
   }
   entries_at_ = section.offset + entries;
-  entries_ = CTXFS_TRY(ReadBuffer(*source(), entries_at_,
-                                  McfTensor::kSize * count, "tensor entries"));
+  entries_ =
+      CTXFS_TRY(ReadBuffer(*source(), entries_at_, McfTensor::kSize * count,
+                           "tensor entries", request));
   tensor_count_ = count;
 
   const Used used = CTXFS_TRY(CheckTensors(dims_count, strings_size));
-  Buffer dim_table = CTXFS_TRY(ReadBuffer(*source(), section.offset + dims,
-                                          used.dims * kDimSize, "dims"));
+  Buffer dim_table = CTXFS_TRY(ReadBuffer(
+      *source(), section.offset + dims, used.dims * kDimSize, "dims", request));
   Buffer names = CTXFS_TRY(ReadBuffer(*source(), section.offset + strings,
-                                      used.names, "tensor names"));
+                                      used.names, "tensor names", request));
   dims_ = std::move(dim_table);
   names_ = std::move(names);
   return {};

@@ -114,8 +114,8 @@ class McfContainer final : public TensorContainer, public SaysFacts {
       Result<std::string> (McfContainer::*)(const ReadContext& context) const;
 
   /// Load's steps, in order; the first that fails refuses the container.
-  Status ReadHeader();
-  Status ReadDirectory();
+  Status ReadHeader(const Request& request);
+  Status ReadDirectory(const Request& request);
 
   /// Returns the error, which refuses the container; with salvage it becomes a
   /// warning instead.
@@ -125,7 +125,7 @@ class McfContainer final : public TensorContainer, public SaysFacts {
   const McfSection* Find(uint32_t type) const;
 
   /// Fails if no tensor can be shown.
-  Status ReadTensorIndex(const McfSection& section);
+  Status ReadTensorIndex(const McfSection& section, const Request& request);
   /// The end of the last dim and of the last name that a record uses.
   struct Used {
     uint64_t dims = 0;
@@ -135,8 +135,8 @@ class McfContainer final : public TensorContainer, public SaysFacts {
   Result<Used> CheckTensors(uint64_t dims_count, uint64_t strings_size) const;
   bool LiesInTensorData(const McfTensor& tensor) const;
   void NoteTensorsOutsideData();
-  Status ReadModelInfo(const McfSection& section);
-  Status ReadQuantInfo(const McfSection& section);
+  Status ReadModelInfo(const McfSection& section, const Request& request);
+  Status ReadQuantInfo(const McfSection& section, const Request& request);
 
   McfTensor Tensor(uint32_t tensor) const;
   std::vector<uint64_t> Shape(const McfTensor& tensor) const;

@@ -143,13 +143,13 @@ class ValuesTransform final : public Transform {
       : source_(std::move(source)), offset_(offset), layout_(layout) {}
 
   Status Compute(uint64_t offset, MutableBytes out,
-                 const ReadContext& /*context*/) const override {
+                 const ReadContext& context) const override {
     if (out.empty()) return {};
     const uint64_t last_byte = offset + out.size() - 1;
     const uint64_t last = BlockOf(last_byte / sizeof(float));
     for (uint64_t block = BlockOf(offset / sizeof(float)); block <= last;) {
       const uint64_t count = std::min(kBatch, last - block + 1);
-      const Batch batch = CTXFS_TRY(ReadBatch(block, count));
+      const Batch batch = CTXFS_TRY(ReadBatch(block, count, context));
       Fill(batch, offset, out);
       block += count;
     }
@@ -172,39 +172,43 @@ class ValuesTransform final : public Transform {
            element % layout_.columns / kBlockCodes;
   }
 
-  Result<Buffer> Read(uint64_t at, uint64_t length, const char* what) const {
-    return ReadBuffer(*source_, offset_ + at, length, what);
+  Result<Buffer> Read(uint64_t at, uint64_t length, const char* what,
+                      const Request& request) const {
+    return ReadBuffer(*source_, offset_ + at, length, what, request);
   }
 
-  Result<Batch> ReadBatch(uint64_t first, uint64_t count) const {
+  Result<Batch> ReadBatch(uint64_t first, uint64_t count,
+                          const Request& request) const {
     Batch batch;
     batch.first = first;
     batch.count = count;
-    CTXFS_TRY(layout_.kind == Kind::kOneScale      ? ReadScale(batch)
-              : layout_.kind == Kind::kBlockScales ? ReadScales(batch)
-                                                   : ReadSupers(batch));
+    CTXFS_TRY(layout_.kind == Kind::kOneScale ? ReadScale(batch, request)
+              : layout_.kind == Kind::kBlockScales
+                  ? ReadScales(batch, request)
+                  : ReadSupers(batch, request));
     // The last block of int8 and int4 may be stored in part.
     const uint64_t at = layout_.codes_at + first * BlockBytes(layout_.bits);
     const size_t whole = count * BlockBytes(layout_.bits);
     const size_t there = std::min(whole, layout_.payload_size - at);
     batch.codes = Buffer(whole);
-    CTXFS_TRY(source_->ReadAt(offset_ + at, batch.codes.span().first(there)));
+    CTXFS_TRY(source_->ReadAt(offset_ + at, batch.codes.span().first(there),
+                              request));
     std::memset(batch.codes.data() + there, 0, whole - there);
     return batch;
   }
 
-  Status ReadScale(Batch& batch) const {
+  Status ReadScale(Batch& batch, const Request& request) const {
     const Buffer head = CTXFS_TRY(
         Read(0, layout_.has_zero ? kZeroAt + sizeof(float) : sizeof(float),
-             "scale"));
+             "scale", request));
     batch.scale = FloatAt(head.data());
     if (layout_.has_zero) batch.zero = FloatAt(head.data() + kZeroAt);
     return {};
   }
 
-  Status ReadScales(Batch& batch) const {
-    const Buffer halves = CTXFS_TRY(
-        Read(batch.first * kHalfBytes, batch.count * kHalfBytes, "scales"));
+  Status ReadScales(Batch& batch, const Request& request) const {
+    const Buffer halves = CTXFS_TRY(Read(
+        batch.first * kHalfBytes, batch.count * kHalfBytes, "scales", request));
     batch.scales.resize(batch.count);
     for (size_t i = 0; i < batch.count; ++i) {
       batch.scales[i] =
@@ -213,13 +217,14 @@ class ValuesTransform final : public Transform {
     return {};
   }
 
-  Status ReadSupers(Batch& batch) const {
-    const Buffer subs = CTXFS_TRY(
-        Read(layout_.sub_scales_at + batch.first, batch.count, "sub-scales"));
+  Status ReadSupers(Batch& batch, const Request& request) const {
+    const Buffer subs = CTXFS_TRY(Read(layout_.sub_scales_at + batch.first,
+                                       batch.count, "sub-scales", request));
     const uint64_t first = SuperOf(batch.first);
     const uint64_t last = SuperOf(batch.first + batch.count - 1);
-    const Buffer supers = CTXFS_TRY(
-        Read(first * kHalfBytes, (last - first + 1) * kHalfBytes, "scales"));
+    const Buffer supers =
+        CTXFS_TRY(Read(first * kHalfBytes, (last - first + 1) * kHalfBytes,
+                       "scales", request));
 
     batch.scales.resize(batch.count);
     uint64_t in_row = batch.first % layout_.blocks_per_row;
@@ -305,12 +310,12 @@ class NibbleTransform final : public Transform {
       : source_(std::move(source)), offset_(offset) {}
 
   Status Compute(uint64_t offset, MutableBytes out,
-                 const ReadContext& /*context*/) const override {
+                 const ReadContext& context) const override {
     if (out.empty()) return {};
     const uint64_t first = offset / 2;
     const uint64_t last = (offset + out.size() - 1) / 2;
-    const Buffer bytes = CTXFS_TRY(
-        ReadBuffer(*source_, offset_ + first, last - first + 1, "codes"));
+    const Buffer bytes = CTXFS_TRY(ReadBuffer(
+        *source_, offset_ + first, last - first + 1, "codes", context));
     for (size_t i = 0; i < out.size(); ++i) {
       const uint64_t element = offset + i;
       const auto pair = LoadLe<uint8_t>(bytes.data() + (element / 2 - first));

@@ -205,13 +205,13 @@ void LevelReader::CheckCount(uint64_t count, uint64_t held) {
 }
 
 /// Reads the level from its source. `numbered`: its file's name has its number.
-Status ReadLevel(ContextLevel& level, bool numbered) {
+Status ReadLevel(ContextLevel& level, bool numbered, const Request& request) {
   const uint64_t size = level.source->size();
   if (size < kHeaderSize) {
     return Error{Code::kCorrupt, "shorter than the 64-byte header", size};
   }
   const Buffer header =
-      CTXFS_TRY(ReadBuffer(*level.source, 0, kHeaderSize, "header"));
+      CTXFS_TRY(ReadBuffer(*level.source, 0, kHeaderSize, "header", request));
   if (!numbered) {
     constexpr uint64_t kLevelAt = 6;
     level.number = LoadLe<uint16_t>(header.data() + kLevelAt);
@@ -281,7 +281,8 @@ std::optional<uint32_t> ContextLevelNumber(std::string_view file) {
 }
 
 ContextLevel ReadContextLevel(std::string file, std::optional<uint32_t> number,
-                              Result<std::shared_ptr<const Source>> source) {
+                              Result<std::shared_ptr<const Source>> source,
+                              const Request& request) {
   ContextLevel level;
   level.file = std::move(file);
   level.number = number.value_or(0);
@@ -290,7 +291,7 @@ ContextLevel ReadContextLevel(std::string file, std::optional<uint32_t> number,
     return level;
   }
   level.source = *std::move(source);
-  Status read = ReadLevel(level, number.has_value());
+  Status read = ReadLevel(level, number.has_value(), request);
   if (!read) level.fault = std::move(read).error();
   return level;
 }

@@ -72,6 +72,7 @@ std::optional<uint32_t> ContextLevelNumber(std::string_view file);
 /// for a single file, whose header has the level. An error becomes the level's
 /// `fault`.
 ContextLevel ReadContextLevel(std::string file, std::optional<uint32_t> number,
-                              Result<std::shared_ptr<const Source>> source);
+                              Result<std::shared_ptr<const Source>> source,
+                              const Request& request);
 
 }  // namespace ctxfs::megacontext

@@ -76,11 +76,11 @@ class MegaContext final : public Container, public SaysFacts {
   Exports Export() const override;
 
  private:
-  Status LoadFile();
+  Status LoadFile(const Request& request);
   Status LoadTree(const ReadContext& context);
-  Status LoadLevels(const Listing& listing);
-  Result<Buffer> ReadMetadata();
-  void LoadMetadata(const Listing& listing);
+  Status LoadLevels(const Listing& listing, const Request& request);
+  Result<Buffer> ReadMetadata(const Request& request);
+  void LoadMetadata(const Listing& listing, const Request& request);
   Status FindSnapshots(const Listing& listing, const ReadContext& context);
   Json TreeJson() const;
   /// Whether any level can be read.
@@ -104,7 +104,7 @@ class MegaContext final : public Container, public SaysFacts {
 };
 
 Status MegaContext::Load(const ReadContext& context) {
-  CTXFS_TRY(source()->is_directory() ? LoadTree(context) : LoadFile());
+  CTXFS_TRY(source()->is_directory() ? LoadTree(context) : LoadFile(context));
   for (const ContextLevel& level : levels_) {
     names_.push_back(level.Directory() + "/" + level.PayloadName());
     if (level.source != nullptr) AddStoredSize(level.source->stored_size());
@@ -112,8 +112,8 @@ Status MegaContext::Load(const ReadContext& context) {
   return {};
 }
 
-Status MegaContext::LoadFile() {
-  ContextLevel level = ReadContextLevel("", std::nullopt, source());
+Status MegaContext::LoadFile(const Request& request) {
+  ContextLevel level = ReadContextLevel("", std::nullopt, source(), request);
   if (level.fault) return *std::move(level.fault);
   for (const std::string& text : level.warnings) Warn({text});
   levels_.push_back(std::move(level));
@@ -122,21 +122,21 @@ Status MegaContext::LoadFile() {
 
 Status MegaContext::LoadTree(const ReadContext& context) {
   const Listing listing = CTXFS_TRY(source()->List());
-  CTXFS_TRY(LoadLevels(listing));
+  CTXFS_TRY(LoadLevels(listing, context));
   for (std::string& text : CompareLevels(levels_)) Warn({std::move(text)});
-  LoadMetadata(listing);
+  LoadMetadata(listing, context);
   return FindSnapshots(listing, context);
 }
 
-Status MegaContext::LoadLevels(const Listing& listing) {
+Status MegaContext::LoadLevels(const Listing& listing, const Request& request) {
   for (const auto& [number, files] : LevelFiles(listing)) {
     if (levels_.size() == kMaxLevels) {
       Warn({fmt::format("more than {} levels: the rest is not shown",
                         kMaxLevels)});
       break;
     }
-    levels_.push_back(
-        ReadContextLevel(files[0], number, source()->OpenBeside(files[0])));
+    levels_.push_back(ReadContextLevel(
+        files[0], number, source()->OpenBeside(files[0]), request));
     // An I/O error is no damage of the level. If opening succeeded without the
     // level, it would be missing until the next mount.
     const ContextLevel& level = levels_.back();
@@ -163,19 +163,19 @@ Status MegaContext::LoadLevels(const Listing& listing) {
   return {};
 }
 
-Result<Buffer> MegaContext::ReadMetadata() {
+Result<Buffer> MegaContext::ReadMetadata(const Request& request) {
   metadata_ = CTXFS_TRY(source()->OpenBeside(kMetadata));
   const uint64_t size = metadata_->size();
   if (size > kMaxMetadataBytes) {
     return OverLimit(fmt::format("{} bytes are", size), kMaxMetadataBytes);
   }
-  return ReadBuffer(*metadata_, 0, size, kMetadata);
+  return ReadBuffer(*metadata_, 0, size, kMetadata, request);
 }
 
-void MegaContext::LoadMetadata(const Listing& listing) {
+void MegaContext::LoadMetadata(const Listing& listing, const Request& request) {
   std::optional<std::string> text;
   if (HasName(listing, kMetadata, /*directory=*/false)) {
-    const Result<Buffer> bytes = ReadMetadata();
+    const Result<Buffer> bytes = ReadMetadata(request);
     if (!bytes) {
       return Warn({std::string(kMetadata) + ": " + bytes.error().Text()});
     }
@@ -417,11 +417,12 @@ bool Probe(Bytes head) {
 }
 
 /// Whether the header of any level can be read.
-bool ProbeDirectory(const Source& directory) {
+bool ProbeDirectory(const Source& directory, const Request& request) {
   const Result<Listing> listing = directory.List();
   if (!listing) return false;
   for (const auto& [number, files] : LevelFiles(*listing)) {
-    if (!ReadContextLevel(files[0], number, directory.OpenBeside(files[0]))
+    if (!ReadContextLevel(files[0], number, directory.OpenBeside(files[0]),
+                          request)
              .fault) {
       return true;
     }
@@ -431,7 +432,7 @@ bool ProbeDirectory(const Source& directory) {
 
 /// Whether there are level files, readable or not, or metadata.json alone,
 /// which writers create before the first level.
-bool ResemblesDirectory(const Source& directory) {
+bool ResemblesDirectory(const Source& directory, const Request& /*request*/) {
   const Result<Listing> listing = directory.List();
   if (!listing) return false;
   return !LevelFiles(*listing).empty() ||

@@ -24,8 +24,9 @@ class SnapshotSource final : public Source {
   uint64_t size() const override { return 0; }
   FileTime mtime() const override { return directory_->mtime(); }
   bool is_directory() const override { return true; }
-  Status ReadAt(uint64_t offset, MutableBytes out) const override {
-    return directory_->ReadAt(offset, out);
+  Status ReadAt(uint64_t offset, MutableBytes out,
+                const Request& request) const override {
+    return directory_->ReadAt(offset, out, request);
   }
   Result<std::vector<DirectoryEntry>> List() const override {
     auto listing = directory_->List();

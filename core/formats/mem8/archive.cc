@@ -84,7 +84,8 @@ Status Mem8Archive::Load(const ReadContext& context) {
     return Error{Code::kCorrupt, "shorter than the 32-byte header",
                  file_->size()};
   }
-  const Buffer header = CTXFS_TRY(ReadBuffer(*file_, 0, kHeaderSize, "header"));
+  const Buffer header =
+      CTXFS_TRY(ReadBuffer(*file_, 0, kHeaderSize, "header", context));
   if (file_ != source()) {
     Warn({"archive is zstd-compressed as a whole", 0});
   }
@@ -104,7 +105,7 @@ Status Mem8Archive::Load(const ReadContext& context) {
                  "unsupported version " + Mem8VersionText(version_),
                  kVersionAt};
   }
-  members_ = CTXFS_TRY(ReadMem8Members(*file_, count));
+  members_ = CTXFS_TRY(ReadMem8Members(*file_, count, context));
   for (uint32_t i = 0; i < members_.members.size(); ++i) {
     if (!members_.members[i].container) files_.push_back(i);
   }
@@ -168,7 +169,8 @@ Result<std::string> Mem8Archive::RootVerdict(const ReadContext& context) const {
   for (uint64_t at = 0; at < file_->size(); at += limits::kMiB) {
     CTXFS_TRY(context.Check());
     const uint64_t length = std::min(limits::kMiB, file_->size() - at);
-    const Buffer bytes = CTXFS_TRY(ReadBuffer(*file_, at, length, "archive"));
+    const Buffer bytes =
+        CTXFS_TRY(ReadBuffer(*file_, at, length, "archive", context));
     const auto from = [&](uint64_t start) {
       return bytes.span().subspan(static_cast<size_t>(
           std::min(length, start > at ? start - at : uint64_t{0})));

@@ -120,10 +120,11 @@ Json Mem8Header::FlagNames() const {
   return names;
 }
 
-Result<Mem8Image> ReadMem8Image(const Source& source) {
+Result<Mem8Image> ReadMem8Image(const Source& source, const Request& request) {
   const uint64_t size = source.size();
-  const Buffer head = CTXFS_TRY(ReadBuffer(
-      source, 0, std::min<uint64_t>(size, limits::kProbeBytes), "header"));
+  const Buffer head = CTXFS_TRY(
+      ReadBuffer(source, 0, std::min<uint64_t>(size, limits::kProbeBytes),
+                 "header", request));
   if (size > kMaxBytes) {
     const Mem8Kind kind = Mem8KindOf(head.span(), size, std::nullopt);
     if (kind != Mem8Kind::kMem8) return NotMem8(kind);
@@ -131,7 +132,7 @@ Result<Mem8Image> ReadMem8Image(const Source& source) {
         Code::kLimit,
         fmt::format("{} bytes are over the limit of {}", size, kMaxBytes), 0};
   }
-  Buffer file = CTXFS_TRY(ReadBuffer(source, 0, size, "file"));
+  Buffer file = CTXFS_TRY(ReadBuffer(source, 0, size, "file", request));
   std::optional<uint32_t> crc;
   if (size >= kBodyAt) crc = Crc32(file.span().subspan(kCheckedAt));
   const Mem8Kind kind = Mem8KindOf(head.span(), size, crc);

@@ -83,6 +83,6 @@ struct Mem8Image {
 /// Reads all of a .mem8, at most kMaxBytes stored and decompressed. A
 /// CRC that does not match is a warning, not an error. Fails with kNotContainer
 /// for another kind of file, and names it.
-Result<Mem8Image> ReadMem8Image(const Source& source);
+Result<Mem8Image> ReadMem8Image(const Source& source, const Request& request);
 
 }  // namespace ctxfs::mem8

@@ -48,8 +48,8 @@ class ImageBlock final : public Block {
   bool verifies() const override { return verifies_; }
   const Source* made_from() const override { return file_.get(); }
 
-  Result<Buffer> Produce(const ReadContext& /*context*/) const override {
-    Mem8Image image = CTXFS_TRY(ReadMem8Image(*file_));
+  Result<Buffer> Produce(const ReadContext& context) const override {
+    Mem8Image image = CTXFS_TRY(ReadMem8Image(*file_, context));
     if (image.header.crc_found != crc_) {
       return Error{Code::kStale, "the container changed under the mount"};
     }
@@ -119,8 +119,8 @@ class Mem8Container final : public Container, public SaysFacts {
   std::shared_ptr<const Block> image_;
 };
 
-Status Mem8Container::Load(const ReadContext& /*context*/) {
-  const Mem8Image image = CTXFS_TRY(ReadMem8Image(*file_));
+Status Mem8Container::Load(const ReadContext& context) {
+  const Mem8Image image = CTXFS_TRY(ReadMem8Image(*file_, context));
   header_ = image.header;
   if (file_ != source()) {
     Warn({"the file is zstd-compressed as a whole", 0});
@@ -372,7 +372,7 @@ Result<std::shared_ptr<const Container>> OpenPacked(
   Error refusal = NotMem8(Mem8Kind::kPacked);
   if (source->size() > kMaxBytes) return refusal;
   const Buffer stored =
-      CTXFS_TRY(ReadBuffer(*source, 0, source->size(), "file"));
+      CTXFS_TRY(ReadBuffer(*source, 0, source->size(), "file", context));
   Result<ZstdFrame> frame =
       DecodeZstdFrame(stored.span(), kMaxBytes, context.interrupt());
   if (!frame && !frame.error().Permanent()) return std::move(frame).error();
@@ -400,8 +400,8 @@ Result<std::shared_ptr<const Container>> Open(SourcePtr source,
                                               const OpenOptions& options,
                                               const ReadContext& context) {
   constexpr uint64_t kMagicSize = 4;
-  const Buffer magic = CTXFS_TRY(
-      ReadBuffer(*source, 0, std::min(source->size(), kMagicSize), "magic"));
+  const Buffer magic = CTXFS_TRY(ReadBuffer(
+      *source, 0, std::min(source->size(), kMagicSize), "magic", context));
   if (LooksLikeZstd(magic.span())) {
     return OpenPacked(std::move(source), options, context);
   }

@@ -43,7 +43,8 @@ bool ParseTable(uint16_t count, Mem8Members& members) {
 }
 
 /// Reads the table in growing windows, because no field has its length.
-Status ReadTable(const Source& file, uint16_t count, Mem8Members& members) {
+Status ReadTable(const Source& file, uint16_t count, Mem8Members& members,
+                 const Request& request) {
   const uint64_t left = file.size() - kTableAt;
   const Error cut{Code::kCorrupt, "path table truncated", kTableAt};
   if (kFixedSize * count > left) return cut;
@@ -51,7 +52,8 @@ Status ReadTable(const Source& file, uint16_t count, Mem8Members& members) {
       limits::kNameBytes + kFixedSize * (uint64_t{UINT16_MAX} + 1);
   for (uint64_t window = std::min(kFirstWindow, left);;
        window = std::min({4 * window, left, kMax})) {
-    members.table = CTXFS_TRY(ReadBuffer(file, kTableAt, window, "path table"));
+    members.table =
+        CTXFS_TRY(ReadBuffer(file, kTableAt, window, "path table", request));
     if (ParseTable(count, members)) return {};
     if (window == left) return cut;
     if (window == kMax) {
@@ -64,18 +66,20 @@ Status ReadTable(const Source& file, uint16_t count, Mem8Members& members) {
 }
 
 /// The kind of a member, by its first bytes.
-Result<Mem8Kind> KindAt(const Source& file, uint64_t at, uint64_t size) {
+Result<Mem8Kind> KindAt(const Source& file, uint64_t at, uint64_t size,
+                        const Request& request) {
   std::array<std::byte, limits::kProbeBytes> space;
   const MutableBytes head = MutableBytes(space).first(
       static_cast<size_t>(std::min<uint64_t>(size, space.size())));
-  CTXFS_TRY(file.ReadAt(at, head));
+  CTXFS_TRY(file.ReadAt(at, head, request));
   return Mem8KindOfHead(head);
 }
 
 /// Finds what the offsets are relative to, because no field says so: that base
 /// with which more members start with a magic; the start of the file if they
 /// are equal. A member with bytes at offset 0 proves the end of the table.
-Result<uint64_t> FindBase(const Source& file, const Mem8Members& members) {
+Result<uint64_t> FindBase(const Source& file, const Mem8Members& members,
+                          const Request& request) {
   const uint64_t bases[] = {0, members.data_at};
   uint64_t starts[] = {0, 0};
   for (const Mem8Member& member : members.members) {
@@ -87,7 +91,7 @@ Result<uint64_t> FindBase(const Source& file, const Mem8Members& members) {
       if (at < members.data_at || !InBounds(at, member.size, file.size())) {
         continue;
       }
-      const Mem8Kind kind = CTXFS_TRY(KindAt(file, at, member.size));
+      const Mem8Kind kind = CTXFS_TRY(KindAt(file, at, member.size, request));
       if (kind == Mem8Kind::kMem8 || kind == Mem8Kind::kArchive ||
           kind == Mem8Kind::kPacked) {
         ++starts[i];
@@ -166,7 +170,7 @@ Status JudgePaths(Mem8Members& members) {
 }
 
 Status JudgeExtent(const Source& file, const Mem8Members& members,
-                   Mem8Member& member) {
+                   Mem8Member& member, const Request& request) {
   const uint64_t at = members.OffsetOf(member);
   const auto refuse = [&member](Mem8Extent extent, const char* why) {
     member.extent = extent;
@@ -190,7 +194,7 @@ Status JudgeExtent(const Source& file, const Mem8Members& members,
   if (at < members.data_at) {
     return refuse(Mem8Extent::kInTable, "range overlaps header or table");
   }
-  const Mem8Kind kind = CTXFS_TRY(KindAt(file, at, member.size));
+  const Mem8Kind kind = CTXFS_TRY(KindAt(file, at, member.size, request));
   member.container = kind == Mem8Kind::kMem8 || kind == Mem8Kind::kArchive;
   if (!member.container && member.status == "ok") {
     member.status = "ok: not a .mem8, shown as a file";
@@ -200,13 +204,14 @@ Status JudgeExtent(const Source& file, const Mem8Members& members,
 
 }  // namespace
 
-Result<Mem8Members> ReadMem8Members(const Source& file, uint16_t count) {
+Result<Mem8Members> ReadMem8Members(const Source& file, uint16_t count,
+                                    const Request& request) {
   Mem8Members members;
-  CTXFS_TRY(ReadTable(file, count, members));
-  members.base = CTXFS_TRY(FindBase(file, members));
+  CTXFS_TRY(ReadTable(file, count, members, request));
+  members.base = CTXFS_TRY(FindBase(file, members, request));
   CTXFS_TRY(JudgePaths(members));
   for (Mem8Member& member : members.members) {
-    CTXFS_TRY(JudgeExtent(file, members, member));
+    CTXFS_TRY(JudgeExtent(file, members, member, request));
   }
   return members;
 }

@@ -40,6 +40,7 @@ struct Mem8Members {
 
 /// Reads the table of `count` members, which starts at byte 32, and the first
 /// bytes of each member. Fails if the table does not fit, or if a read fails.
-Result<Mem8Members> ReadMem8Members(const Source& file, uint16_t count);
+Result<Mem8Members> ReadMem8Members(const Source& file, uint16_t count,
+                                    const Request& request);
 
 }  // namespace ctxfs::mem8

@@ -226,7 +226,8 @@ std::vector<ChildContainer> ModelShard::Children() const {
     if (!MayBeGraph(entry)) continue;
     ++sought;
     std::byte magic[4];
-    if (!source()->ReadAt(Record(entry).data_offset, magic)) continue;
+    if (!source()->ReadAt(Record(entry).data_offset, magic, Request()))
+      continue;
     if (!IsGraph(magic, Record(entry).content_type)) continue;
     ChildContainer graph;
     graph.path = "graphs/" + std::string(EntryName(entry).value_or(""));

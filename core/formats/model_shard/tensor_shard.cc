@@ -49,8 +49,8 @@ Result<std::optional<Buffer>> TensorShard::Head(uint32_t entry) const {
   const shard::ShardRecord record = Record(entry);
   const uint64_t wanted = std::min(EntrySize(entry), TensorHeader::kMaxBytes);
   if (IsPlain(entry)) {
-    Buffer head = CTXFS_TRY(
-        ReadBuffer(*source(), record.data_offset, wanted, "tensor header"));
+    Buffer head = CTXFS_TRY(ReadBuffer(*source(), record.data_offset, wanted,
+                                       "tensor header", Request()));
     return std::optional(std::move(head));
   }
   // Encrypted, or of equal sizes: only the checksum tells whether it is stored
@@ -58,9 +58,9 @@ Result<std::optional<Buffer>> TensorShard::Head(uint32_t entry) const {
   if (Seal(entry) != nullptr || record.disk_size == record.orig_size)
     return std::optional<Buffer>();
   for (const uint64_t piece : kHeadPieces) {
-    const Buffer stored = CTXFS_TRY(
-        ReadBuffer(*source(), record.data_offset,
-                   std::min(piece, record.disk_size), "tensor header"));
+    const Buffer stored = CTXFS_TRY(ReadBuffer(
+        *source(), record.data_offset, std::min(piece, record.disk_size),
+        "tensor header", Request()));
     Buffer head(static_cast<size_t>(wanted));
     const size_t got = DecodePrefix(PickCodec(record, stored.span()),
                                     stored.span(), head.span());

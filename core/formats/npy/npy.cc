@@ -42,7 +42,7 @@ class NpyContainer final : public Container, public SaysFacts {
   void AddInfo(Json& info, const ReadContext& context) const override;
 
   /// Reads the header, and keeps the reason why its elements are no numbers.
-  Status ReadHeader();
+  Status ReadHeader(const Request& request);
   /// Compares the bytes of the elements with those that are there.
   Status CheckSize(const ReadContext& context);
 
@@ -71,13 +71,13 @@ class NpyContainer final : public Container, public SaysFacts {
   std::optional<Error> cut_;    // salvaged: the file ends within them
 };
 
-Status NpyContainer::ReadHeader() {
+Status NpyContainer::ReadHeader(const Request& request) {
   const uint64_t size = source()->size();
-  const Buffer start = CTXFS_TRY(
-      ReadBuffer(*source(), 0, std::min(size, kStart), "start of the header"));
+  const Buffer start = CTXFS_TRY(ReadBuffer(
+      *source(), 0, std::min(size, kStart), "start of the header", request));
   const uint64_t bytes = CTXFS_TRY(HeaderBytes(start.span()));
-  const Buffer header =
-      CTXFS_TRY(ReadBuffer(*source(), 0, std::min(size, bytes), "header"));
+  const Buffer header = CTXFS_TRY(
+      ReadBuffer(*source(), 0, std::min(size, bytes), "header", request));
   Result<Array> array = ReadArray(header.span());
   if (array) {
     array_ = *std::move(array);
@@ -110,7 +110,7 @@ Status NpyContainer::CheckSize(const ReadContext& context) {
 }
 
 Status NpyContainer::Load(const ReadContext& context) {
-  CTXFS_TRY(ReadHeader());
+  CTXFS_TRY(ReadHeader(context));
   return CheckSize(context);
 }
 

@@ -78,7 +78,7 @@ bool IsModelHead(Bytes head) {
 Result<std::shared_ptr<const Container>> OpenModel(
     std::shared_ptr<const Source> source, const OpenOptions& options,
     const ReadContext& context) {
-  const Buffer head = CTXFS_TRY(ReadHead(*source));
+  const Buffer head = CTXFS_TRY(ReadHead(*source, context));
   if (!ResemblesModel(head.span())) {
     return Error{Code::kNotContainer,
                  "no_magic: not a model of ONNX: it does not start with a "

@@ -64,7 +64,7 @@ class WireReader {
  public:
   /// `source` and `context` outlive this object.
   WireReader(const Source& source, const ReadContext& context)
-      : source_(source), context_(context), window_(source) {}
+      : source_(source), context_(context), window_(source, context) {}
 
   const Source& source() const { return source_; }
 

@@ -45,7 +45,7 @@ Status SafetensorsIndexContainer::ReadIndex(const ReadContext& context) {
                  0};
   }
   const Buffer text =
-      CTXFS_TRY(ReadBuffer(*source(), 0, source()->size(), "index"));
+      CTXFS_TRY(ReadBuffer(*source(), 0, source()->size(), "index", context));
   Result<SafetensorsIndexJson> index =
       ParseSafetensorsIndex(AsText(text.span()), context);
   if (!index) {
@@ -105,7 +105,7 @@ Result<SafetensorsIndexContainer::Shard> SafetensorsIndexContainer::OpenShard(
                ? without("is outside the folder: " + error.what)
                : without("cannot be read: " + error.what);
   }
-  Result<Buffer> head = ReadHead(**source);
+  Result<Buffer> head = ReadHead(**source, context);
   if (!head || !SafetensorsContainer::Recognises(head->span())) {
     return without(head ? "cannot be read: it is not a safetensors file"
                         : "cannot be read: " + head.error().what);
@@ -256,8 +256,9 @@ Status SafetensorsIndexContainer::AddFacts(const ReadContext& context,
 
 Json SafetensorsIndexContainer::Metadata() const {
   if (!index_.metadata) return nullptr;
-  const Result<Buffer> text = ReadBuffer(*source(), index_.metadata->offset,
-                                         index_.metadata->length, "metadata");
+  const Result<Buffer> text =
+      ReadBuffer(*source(), index_.metadata->offset, index_.metadata->length,
+                 "metadata", Request());
   if (!text) return Json(Json::value_t::discarded);
   Result<ParsedJson> parsed = ParseJson(AsText(text->span()));
   return parsed ? std::move(parsed->value) : Json();

@@ -53,8 +53,8 @@ bool SafetensorsContainer::Recognises(Bytes head) {
 }
 
 Status SafetensorsContainer::Load(const ReadContext& context) {
-  const Buffer length =
-      CTXFS_TRY(ReadBuffer(*source(), 0, kLengthBytes, "header length"));
+  const Buffer length = CTXFS_TRY(
+      ReadBuffer(*source(), 0, kLengthBytes, "header length", context));
   header_size_ = LoadLe<uint64_t>(length.data());
   if (!InBounds(kLengthBytes, header_size_, source()->size())) {
     return Error{Code::kCorrupt,
@@ -69,8 +69,8 @@ Status SafetensorsContainer::Load(const ReadContext& context) {
                              header_size_, limits::kSafetensorsHeaderBytes),
                  0};
   }
-  const Buffer text =
-      CTXFS_TRY(ReadBuffer(*source(), kLengthBytes, header_size_, "header"));
+  const Buffer text = CTXFS_TRY(
+      ReadBuffer(*source(), kLengthBytes, header_size_, "header", context));
   SafetensorsFaults faults;
   header_ = CTXFS_TRY(ParseSafetensorsHeader(AsText(text.span()), kLengthBytes,
                                              faults, context));
@@ -209,7 +209,7 @@ Json SafetensorsContainer::Metadata() const {
   if (!header_.metadata) return nullptr;
   const Result<Buffer> text =
       ReadBuffer(*source(), kLengthBytes + header_.metadata->offset,
-                 header_.metadata->length, "metadata");
+                 header_.metadata->length, "metadata", Request());
   if (!text) return Json(Json::value_t::discarded);
   Result<ParsedJson> parsed = ParseJson(AsText(text->span()));
   return parsed ? std::move(parsed->value) : Json();

@@ -107,7 +107,7 @@ Status SampleShard::FindChecksum(uint32_t entry,
     CTXFS_TRY(context.Check());
     const MutableBytes bytes = piece.span().first(static_cast<size_t>(
         std::min<uint64_t>(record.disk_size - done, piece.size())));
-    CTXFS_TRY(source()->ReadAt(record.data_offset + done, bytes));
+    CTXFS_TRY(source()->ReadAt(record.data_offset + done, bytes, context));
     crc32c = Crc32c(bytes, crc32c);
     crc32 = Crc32(bytes, crc32);
     done += bytes.size();

@@ -11,7 +11,6 @@
 #include "core/base/limits.h"
 #include "core/codec/zstd_stream.h"
 #include "core/formats/shard/shard.h"
-#include "core/io/read_ahead.h"
 
 namespace ctxfs::shard {
 namespace {
@@ -60,9 +59,9 @@ class ShardBlock final : public Block {
             container_->TooLarge(record_, /*in_memory=*/true)) {
       return At(*std::move(large));
     }
-    Buffer stored = CTXFS_TRY(ReadBuffer(*container_->source(),
-                                         record_.data_offset, record_.disk_size,
-                                         "stored data", context.interrupt()));
+    Buffer stored =
+        CTXFS_TRY(ReadBuffer(*container_->source(), record_.data_offset,
+                             record_.disk_size, "stored data", context));
     Result<Buffer> decoded =
         DecodeAndCheck(std::move(stored), context.interrupt());
     if (!decoded) return Remembered(std::move(decoded).error());
@@ -104,9 +103,10 @@ class ShardBlock final : public Block {
       const MutableBytes bytes = piece.span().first(static_cast<size_t>(
           std::min<uint64_t>(piece.size(), record_.disk_size - at)));
       const Source& source = *container_->source();
-      const ReadAhead rest(record_.disk_size - at - bytes.size(),
-                           ReadAhead::Likelihood::kCertain);
-      CTXFS_TRY(source.ReadAt(record_.data_offset + at, bytes));
+      CTXFS_TRY(source.ReadAt(
+          record_.data_offset + at, bytes,
+          context.With(Ahead{record_.disk_size - at - bytes.size(),
+                             Ahead::Likelihood::kCertain})));
       of_stored.Update(bytes);
       at += bytes.size();
       return Bytes(bytes);

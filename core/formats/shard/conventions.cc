@@ -94,7 +94,7 @@ Status ShardContainer::ReadConventions(const ReadContext& context) {
   // entry would be served as its ciphertext.
   const Buffer text = CTXFS_TRY(ReadBuffer(
       *source(), start, std::min(source()->size() - start, limits::kJsonBytes),
-      "metadata"));
+      "metadata", context));
   if (!MayHaveConventions(AsText(text.span()))) return {};
   Conventions visitor(&conventions_);
   if (!WalkJson(AsText(text.span()), JsonDialect::kStandard, visitor)) {

@@ -49,7 +49,8 @@ std::string ContentTypeText(uint16_t type) {
 
 /// Reads the bytes from `start` on, at most limits::kJsonBytes; none if `start`
 /// is 0: there is no metadata.
-Result<Buffer> MetadataText(const Source& source, uint64_t start) {
+Result<Buffer> MetadataText(const Source& source, uint64_t start,
+                            const Request& request) {
   const uint64_t size = source.size();
   if (start > size) {
     return Error{Code::kCorrupt,
@@ -57,7 +58,7 @@ Result<Buffer> MetadataText(const Source& source, uint64_t start) {
   }
   if (start == 0) return Buffer();
   return ReadBuffer(source, start, std::min(size - start, limits::kJsonBytes),
-                    "metadata");
+                    "metadata", request);
 }
 
 /// Makes the offset of an error in the JSON at `start` one in the file.
@@ -84,8 +85,9 @@ class ValueCounter final : public JsonVisitor {
 
 /// Bytes of the JSON at `start`, with the white space after it. Fails as
 /// ParseJson does.
-Result<uint64_t> MetadataLength(const Source& source, uint64_t start) {
-  const Buffer text = CTXFS_TRY(MetadataText(source, start));
+Result<uint64_t> MetadataLength(const Source& source, uint64_t start,
+                                const Request& request) {
+  const Buffer text = CTXFS_TRY(MetadataText(source, start, request));
   if (text.size() == 0) return uint64_t{0};
   ValueCounter values;
   Result<size_t> length =
@@ -120,7 +122,7 @@ void ShardContainer::AddInfo(Json& info, const ReadContext& context) const {
     decoded += EntrySize(i);
   }
   const Result<uint64_t> metadata =
-      MetadataLength(*source(), header_.schema_offset);
+      MetadataLength(*source(), header_.schema_offset, context);
   if (!metadata) {
     warnings.push_back(Within("metadata", metadata.error()).Text());
   }
@@ -139,11 +141,10 @@ void ShardContainer::AddInfo(Json& info, const ReadContext& context) const {
                {"warnings", std::move(warnings)}});
 }
 
-std::vector<Error> ShardContainer::Inspect(
-    const ReadContext& /*context*/) const {
+std::vector<Error> ShardContainer::Inspect(const ReadContext& context) const {
   std::vector<Error> faults = Faults();
   const Result<uint64_t> metadata =
-      MetadataLength(*source(), header_.schema_offset);
+      MetadataLength(*source(), header_.schema_offset, context);
   if (!metadata) faults.push_back(Within("metadata", metadata.error()));
   return faults;
 }
@@ -168,7 +169,8 @@ EntryInfo ShardContainer::Describe(uint32_t entry) const {
     MutableBytes bytes(head, std::min<uint64_t>(4, record.disk_size));
     if (record.ambiguous_codec()) {
       const bool read =
-          !fault && source()->ReadAt(record.data_offset, bytes).has_value();
+          !fault &&
+          source()->ReadAt(record.data_offset, bytes, Request()).has_value();
       if (!read) bytes = {};
       info.incomplete = !read && !fault;
     }
@@ -208,16 +210,16 @@ Status ShardContainer::AddFacts(const ReadContext& context,
   return {};
 }
 
-Result<ParsedJson> ShardContainer::ParseMetadata() const {
+Result<ParsedJson> ShardContainer::ParseMetadata(const Request& request) const {
   const uint64_t start = header_.schema_offset;
-  const Buffer text = CTXFS_TRY(MetadataText(*source(), start));
+  const Buffer text = CTXFS_TRY(MetadataText(*source(), start, request));
   if (text.size() == 0) return ParsedJson{nullptr, 0};
   Result<ParsedJson> parsed = ParseJson(AsText(text.span()));
   if (!parsed) return AtMetadata(std::move(parsed).error(), start);
   return parsed;
 }
 Json ShardContainer::Metadata() const {
-  Result<ParsedJson> parsed = ParseMetadata();
+  Result<ParsedJson> parsed = ParseMetadata(Request());
   if (parsed) return std::move(parsed->value);
   return parsed.error().Permanent() ? Json() : Json(Json::value_t::discarded);
 }
@@ -243,7 +245,7 @@ Result<Content> ShardContainer::OpenMetadata() const {
   uint64_t length = source()->size() - start;
   // Bytes after the JSON value are left out. If it is not JSON, all bytes up to
   // the end of the file are shown.
-  const Result<uint64_t> json = MetadataLength(*source(), start);
+  const Result<uint64_t> json = MetadataLength(*source(), start, Request());
   if (json) length = std::min(length, *json);
   if (!json && !json.error().Permanent()) return json.error();
   return Content(Range{source(), start, nullptr}, length);

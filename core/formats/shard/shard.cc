@@ -73,14 +73,14 @@ Status ShardContainer::Fault(Error error) {
   return {};
 }
 
-Status ShardContainer::ReadHeader(const ReadContext& /*context*/) {
+Status ShardContainer::ReadHeader(const ReadContext& context) {
   const uint64_t size = source()->size();
   if (size < kHeaderSize) {
     return Error{Code::kCorrupt, "the file ends within the header of 64 bytes",
                  size};
   }
   const Buffer bytes =
-      CTXFS_TRY(ReadBuffer(*source(), 0, kHeaderSize, "header"));
+      CTXFS_TRY(ReadBuffer(*source(), 0, kHeaderSize, "header", context));
   ByteReader in(bytes.span());
   in.Skip(4);  // the magic, which the probe has seen
   header_.version = in.U8();
@@ -134,8 +134,8 @@ Status ShardContainer::ReadIndex(const ReadContext& context) {
                              header_.entry_count),
                  kEntryCountAt};
   }
-  index_ = CTXFS_TRY(
-      ReadBuffer(*source(), kHeaderSize, bytes, "index", context.interrupt()));
+  index_ =
+      CTXFS_TRY(ReadBuffer(*source(), kHeaderSize, bytes, "index", context));
   verdicts_ = std::make_shared<std::vector<AtomicVerdict>>(header_.entry_count);
   return {};
 }
@@ -190,8 +190,8 @@ Status ShardContainer::ReadNames(const ReadContext& context) {
                       outside, first_outside),
           ShardRecord::At(first_outside, kNameOffsetAt), Severity::kDamage});
   }
-  names_ = CTXFS_TRY(
-      ReadBuffer(*source(), start, used, "string table", context.interrupt()));
+  names_ =
+      CTXFS_TRY(ReadBuffer(*source(), start, used, "string table", context));
   return {};
 }
 

@@ -212,7 +212,7 @@ class ShardContainer : public Container, public SaysFacts {
   Status CheckOverlaps(const ReadContext& context);
   /// Parses the value at schema_offset; null if there is none. Its length
   /// includes the white space after it.
-  Result<ParsedJson> ParseMetadata() const;
+  Result<ParsedJson> ParseMetadata(const Request& request) const;
   Result<Content> OpenMetadata() const;
 
   /// Reads the payload of an entry, decoded but not decrypted, without the

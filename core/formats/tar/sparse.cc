@@ -41,7 +41,8 @@ class SparseBytes final : public Transform {
       const uint64_t to = std::min(end, part->end());
       const MutableBytes space = out.subspan(static_cast<size_t>(from - offset),
                                              static_cast<size_t>(to - from));
-      CTXFS_TRY(source_->ReadAt(part->at + (from - part->from), space));
+      CTXFS_TRY(
+          source_->ReadAt(part->at + (from - part->from), space, context));
     }
     return source_->CheckUnchanged();  // reading only holes has not checked it
   }

@@ -95,7 +95,7 @@ class Archive final : public Container, public SaysFacts, public ShowsSamples {
 };
 
 Status Archive::Load(const ReadContext& context) {
-  Walk walk(*source(), *members_);
+  Walk walk(*source(), *members_, context);
   Status walked = walk.Run(context);
   if (!walked) {
     if (!salvage_ || walked.error().code != Code::kCorrupt) return walked;
@@ -340,8 +340,8 @@ Container::Tables Archive::FilesWithPaths(const PathsInTree& paths) const {
 Result<std::shared_ptr<const Container>> Open(
     std::shared_ptr<const Source> source, const OpenOptions& options,
     const ReadContext& context) {
-  const Buffer head = CTXFS_TRY(
-      ReadBuffer(*source, 0, std::min(source->size(), kBlock), "header"));
+  const Buffer head = CTXFS_TRY(ReadBuffer(
+      *source, 0, std::min(source->size(), kBlock), "header", context));
   if (!IsArchiveHead(head.span())) {
     return Error{Code::kNotContainer,
                  "not an archive of tar: the first 512 bytes are not a header",

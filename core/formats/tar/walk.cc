@@ -90,8 +90,8 @@ Status Walk::Run(const ReadContext& context) {
 Result<bool> Walk::IsRestOfRecord() const {
   const uint64_t used = (at_ - archive_at_) % kRecord;
   if (used == 0 || at_ + (kRecord - used) != source_.size()) return false;
-  const Buffer last =
-      CTXFS_TRY(ReadBuffer(source_, source_.size() - kBlock, kBlock, "block"));
+  const Buffer last = CTXFS_TRY(
+      ReadBuffer(source_, source_.size() - kBlock, kBlock, "block", request_));
   return !Header(last.span()).IsZero();  // it has no end
 }
 

@@ -31,9 +31,11 @@ struct Note {
 /// sections 1 to 8). Reads no data.
 class Walk {
  public:
-  Walk(const Source& source, Members& members)
+  /// `source` and `request` outlive this object.
+  Walk(const Source& source, Members& members, const Request& request)
       : source_(source),
-        reader_(source),
+        request_(request),
+        reader_(source, request),
         members_(members),
         last_(members),
         plain_(members, /*plain=*/true) {}
@@ -136,6 +138,7 @@ class Walk {
   Error Truncated(uint64_t at, uint64_t size, std::string what);
 
   const Source& source_;
+  const Request& request_;
   WindowReader reader_;
   Members& members_;
   LastOfName last_;

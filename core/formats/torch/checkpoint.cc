@@ -93,7 +93,7 @@ Result<std::shared_ptr<const zip::Archive>> MakeArchive(
 Result<std::shared_ptr<const Container>> Open(
     std::shared_ptr<const Source> source, const OpenOptions& options,
     const ReadContext& context) {
-  const Buffer head = CTXFS_TRY(ReadHead(*source));
+  const Buffer head = CTXFS_TRY(ReadHead(*source, context));
   if (StartsLegacy(head.span())) {
     return LoadContainer<Checkpoint>(context, std::move(source), nullptr,
                                      options);
@@ -117,7 +117,7 @@ Result<std::shared_ptr<const Checkpoint>> Checkpoint::OpenArchive(
   OpenOptions alone = options;
   alone.alone = true;
   alone.salvage = false;
-  const Buffer head = CTXFS_TRY(ReadHead(*source));
+  const Buffer head = CTXFS_TRY(ReadHead(*source, context));
   const Error none{Code::kNotContainer, "it is no archive of torch.save"};
   if (!zip::StartsWithMember(head.span())) return none;
   zip::Directory directory =

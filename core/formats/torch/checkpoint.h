@@ -150,11 +150,11 @@ class Checkpoint final : public TensorContainer, public SaysFacts {
   Status ReadLegacyStorages(const Pickle& keys, uint64_t at,
                             const Pickle& object, const ReadContext& context);
   /// Warns of bytes after the storages, which end at byte `at`.
-  Status WarnOfLegacyEnd(uint64_t at);
+  Status WarnOfLegacyEnd(uint64_t at, const Request& request);
   /// Finds a storage of `elements` elements of `width` bytes at byte `at`, and
   /// moves `at` behind it.
   Status PlaceLegacy(uint64_t width, int64_t elements, Storage& storage,
-                     uint64_t& at) const;
+                     uint64_t& at, const Request& request) const;
 
   /// Adds a pickle's globals and tensors. Fails as FindTensors does, and with
   /// kLimit for too many tensors, which also sets too_many_.

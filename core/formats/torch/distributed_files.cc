@@ -27,8 +27,9 @@ class AllFiles final : public DerivedSource {
       : DerivedSource(std::move(index)), files_(std::move(files)) {}
 
   uint64_t size() const override { return from().size(); }
-  Status ReadAt(uint64_t offset, MutableBytes out) const override {
-    return from().ReadAt(offset, out);
+  Status ReadAt(uint64_t offset, MutableBytes out,
+                const Request& request) const override {
+    return from().ReadAt(offset, out, request);
   }
   Status CheckUnchanged() const override {
     CTXFS_TRY(from().CheckUnchanged());

@@ -149,8 +149,8 @@ Status Checkpoint::ReadLegacyStorages(const Pickle& keys, uint64_t at,
       lost = "the width of storage " + Quote(key) + " is unknown";
     }
     if (lost.empty()) {
-      Status placed =
-          PlaceLegacy(known->second.first, known->second.second, storage, at);
+      Status placed = PlaceLegacy(known->second.first, known->second.second,
+                                  storage, at, context);
       if (!placed && !placed.error().Permanent()) return placed;
       if (!placed) lost = "storage " + Quote(key) + ": " + placed.error().what;
     }
@@ -163,17 +163,17 @@ Status Checkpoint::ReadLegacyStorages(const Pickle& keys, uint64_t at,
     }
   }
   Need(needed);
-  if (lost.empty()) return WarnOfLegacyEnd(at);
+  if (lost.empty()) return WarnOfLegacyEnd(at, context);
   Warn({lost + ", and storages after it are lost", at, Severity::kDamage});
   return {};
 }
 
-Status Checkpoint::WarnOfLegacyEnd(uint64_t at) {
+Status Checkpoint::WarnOfLegacyEnd(uint64_t at, const Request& request) {
   const uint64_t more = source()->size() - at;
   if (more == 0) return {};
   const Buffer head = CTXFS_TRY(
       ReadBuffer(*source(), at, std::min<uint64_t>(more, limits::kProbeBytes),
-                 "bytes after the storages"));
+                 "bytes after the storages", request));
   Warn(
       {fmt::format(
            "bytes_after: {} bytes after the last storage are not shown{}", more,
@@ -183,12 +183,13 @@ Status Checkpoint::WarnOfLegacyEnd(uint64_t at) {
 }
 
 Status Checkpoint::PlaceLegacy(uint64_t width, int64_t elements,
-                               Storage& storage, uint64_t& at) const {
+                               Storage& storage, uint64_t& at,
+                               const Request& request) const {
   if (!InBounds(at, kCountBytes, source()->size())) {
     return Error{Code::kCorrupt, "the file ends before it"};
   }
-  const Buffer bytes =
-      CTXFS_TRY(ReadBuffer(*source(), at, kCountBytes, "number of elements"));
+  const Buffer bytes = CTXFS_TRY(
+      ReadBuffer(*source(), at, kCountBytes, "number of elements", request));
   const auto count = static_cast<int64_t>(LoadLe<uint64_t>(bytes.data()));
   if (count < 0 || count != elements) {
     return Error{Code::kCorrupt,

@@ -144,7 +144,7 @@ Result<std::shared_ptr<const WShardContainer>> WShardChunks::OpenChunk(
     const ChunkRef& chunk, const ReadContext& context) const {
   std::shared_ptr<const Source> file =
       CTXFS_TRY(source()->OpenBeside(chunk.uri));
-  const Buffer head = CTXFS_TRY(ReadHead(*file));
+  const Buffer head = CTXFS_TRY(ReadHead(*file, context));
   if (!shard::HasShardRole(head.span(), shard::kWShardRole)) {
     return Error{Code::kCorrupt, "not an episode (Shard role 5)", 0};
   }

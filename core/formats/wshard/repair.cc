@@ -69,7 +69,7 @@ Status RepairedLane::Compute(uint64_t offset, MutableBytes out,
     const Interleaving::Run run = stored_.interleaving->Locate(index_, offset);
     const size_t length =
         static_cast<size_t>(std::min<uint64_t>(run.length, out.size()));
-    CTXFS_TRY(stored_.source->ReadAt(run.offset, out.first(length)));
+    CTXFS_TRY(stored_.source->ReadAt(run.offset, out.first(length), context));
     out = out.subspan(length);
     offset += length;
   }

@@ -61,7 +61,7 @@ bool DecodeStart(uint16_t method, Bytes stored, MutableBytes out) {
 
 /// Decodes the first bytes of a member by a decoder of streams.
 bool StreamStart(StreamDecoder decode, StoredPieces pieces, uint64_t size,
-                 MutableBytes out) {
+                 MutableBytes out, const Request& request) {
   size_t made = 0;
   const auto take = [&out, &made](Bytes bytes) -> Status {
     const size_t length = std::min(bytes.size(), out.size() - made);
@@ -71,7 +71,7 @@ bool StreamStart(StreamDecoder decode, StoredPieces pieces, uint64_t size,
     return Error{Code::kInterrupted, "no more is needed"};
   };
   // The status does not matter: `made` tells whether `out` is full.
-  (void)decode([&pieces] { return pieces.Next(); }, {size, kMaxStreamMemory},
+  (void)decode([&] { return pieces.Next(request); }, {size, kMaxStreamMemory},
                take, NeverInterrupted());
   return made == out.size();
 }
@@ -136,7 +136,8 @@ uint64_t Archive::Size(uint32_t number) const {
   return known ? one.size : 0;
 }
 
-Result<uint64_t> Archive::DataOffset(uint32_t number) const {
+Result<uint64_t> Archive::DataOffset(uint32_t number,
+                                     const Request& request) const {
   if (std::optional<Error> fault = MemberFault(number)) {
     return *std::move(fault);
   }
@@ -149,8 +150,9 @@ Result<uint64_t> Archive::DataOffset(uint32_t number) const {
   // The name is read along, as long as it has in the directory.
   const uint64_t left = source_->size() - std::min(one.header, source_->size());
   const uint64_t whole = kLocalSize + one.name_length;
-  const Buffer header = CTXFS_TRY(ReadBuffer(
-      *source_, one.header, left < whole ? kLocalSize : whole, "local header"));
+  const Buffer header = CTXFS_TRY(ReadBuffer(*source_, one.header,
+                                             left < whole ? kLocalSize : whole,
+                                             "local header", request));
   ByteReader in(header.span(), one.header);
   if (in.U32() != kLocalSignature) {
     return bad("there is no local header at its offset");
@@ -167,8 +169,8 @@ Result<uint64_t> Archive::DataOffset(uint32_t number) const {
   if (name_length == name.size() && AsText(in.Take(name_length)) == name) {
     return data;
   }
-  const Buffer local = CTXFS_TRY(ReadBuffer(*source_, one.header + kLocalSize,
-                                            name_length, "local header"));
+  const Buffer local = CTXFS_TRY(ReadBuffer(
+      *source_, one.header + kLocalSize, name_length, "local header", request));
   // Only a checksum tells whether the data is that of the member.
   if (!StoredChecksum(number) ||
       !AreFormsOfOneName(AsText(local.span()), name)) {
@@ -179,7 +181,7 @@ Result<uint64_t> Archive::DataOffset(uint32_t number) const {
 }
 
 Result<Content> Archive::Open(uint32_t number) const {
-  const uint64_t data = CTXFS_TRY(DataOffset(number));
+  const uint64_t data = CTXFS_TRY(DataOffset(number, Request()));
   const Member& one = member(number);
   const Checksum checksum = ExpectedChecksum(number);
   if (one.method == kStored) {
@@ -207,8 +209,9 @@ Result<Content> Archive::Open(uint32_t number) const {
       one.size);
 }
 
-Result<Buffer> Archive::Prefix(uint32_t number, uint64_t most) const {
-  const uint64_t data = CTXFS_TRY(DataOffset(number));
+Result<Buffer> Archive::Prefix(uint32_t number, uint64_t most,
+                               const Request& request) const {
+  const uint64_t data = CTXFS_TRY(DataOffset(number, request));
   const Member& one = member(number);
   // Data that compresses badly takes a little more than its decoded size. zstd
   // decodes a block only when it has all of it, up to 128 KiB.
@@ -221,8 +224,8 @@ Result<Buffer> Archive::Prefix(uint32_t number, uint64_t most) const {
   if (decoder != nullptr && one.method != kZstd) {
     const uint64_t stored =
         std::min(one.stored_size, prefix.size() + limits::kMiB);
-    if (StreamStart(decoder, {*source_, data, stored}, one.size,
-                    prefix.span())) {
+    if (StreamStart(decoder, {*source_, data, stored}, one.size, prefix.span(),
+                    request)) {
       return prefix;
     }
     return bad;
@@ -232,8 +235,8 @@ Result<Buffer> Archive::Prefix(uint32_t number, uint64_t most) const {
     const uint64_t size = std::min(one.stored_size, prefix.size() + more);
     if (size == given && given > 0) break;  // there is no more
     given = size;
-    const Buffer stored =
-        CTXFS_TRY(ReadBuffer(*source_, data, size, "start of a member"));
+    const Buffer stored = CTXFS_TRY(
+        ReadBuffer(*source_, data, size, "start of a member", request));
     if (DecodeStart(one.method, stored.span(), prefix.span())) return prefix;
   }
   return bad;

@@ -29,10 +29,11 @@ constexpr uint64_t kMaxCounted = 1000;
 constexpr std::string_view kPrograms[] = {
     "MZ"sv, "\177ELF"sv, "#!"sv, "\xcf\xfa\xed\xfe"sv, "\xca\xfe\xba\xbe"sv};
 
-Result<Buffer> Head(const Source& source, uint64_t at, uint64_t end) {
+Result<Buffer> Head(const Source& source, uint64_t at, uint64_t end,
+                    const Request& request) {
   return ReadBuffer(source, at,
                     std::min<uint64_t>(end - at, limits::kProbeBytes),
-                    "bytes beside the archive");
+                    "bytes beside the archive", request);
 }
 
 /// A member without an end record is no archive yet, but starts like one.
@@ -53,7 +54,7 @@ Result<uint64_t> CountArchives(const Source& source, uint64_t end,
   uint64_t archives = 0;
   while (end > 0 && archives < kMaxCounted) {
     CTXFS_TRY(context.Check());
-    const uint64_t start = CTXFS_TRY(ArchiveBefore(source, end));
+    const uint64_t start = CTXFS_TRY(ArchiveBefore(source, end, context));
     if (start == end) break;
     ++archives;
     end = start;
@@ -66,7 +67,7 @@ Status WarnOfStart(const Source& source, Directory& directory,
   const uint64_t size = directory.first_member;
   if (size == 0) return {};
   const uint64_t archives = CTXFS_TRY(CountArchives(source, size, context));
-  const Buffer head = CTXFS_TRY(Head(source, 0, size));
+  const Buffer head = CTXFS_TRY(Head(source, 0, size, context));
   if (archives > 0) {
     const std::string least = archives < kMaxCounted ? "" : "at least ";
     directory.warnings.push_back(
@@ -90,13 +91,13 @@ Status WarnOfStart(const Source& source, Directory& directory,
 }
 
 Status WarnOfEnd(const Source& source, Directory& directory,
-                 const FormatSet* formats) {
+                 const FormatSet* formats, const Request& request) {
   const uint64_t size = directory.end.trailing_bytes;
   if (size == 0) return {};
   const uint64_t at = source.size() - size;
   // A short read: FindEndRecord searches only the last 65,557 bytes.
-  const Buffer bytes =
-      CTXFS_TRY(ReadBuffer(source, at, size, "bytes after the archive"));
+  const Buffer bytes = CTXFS_TRY(
+      ReadBuffer(source, at, size, "bytes after the archive", request));
   const bool padding = AllZero(bytes.span());
   const Bytes head =
       bytes.span().first(std::min<size_t>(bytes.size(), limits::kProbeBytes));
@@ -109,12 +110,13 @@ Status WarnOfEnd(const Source& source, Directory& directory,
 
 /// Where the members must end: at the directory, or at the signing block of an
 /// Android package, which ends with its size and its magic number.
-Result<uint64_t> EndOfMembers(const Source& source, uint64_t directory) {
+Result<uint64_t> EndOfMembers(const Source& source, uint64_t directory,
+                              const Request& request) {
   constexpr std::string_view kMagic = "APK Sig Block 42";
   constexpr uint64_t kTail = 8 + kMagic.size();
   if (directory < kTail) return directory;
-  const Buffer tail =
-      CTXFS_TRY(ReadBuffer(source, directory - kTail, kTail, "signatures"));
+  const Buffer tail = CTXFS_TRY(
+      ReadBuffer(source, directory - kTail, kTail, "signatures", request));
   if (AsText(tail.span().subspan(8)) != kMagic) return directory;
   const uint64_t size = LoadLe<uint64_t>(tail.data());
   return size >= kTail && size <= directory - 8 ? directory - 8 - size
@@ -123,10 +125,11 @@ Result<uint64_t> EndOfMembers(const Source& source, uint64_t directory) {
 
 /// The end of a member's data by its local header, and of the data descriptor
 /// that may follow; `member.end` if either is out of bounds.
-Result<uint64_t> EndWithExtras(const Source& source, const Member& member) {
+Result<uint64_t> EndWithExtras(const Source& source, const Member& member,
+                               const Request& request) {
   if (!InBounds(member.header, kLocalSize, member.end)) return member.end;
-  const Buffer header =
-      CTXFS_TRY(ReadBuffer(source, member.header, kLocalSize, "local header"));
+  const Buffer header = CTXFS_TRY(
+      ReadBuffer(source, member.header, kLocalSize, "local header", request));
   const uint64_t data = member.header + kLocalSize +
                         LoadLe<uint16_t>(header.data() + 26) +
                         LoadLe<uint16_t>(header.data() + 28);
@@ -137,9 +140,11 @@ Result<uint64_t> EndWithExtras(const Source& source, const Member& member) {
 }
 
 /// Whether [at, end) is more than padding: too long, or not all zeros.
-Result<bool> HasData(const Source& source, uint64_t at, uint64_t end) {
+Result<bool> HasData(const Source& source, uint64_t at, uint64_t end,
+                     const Request& request) {
   if (end - at > kMaxPadding) return true;
-  const Buffer bytes = CTXFS_TRY(ReadBuffer(source, at, end - at, "gap"));
+  const Buffer bytes =
+      CTXFS_TRY(ReadBuffer(source, at, end - at, "gap", request));
   return !AllZero(bytes.span());
 }
 
@@ -170,7 +175,7 @@ Status WarnOfOtherBytes(const Source& source, Directory& directory,
                         const FormatSet* formats, const ReadContext& context) {
   CTXFS_TRY(WarnOfStart(source, directory, formats, context));
   const uint64_t end =
-      CTXFS_TRY(EndOfMembers(source, directory.end.directory_offset));
+      CTXFS_TRY(EndOfMembers(source, directory.end.directory_offset, context));
   Gaps wide;
   for (const Member& member : directory.members) {
     const uint64_t stop = std::min(member.end, end);
@@ -188,14 +193,14 @@ Status WarnOfOtherBytes(const Source& source, Directory& directory,
                "between the directory and the end record", ""),
          directory.end.directory_offset, Severity::kPartial});
   }
-  return WarnOfEnd(source, directory, formats);
+  return WarnOfEnd(source, directory, formats, context);
 }
 
 std::vector<Error> FindGaps(const Source& source, const Directory& directory,
                             const ReadContext& context) {
   Gaps gaps;
   const Result<uint64_t> limit =
-      EndOfMembers(source, directory.end.directory_offset);
+      EndOfMembers(source, directory.end.directory_offset, context);
   if (!limit) return {limit.error()};
   uint32_t number = 0;
   for (Member member : directory.members) {
@@ -203,10 +208,10 @@ std::vector<Error> FindGaps(const Source& source, const Directory& directory,
     member.end = std::min(member.end, *limit);
     const uint64_t start = EndOf(member);
     if (start >= member.end || IsWide(member.end - start)) continue;
-    const Result<uint64_t> at = EndWithExtras(source, member);
+    const Result<uint64_t> at = EndWithExtras(source, member, context);
     if (!at) return {at.error()};
     if (*at == member.end) continue;
-    const Result<bool> data = HasData(source, *at, member.end);
+    const Result<bool> data = HasData(source, *at, member.end, context);
     if (!data) return {data.error()};
     if (*data) gaps.Add(*at, member.end);
   }

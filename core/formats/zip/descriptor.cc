@@ -66,7 +66,7 @@ Result<std::optional<Descriptor>> FindDescriptor(const Source& source,
     CTXFS_TRY(context.Check());
     const uint64_t size = std::min(length + kOverlap, source.size() - from);
     const Buffer piece =
-        CTXFS_TRY(ReadBuffer(source, from, size, "data of a member"));
+        CTXFS_TRY(ReadBuffer(source, from, size, "data of a member", context));
     const std::string_view text = AsText(piece.span());
     for (size_t at = text.find(kSignature); at < length;
          at = text.find(kSignature, at + 1)) {

@@ -31,8 +31,9 @@ constexpr uint32_t kMembersPerCheck = 4096;
 /// The bytes [start, end) of a source, read in pieces of a mebibyte.
 class Window {
  public:
-  Window(const Source& source, uint64_t start, uint64_t end)
-      : source_(source), at_(start), end_(end) {}
+  Window(const Source& source, uint64_t start, uint64_t end,
+         const Request& request)
+      : source_(source), request_(request), at_(start), end_(end) {}
 
   uint64_t at() const { return at_; }
   uint64_t remaining() const { return end_ - at_; }
@@ -44,7 +45,7 @@ class Window {
         at_ < piece_start_) {
       constexpr uint64_t kPiece = limits::kMiB;
       piece_ = CTXFS_TRY(ReadBuffer(source_, at_, std::min(kPiece, remaining()),
-                                    "central directory"));
+                                    "central directory", request_));
       piece_start_ = at_;
     }
     return Bytes(piece_.span())
@@ -55,6 +56,7 @@ class Window {
 
  private:
   const Source& source_;
+  const Request& request_;
   uint64_t at_;
   const uint64_t end_;
   Buffer piece_;
@@ -145,7 +147,7 @@ uint64_t Directory::CopyBytes() const {
 
 Result<Directory> ReadDirectory(const Source& source, const FormatSet* formats,
                                 const ReadContext& context, bool salvage) {
-  const EndRecord end = CTXFS_TRY(FindEndRecord(source, salvage));
+  const EndRecord end = CTXFS_TRY(FindEndRecord(source, context, salvage));
   if (end.members > kMaxMembers) {
     return Error{Code::kLimit,
                  fmt::format("{} members are over the limit of {}", end.members,
@@ -160,7 +162,7 @@ Result<Directory> ReadDirectory(const Source& source, const FormatSet* formats,
   directory.members.reserve(count);
   Collector collector(directory);
   Window window(source, end.directory_offset,
-                end.directory_offset + end.directory_size);
+                end.directory_offset + end.directory_size, context);
   for (uint64_t i = 0; i < end.members; ++i) {
     if (i % kMembersPerCheck == 0) {
       CTXFS_TRY(context.Check());

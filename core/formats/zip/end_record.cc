@@ -44,13 +44,13 @@ struct Fields {
 
 /// Searches from byte `size` backwards: returns the first record whose comment
 /// ends there, else the first one whose comment fits.
-Result<std::optional<Place>> FindSignature(const Source& source,
-                                           uint64_t size) {
+Result<std::optional<Place>> FindSignature(const Source& source, uint64_t size,
+                                           const Request& request) {
   if (size < kEndSize) return std::optional<Place>();
   const uint64_t length = std::min(size, kEndSize + kMaxComment);
   const uint64_t start = size - length;
-  const Buffer tail =
-      CTXFS_TRY(ReadBuffer(source, start, length, "end of the archive"));
+  const Buffer tail = CTXFS_TRY(
+      ReadBuffer(source, start, length, "end of the archive", request));
   std::optional<Place> fits;
   for (uint64_t at = length - kEndSize + 1; at-- > 0;) {
     const std::byte* record = tail.data() + at;
@@ -68,9 +68,10 @@ Error BadZip64(std::string what, uint64_t offset) {
 }
 
 Result<bool> HasSignature(const Source& source, uint64_t at, uint64_t size,
-                          uint32_t signature) {
+                          uint32_t signature, const Request& request) {
   if (!InBounds(at, size, source.size())) return false;
-  const Buffer bytes = CTXFS_TRY(ReadBuffer(source, at, 4, "signature"));
+  const Buffer bytes =
+      CTXFS_TRY(ReadBuffer(source, at, 4, "signature", request));
   return LoadLe<uint32_t>(bytes.data()) == signature;
 }
 
@@ -78,9 +79,9 @@ Result<bool> HasSignature(const Source& source, uint64_t at, uint64_t size,
 /// else at the offset that it states. Python's zipfile has this order, too: if
 /// archives precede this one, the offset may lead to the record of another.
 Result<uint64_t> ReadLocator(const Source& source, uint64_t locator,
-                             bool salvage) {
-  const Buffer bytes =
-      CTXFS_TRY(ReadBuffer(source, locator, kLocatorSize, "zip64 locator"));
+                             bool salvage, const Request& request) {
+  const Buffer bytes = CTXFS_TRY(
+      ReadBuffer(source, locator, kLocatorSize, "zip64 locator", request));
   ByteReader in(bytes.span(), locator);
   in.Skip(4);
   const uint32_t disk = in.U32();
@@ -101,8 +102,8 @@ Result<uint64_t> ReadLocator(const Source& source, uint64_t locator,
   }
   const uint64_t before = locator - std::min(locator, kEnd64Size);
   for (const uint64_t at : {before, offset}) {
-    const bool found =
-        CTXFS_TRY(HasSignature(source, at, kEnd64Size, kEnd64Signature));
+    const bool found = CTXFS_TRY(
+        HasSignature(source, at, kEnd64Size, kEnd64Signature, request));
     if (found && at < locator) return at;
   }
   return BadZip64(
@@ -110,9 +111,10 @@ Result<uint64_t> ReadLocator(const Source& source, uint64_t locator,
       locator);
 }
 
-Result<Fields> ReadEnd64(const Source& source, uint64_t at) {
+Result<Fields> ReadEnd64(const Source& source, uint64_t at,
+                         const Request& request) {
   const Buffer bytes =
-      CTXFS_TRY(ReadBuffer(source, at, kEnd64Size, "zip64 record"));
+      CTXFS_TRY(ReadBuffer(source, at, kEnd64Size, "zip64 record", request));
   ByteReader in(bytes.span(), at);
   in.Skip(16);  // signature, size of the rest, versions
   return Fields{.disk = in.U32(),
@@ -125,17 +127,18 @@ Result<Fields> ReadEnd64(const Source& source, uint64_t at) {
 
 /// Bytes between the end of the zip64 record at `at` and its locator.
 Result<uint64_t> UnusedBytes(const Source& source, uint64_t at,
-                             uint64_t locator) {
+                             uint64_t locator, const Request& request) {
   constexpr uint64_t kBeforeRest = 12;
   const Buffer bytes =
-      CTXFS_TRY(ReadBuffer(source, at, kBeforeRest, "zip64 record"));
+      CTXFS_TRY(ReadBuffer(source, at, kBeforeRest, "zip64 record", request));
   const uint64_t room = locator - at - kBeforeRest;
   return room - std::min(room, LoadLe<uint64_t>(bytes.data() + 4));
 }
 
-Result<Fields> ReadEnd(const Source& source, uint64_t at) {
+Result<Fields> ReadEnd(const Source& source, uint64_t at,
+                       const Request& request) {
   const Buffer bytes =
-      CTXFS_TRY(ReadBuffer(source, at, kEndSize, "end record"));
+      CTXFS_TRY(ReadBuffer(source, at, kEndSize, "end record", request));
   ByteReader in(bytes.span(), at);
   in.Skip(4);
   return Fields{.disk = in.U16(),
@@ -150,24 +153,27 @@ Result<Fields> ReadEnd(const Source& source, uint64_t at) {
 /// what reads as a zip64 locator there is the end of a name, an extra field or
 /// a comment.
 Result<bool> EndsDirectory(const Source& source, const Fields& fields,
-                           uint64_t at) {
+                           uint64_t at, const Request& request) {
   if (fields.NeedZip64() || fields.size < kEntrySize) return false;
   if (CheckedAdd(fields.offset, fields.size) != at) return false;
-  return HasSignature(source, fields.offset, kEntrySize, kEntrySignature);
+  return HasSignature(source, fields.offset, kEntrySize, kEntrySignature,
+                      request);
 }
 
 /// Returns the offset of the zip64 record of the archive whose end record is at
 /// `at`; nullopt if it has none. Fails with kCorrupt and kVersion.
 Result<std::optional<uint64_t>> FindEnd64(const Source& source,
                                           const Fields& fields, uint64_t at,
-                                          bool salvage) {
+                                          bool salvage,
+                                          const Request& request) {
   using Found = std::optional<uint64_t>;
   if (at < kLocatorSize) return Found();
   const uint64_t locator = at - kLocatorSize;
-  const bool found =
-      CTXFS_TRY(HasSignature(source, locator, kLocatorSize, kLocatorSignature));
-  if (!found || CTXFS_TRY(EndsDirectory(source, fields, at))) return Found();
-  return Found(CTXFS_TRY(ReadLocator(source, locator, salvage)));
+  const bool found = CTXFS_TRY(
+      HasSignature(source, locator, kLocatorSize, kLocatorSignature, request));
+  if (!found || CTXFS_TRY(EndsDirectory(source, fields, at, request)))
+    return Found();
+  return Found(CTXFS_TRY(ReadLocator(source, locator, salvage, request)));
 }
 
 Status CheckDisks(const Fields& fields, uint64_t at) {
@@ -206,57 +212,60 @@ Status PlaceDirectory(const Fields& fields, uint64_t records, EndRecord& end) {
 
 }  // namespace
 
-Result<EndRecord> FindEndRecord(const Source& source, bool salvage) {
+Result<EndRecord> FindEndRecord(const Source& source, const Request& request,
+                                bool salvage) {
   const std::optional<Place> place =
-      CTXFS_TRY(FindSignature(source, source.size()));
+      CTXFS_TRY(FindSignature(source, source.size(), request));
   if (!place) {
     return Error{Code::kCorrupt,
                  "no_eocd: there is no end record in the last 65,557 bytes",
                  source.size()};
   }
   const uint64_t at = place->at;
-  Fields fields = CTXFS_TRY(ReadEnd(source, at));
+  Fields fields = CTXFS_TRY(ReadEnd(source, at, request));
   EndRecord end;
   end.comment_bytes = place->comment;
   end.trailing_bytes = source.size() - at - kEndSize - end.comment_bytes;
   uint64_t records = at;
   const std::optional<uint64_t> record =
-      CTXFS_TRY(FindEnd64(source, fields, at, salvage));
+      CTXFS_TRY(FindEnd64(source, fields, at, salvage, request));
   if (record) {
-    fields = CTXFS_TRY(ReadEnd64(source, *record));
+    fields = CTXFS_TRY(ReadEnd64(source, *record, request));
     records = *record;
     end.zip64 = true;
     end.unused_bytes =
-        CTXFS_TRY(UnusedBytes(source, *record, at - kLocatorSize));
+        CTXFS_TRY(UnusedBytes(source, *record, at - kLocatorSize, request));
   }
   CTXFS_TRY(CheckDisks(fields, records));
   CTXFS_TRY(PlaceDirectory(fields, records, end));
   return end;
 }
 
-Result<uint64_t> ArchiveBefore(const Source& source, uint64_t end) {
-  const std::optional<Place> place = CTXFS_TRY(FindSignature(source, end));
+Result<uint64_t> ArchiveBefore(const Source& source, uint64_t end,
+                               const Request& request) {
+  const std::optional<Place> place =
+      CTXFS_TRY(FindSignature(source, end, request));
   if (!place || place->at + kEndSize + place->comment != end) return end;
   const uint64_t at = place->at;
-  Fields fields = CTXFS_TRY(ReadEnd(source, at));
+  Fields fields = CTXFS_TRY(ReadEnd(source, at, request));
   uint64_t records = at;
   const bool zip64 =
       CTXFS_TRY(at < kLocatorSize + kEnd64Size
                     ? Result<bool>(false)
                     : HasSignature(source, at - kLocatorSize - kEnd64Size,
-                                   kEnd64Size, kEnd64Signature)) &&
-      !CTXFS_TRY(EndsDirectory(source, fields, at));
+                                   kEnd64Size, kEnd64Signature, request)) &&
+      !CTXFS_TRY(EndsDirectory(source, fields, at, request));
   if (zip64) {
     records = at - kLocatorSize - kEnd64Size;
-    fields = CTXFS_TRY(ReadEnd64(source, records));
+    fields = CTXFS_TRY(ReadEnd64(source, records, request));
   }
   EndRecord found;
   return PlaceDirectory(fields, records, found) ? found.base : end;
 }
 
-bool HasEndRecord(const Source& source) {
+bool HasEndRecord(const Source& source, const Request& request) {
   const Result<std::optional<Place>> place =
-      FindSignature(source, source.size());
+      FindSignature(source, source.size(), request);
   return !place || *place;
 }
 

@@ -25,15 +25,17 @@ struct EndRecord {
 /// starting with no_eocd, zip64, directory_out_of_range or count, and with
 /// kVersion for an archive of several disks (multi_disk). With `salvage`, a
 /// zip64 record directly before its locator counts, whatever the locator says.
-Result<EndRecord> FindEndRecord(const Source& source, bool salvage = false);
+Result<EndRecord> FindEndRecord(const Source& source, const Request& request,
+                                bool salvage = false);
 
 /// Where the archive starts whose end record and comment end at byte `end`;
 /// `end` itself if there is none.
-Result<uint64_t> ArchiveBefore(const Source& source, uint64_t end);
+Result<uint64_t> ArchiveBefore(const Source& source, uint64_t end,
+                               const Request& request);
 
 /// Whether `source`, such as a self-extracting archive, has an end record near
 /// its end. Also true if that part cannot be read, so that opening the file
 /// reports the error.
-bool HasEndRecord(const Source& source);
+bool HasEndRecord(const Source& source, const Request& request);
 
 }  // namespace ctxfs::zip

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "core/base/limits.h"
-#include "core/io/read_ahead.h"
 
 namespace ctxfs::zip {
 namespace {
@@ -21,13 +20,14 @@ constexpr size_t kMaxIndexes = 64;
 
 }  // namespace
 
-Result<Bytes> StoredPieces::Next() {
+Result<Bytes> StoredPieces::Next(const Request& request) {
   const uint64_t size = std::min(kPiece, end_ - at_);
   if (size == 0) return Bytes();
   if (piece_.size() < size) piece_ = Buffer(static_cast<size_t>(size));
   const MutableBytes piece = piece_.span().first(static_cast<size_t>(size));
-  const ReadAhead rest(end_ - at_ - size, ReadAhead::Likelihood::kIfOnward);
-  CTXFS_TRY(source_.ReadAt(at_, piece));
+  CTXFS_TRY(source_.ReadAt(
+      at_, piece,
+      request.With(Ahead{end_ - at_ - size, Ahead::Likelihood::kIfOnward})));
   at_ += size;
   return Bytes(piece);
 }
@@ -88,7 +88,7 @@ class InflateIndex::Run {
     while (made < out.size() && !finished_) {
       CTXFS_TRY(context.Check());
       if (in_.empty()) {
-        in_ = CTXFS_TRY(pieces_.Next());
+        in_ = CTXFS_TRY(pieces_.Next(context));
       }
       const bool ended = in_.empty();
       const StreamStep step = CTXFS_TRY(decoder_.Decode(

@@ -26,7 +26,7 @@ class StoredPieces {
       : source_(source), at_(offset), end_(offset + size) {}
 
   /// The next piece, valid until the next call; empty at the end.
-  Result<Bytes> Next();
+  Result<Bytes> Next(const Request& request);
 
  private:
   const Source& source_;

@@ -69,12 +69,12 @@ Result<Buffer> MemberBlock::Produce(const ReadContext& context) const {
 Status MemberBlock::Decode(MutableBytes out, const ReadContext& context) const {
   if (data_.method == kDeflate) {
     StoredPieces pieces(*source_, data_.offset, data_.stored_size);
-    return DecodeDeflate([&pieces] { return pieces.Next(); }, out,
+    return DecodeDeflate([&] { return pieces.Next(context); }, out,
                          context.interrupt());
   }
   if (data_.method == kZstd && data_.stored_size <= limits::kStoredBytes) {
-    const Buffer stored = CTXFS_TRY(
-        ReadBuffer(*source_, data_.offset, data_.stored_size, "member"));
+    const Buffer stored = CTXFS_TRY(ReadBuffer(
+        *source_, data_.offset, data_.stored_size, "member", context));
     return DecodeZstd(stored.span(), out, context.interrupt());
   }
   return DecodePieces(
@@ -89,7 +89,7 @@ Status MemberBlock::Decode(MutableBytes out, const ReadContext& context) const {
 Status MemberBlock::DecodePieces(const Sink& sink, uint64_t memory,
                                  const ReadContext& context) const {
   StoredPieces pieces(*source_, data_.offset, data_.stored_size);
-  return DecoderOf(data_.method)([&pieces] { return pieces.Next(); },
+  return DecoderOf(data_.method)([&] { return pieces.Next(context); },
                                  {data_.size, memory}, sink,
                                  context.interrupt());
 }

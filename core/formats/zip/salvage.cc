@@ -35,8 +35,10 @@ struct Found {
 
 /// Reads `size` bytes at `at`, or fewer if the file ends before. `at` is at
 /// most the size of the file.
-Result<Buffer> ReadSome(const Source& source, uint64_t at, uint64_t size) {
-  return ReadBuffer(source, at, std::min(size, source.size() - at), "record");
+Result<Buffer> ReadSome(const Source& source, uint64_t at, uint64_t size,
+                        const Request& request) {
+  return ReadBuffer(source, at, std::min(size, source.size() - at), "record",
+                    request);
 }
 
 /// Whether `bytes` start with `signature`, or end within it.
@@ -68,7 +70,7 @@ Result<Found> Delimit(const Source& source, uint64_t data, Local local,
 /// Reads the member whose local header is at byte `at`.
 Result<Found> ReadLocal(const Source& source, uint64_t at,
                         const ReadContext& context) {
-  const Buffer fixed = CTXFS_TRY(ReadSome(source, at, kLocalSize));
+  const Buffer fixed = CTXFS_TRY(ReadSome(source, at, kLocalSize, context));
   // All records start with the same two bytes.
   if (fixed.size() < 3 || !MayStart(fixed.span(), kLocalSignature)) {
     return Found();
@@ -83,7 +85,7 @@ Result<Found> ReadLocal(const Source& source, uint64_t at,
   const uint64_t text = local.name_length + in.U16();
   const uint64_t data = at + kLocalSize + text;
   if (data > source.size()) return Found{std::nullopt, data};
-  local.text = CTXFS_TRY(ReadSome(source, at + kLocalSize, text));
+  local.text = CTXFS_TRY(ReadSome(source, at + kLocalSize, text, context));
   uint64_t no_offset = 0;  // local headers have none
   ReadZip64(Bytes(local.text.span()).subspan(local.name_length), local.member,
             no_offset);
@@ -96,7 +98,7 @@ Result<uint64_t> NeededFrom(const Source& source, uint64_t at, uint64_t members,
                             const ReadContext& context) {
   while (members > 0 && at < source.size()) {
     CTXFS_TRY(context.Check());
-    const Buffer entry = CTXFS_TRY(ReadSome(source, at, kEntrySize));
+    const Buffer entry = CTXFS_TRY(ReadSome(source, at, kEntrySize, context));
     if (!MayStart(entry.span(), kEntrySignature)) return uint64_t{0};
     if (entry.size() < kEntrySize) break;
     ByteReader in(entry.span().subspan(kEntryLengthsAt));
@@ -108,7 +110,8 @@ Result<uint64_t> NeededFrom(const Source& source, uint64_t at, uint64_t members,
   if (at >= source.size() || members > 0) {
     return at + members * kEntrySize + kEndSize;
   }
-  const Buffer end = CTXFS_TRY(ReadSome(source, at, sizeof kEndSignature));
+  const Buffer end =
+      CTXFS_TRY(ReadSome(source, at, sizeof kEndSignature, context));
   if (MayStart(end.span(), kEndSignature)) return at + kEndSize;
   if (MayStart(end.span(), kEnd64Signature)) {
     return at + kEnd64Size + kLocatorSize + kEndSize;

@@ -58,10 +58,10 @@ class NpyMembers {
   Result<npy::Array> Header(uint32_t number) const {
     Announce(number);
     const uint64_t size = archive_->Size(number);
-    Buffer start = CTXFS_TRY(archive_->Prefix(number, kFirstRead));
+    Buffer start = CTXFS_TRY(archive_->Prefix(number, kFirstRead, Request()));
     const uint64_t bytes = CTXFS_TRY(npy::HeaderBytes(start.span()));
     if (bytes > start.size() && bytes <= size) {
-      start = CTXFS_TRY(archive_->Prefix(number, bytes));
+      start = CTXFS_TRY(archive_->Prefix(number, bytes, Request()));
     }
     return npy::ReadWholeArray(start.span(), size);
   }
@@ -397,7 +397,7 @@ Result<Directory> OpenDirectory(const Source& source,
       ReadDirectory(source, options.formats, context, /*salvage=*/true);
   if (!salvaged) salvaged = SalvageDirectory(source, context);
   if (!salvaged) return directory;
-  if (HasEndRecord(source)) salvaged->needed = 0;
+  if (HasEndRecord(source, context)) salvaged->needed = 0;
   if (salvaged->members.empty() && salvaged->needed == 0) return directory;
   salvaged->warnings.push_back(
       {directory.error().what, directory.error().offset, Severity::kDamage});

@@ -79,7 +79,8 @@ class Archive : public std::enable_shared_from_this<Archive> {
   /// The first bytes of a member, at most `most`, decoded but not compared with
   /// its CRC-32. Reads at most a mebibyte more than that many, and mostly a few
   /// KiB.
-  Result<Buffer> Prefix(uint32_t number, uint64_t most) const;
+  Result<Buffer> Prefix(uint32_t number, uint64_t most,
+                        const Request& request) const;
 
   /// Announces to the source that the starts of the members [from, to) are read
   /// soon: their local headers, and as many bytes of data as a short .npy
@@ -94,7 +95,7 @@ class Archive : public std::enable_shared_from_this<Archive> {
  private:
   /// The offset of a member's data (docs/formats/zip.md, section 5). Fails with
   /// MemberFault if there is one.
-  Result<uint64_t> DataOffset(uint32_t number) const;
+  Result<uint64_t> DataOffset(uint32_t number, const Request& request) const;
   std::shared_ptr<AtomicVerdict> VerdictOf(uint32_t number) const;
   /// The checksum in the directory, and the one that is verified: they differ
   /// if verification is off.

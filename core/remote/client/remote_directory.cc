@@ -19,7 +19,8 @@ std::string_view TakeComponent(std::string_view& path) {
 
 }  // namespace
 
-Status RemoteDirectory::ReadAt(uint64_t offset, MutableBytes out) const {
+Status RemoteDirectory::ReadAt(uint64_t offset, MutableBytes out,
+                               const Request& /*request*/) const {
   if (offset == 0 && out.empty()) return {};
   return PastTheEnd(offset);
 }

@@ -18,7 +18,8 @@ class RemoteDirectory final : public Source {
       : store_(store), url_(std::move(url)) {}
 
   uint64_t size() const override { return 0; }
-  Status ReadAt(uint64_t offset, MutableBytes out) const override;
+  Status ReadAt(uint64_t offset, MutableBytes out,
+                const Request& request) const override;
   std::string name() const override;
   FileIdentity identity() const override;
   bool is_directory() const override { return true; }

@@ -7,7 +7,6 @@
 
 #include "core/base/interrupt_scope.h"
 #include "core/io/io_error.h"
-#include "core/io/read_ahead.h"
 #include "core/remote/stores/url.h"
 
 namespace ctxfs::remote {
@@ -71,8 +70,8 @@ RemoteSource::Stream& RemoteSource::StreamOf(uint64_t offset,
 }
 
 uint64_t RemoteSource::EndOf(Stream& stream, uint64_t end,
-                             const ReadAhead& known) const {
-  const uint64_t last = end + std::min(known.bytes(), size() - end);
+                             const Ahead& known) const {
+  const uint64_t last = end + std::min(known.bytes, size() - end);
   if (last > stream.last) ++stream.entries;
   stream.last = last;
   if (stream.entries <= kInARow) return last;
@@ -83,8 +82,8 @@ uint64_t RemoteSource::EndOf(Stream& stream, uint64_t end,
 }
 
 void RemoteSource::FetchKnown(Stream& stream, uint64_t offset, uint64_t length,
-                              const ReadAhead& known) const {
-  if (known.likelihood() == ReadAhead::Likelihood::kCertain) {
+                              const Ahead& known) const {
+  if (known.likelihood == Ahead::Likelihood::kCertain) {
     stream.ahead = kMaxAhead;
   } else {
     stream.fetched = std::max(stream.fetched, offset + length);
@@ -108,12 +107,15 @@ void RemoteSource::FetchIndex(const Stream& stream, uint64_t offset,
   (void)client_->Prefetch(object_, offset, length + more);
 }
 
-void RemoteSource::FetchAhead(uint64_t offset, uint64_t length) const {
-  const ReadAhead* const known = ReadAhead::OfThread();
+void RemoteSource::FetchAhead(uint64_t offset, uint64_t length,
+                              const Ahead& known) const {
   const MutexLock lock(mutex_);
   Stream& stream = StreamOf(offset, length);
-  if (known != nullptr) return FetchKnown(stream, offset, length, *known);
-  FetchIndex(stream, offset, length);
+  if (known.likelihood == Ahead::Likelihood::kUnknown) {
+    FetchIndex(stream, offset, length);
+  } else {
+    FetchKnown(stream, offset, length, known);
+  }
 }
 
 void RemoteSource::Prefetch(std::span<const SourceRange> ranges) const {
@@ -133,10 +135,11 @@ void RemoteSource::Prefetch(std::span<const SourceRange> ranges) const {
   }
 }
 
-Status RemoteSource::ReadAt(uint64_t offset, MutableBytes out) const {
+Status RemoteSource::ReadAt(uint64_t offset, MutableBytes out,
+                            const Request& request) const {
   if (!InBounds(offset, out.size(), size())) return PastTheEnd(offset);
   CTXFS_TRY(CheckUnchanged());
-  FetchAhead(offset, out.size());
+  FetchAhead(offset, out.size(), request.ahead());
   Status read = client_->Read(object_, offset, out, InterruptScope::OfThread());
   if (!read && read.error().code == Code::kStale) {
     stale_ = true;

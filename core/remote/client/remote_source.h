@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "core/base/mutex.h"
-#include "core/io/read_ahead.h"
 #include "core/io/source.h"
 #include "core/remote/client/fetch_client.h"
 
@@ -42,7 +41,8 @@ class RemoteSource final : public Source {
   std::string name() const override;
   /// Zeros, unless a listing told of it.
   FileIdentity identity() const override { return listed_.identity; }
-  Status ReadAt(uint64_t offset, MutableBytes out) const override;
+  Status ReadAt(uint64_t offset, MutableBytes out,
+                const Request& request) const override;
   void Prefetch(std::span<const SourceRange> ranges) const override;
   Status CheckUnchanged() const override;
   /// The object at `path`, relative to the last '/' of this one's URL.
@@ -68,17 +68,17 @@ class RemoteSource final : public Source {
   /// The end of what may be fetched for a stream after a read that `known` says
   /// of what follows: that of the entry, or more if entries were read one after
   /// another.
-  uint64_t EndOf(Stream& stream, uint64_t end, const ReadAhead& known) const
+  uint64_t EndOf(Stream& stream, uint64_t end, const Ahead& known) const
       CTXFS_REQUIRES(mutex_);
-  /// Starts to fetch what ReadAhead says will follow a read, and for a certain
+  /// Starts to fetch what Ahead says will follow a read, and for a certain
   /// one the read as well.
   void FetchKnown(Stream& stream, uint64_t offset, uint64_t length,
-                  const ReadAhead& known) const CTXFS_REQUIRES(mutex_);
+                  const Ahead& known) const CTXFS_REQUIRES(mutex_);
   /// Starts to fetch a read that would wait, and what may follow: an index is
   /// read from its beginning on, and what it refers to is not.
   void FetchIndex(const Stream& stream, uint64_t offset, uint64_t length) const
       CTXFS_REQUIRES(mutex_);
-  void FetchAhead(uint64_t offset, uint64_t length) const;
+  void FetchAhead(uint64_t offset, uint64_t length, const Ahead& known) const;
 
   const std::shared_ptr<FetchClient> client_;
   const RemoteObject object_;

@@ -36,11 +36,11 @@ Result<ContainerDetector::Answer> ContainerDetector::Probe(
     }
     return Answer{container ? Kind::kContainer : Kind::kDirectory, container};
   }
-  Result<Buffer> head = ReadHead(*source);
+  Result<Buffer> head = ReadHead(*source, Request());
   if (!head && head.error().code == Code::kStale) {
     // Its ctime alone may have changed.
     const auto renewed = source->Renew();
-    if (renewed) head = ReadHead(**renewed);
+    if (renewed) head = ReadHead(**renewed, Request());
   }
   if (!head) return head.error();
   return Answer{

@@ -63,7 +63,7 @@ bool AnyName(const Directory& raw, const std::string& path,
 }
 
 Maybe<std::string> SmallFile(const Directory& raw, const std::string& path,
-                             uint64_t most) {
+                             uint64_t most, const Request& request) {
   const std::optional<Directory::Item> found = CTXFS_TRY(raw.Find(path));
   if (!found || found->directory) return std::optional<std::string>();
   if (found->identity.size > most) {
@@ -72,8 +72,8 @@ Maybe<std::string> SmallFile(const Directory& raw, const std::string& path,
                              found->identity.size, most)};
   }
   const SourcePtr source = CTXFS_TRY(raw.Open(*found, {}));
-  const Buffer bytes =
-      CTXFS_TRY(ReadBuffer(*source, 0, std::min(source->size(), most), "file"));
+  const Buffer bytes = CTXFS_TRY(
+      ReadBuffer(*source, 0, std::min(source->size(), most), "file", request));
   return std::optional(std::string(AsText(bytes.span())));
 }
 

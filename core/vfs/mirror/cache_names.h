@@ -82,6 +82,6 @@ bool AnyName(const Directory& raw, const std::string& path,
 /// All of the small file at `path` of `raw`; nullopt if nothing is there. Fails
 /// with kLimit if it has more than `most` bytes.
 Maybe<std::string> SmallFile(const Directory& raw, const std::string& path,
-                             uint64_t most);
+                             uint64_t most, const Request& request);
 
 }  // namespace ctxfs

@@ -82,7 +82,7 @@ Result<CacheNames::Place> InRepository(const Directory& raw,
   const std::string ref = split.folder + "/refs/" + split.rest;
   if (CTXFS_TRY(HasDirectory(raw, ref))) return CacheNames::Place{kDirectory};
   std::optional<std::string> commit =
-      CTXFS_TRY(SmallFile(raw, ref, kMaxRefBytes));
+      CTXFS_TRY(SmallFile(raw, ref, kMaxRefBytes, Request()));
   if (!commit) return CacheNames::Place{};
   commit->resize(commit->find_last_not_of(" \t\r\n") + 1);
   if (!IsHubName(*commit)) return CacheNames::Place{};

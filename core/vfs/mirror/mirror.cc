@@ -203,7 +203,8 @@ Maybe<Mirror::Found> Mirror::SeeFile(const Place& place, std::string_view name,
   return std::optional(Found{node, std::move(item)});
 }
 
-Maybe<Mirror::Node> Mirror::Lookup(Inode directory, std::string_view name) {
+Maybe<Mirror::Node> Mirror::Lookup(Inode directory, std::string_view name,
+                                   const Request& request) {
   const Place place = CTXFS_TRY(PlaceOf(directory));
   // Watches first, so that no change after the look-up is missed.
   directory_->Watch(directory, place.path);
@@ -223,7 +224,7 @@ Maybe<Mirror::Node> Mirror::Lookup(Inode directory, std::string_view name) {
       ++held.count;
       if (!held.sources.empty()) NoteOpenNames(node.inode, held);
       NoteFound({directory, std::string(name)},
-                Found{node, std::move(seen->item)});
+                Found{node, std::move(seen->item)}, request.caller());
       return std::optional(node);
     }
     node.inode = After(node.inode);

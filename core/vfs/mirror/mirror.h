@@ -82,7 +82,8 @@ class Mirror {
   /// Returns what `name` is in `directory` (the mount's root, or one of ours),
   /// or nothing. Counts as a look-up of the kernel's until Forget. A directory
   /// is probed here and nowhere else: it may be a container of several files.
-  Maybe<Node> Lookup(Inode directory, std::string_view name);
+  Maybe<Node> Lookup(Inode directory, std::string_view name,
+                     const Request& request);
 
   /// Takes back `count` look-ups. Returns whether the inode is now unknown.
   bool Forget(Inode inode, uint64_t count);
@@ -102,10 +103,10 @@ class Mirror {
 
   /// As Find, for an open. If that fails because the name is another file's,
   /// the kernel looks it up and opens it once more for its caller
-  /// (CallerScope), who then gets what that look-up found, even if the name is
-  /// another file's again.
+  /// (Request::caller), who then gets what that look-up found, even if the name
+  /// is another file's again.
   using FoundPtr = std::shared_ptr<const Found>;
-  Result<FoundPtr> FindToOpen(Inode inode);
+  Result<FoundPtr> FindToOpen(Inode inode, const Request& request);
 
   /// Whether the plain file at `inode`, which `source` has open, is a container
   /// as well (NAME~dir), so that its bytes must not change.
@@ -244,13 +245,14 @@ class Mirror {
   void NoteOpenNames(Inode inode, const Held& held) CTXFS_REQUIRES(mutex_);
   /// The files that were opened under a name, and may still be.
   std::vector<Inode> OpenedBy(const Name& name) const;
-  void NoteRetry(Inode inode);
+  void NoteRetry(Inode inode, uint64_t caller);
   /// Notes what a look-up found that a Retry waits for.
-  void NoteFound(const Name& name, Found found) CTXFS_REQUIRES(mutex_);
+  void NoteFound(const Name& name, Found found, uint64_t caller)
+      CTXFS_REQUIRES(mutex_);
   /// What the look-up of the caller's Retry found, if that is at `inode` and
   /// was not long ago; else null.
-  FoundPtr FoundAgain(Inode inode) const;
-  void EndRetry();
+  FoundPtr FoundAgain(Inode inode, uint64_t caller) const;
+  void EndRetry(uint64_t caller);
   /// Returns the inode by which the kernel holds `name`. It comes after `inode`
   /// if Lookup found that retired.
   Inode HeldAs(Inode directory, std::string_view name, Inode inode) const

@@ -8,7 +8,6 @@
 #include <string>
 #include <utility>
 
-#include "core/base/caller_scope.h"
 #include "core/vfs/mirror/mirror.h"
 
 namespace ctxfs {
@@ -82,28 +81,27 @@ SourcePtr Mirror::OpenedByKernel(Inode inode) const {
   return options_.opened_by_kernel ? OpenedAt(inode) : nullptr;
 }
 
-void Mirror::NoteRetry(Inode inode) {
+void Mirror::NoteRetry(Inode inode, uint64_t caller) {
   constexpr size_t kMaxRetries = 64;
   const MutexLock lock(mutex_);
   const auto held = held_.find(inode);
   if (held == held_.end() || held->second.node.kind != Kind::kFile) return;
   if (retries_.size() >= kMaxRetries) retries_.clear();
   retries_.insert_or_assign(
-      CallerScope::Current(),
-      Retry{{held->second.parent, held->second.name}, Clock::now()});
+      caller, Retry{{held->second.parent, held->second.name}, Clock::now()});
 }
 
-void Mirror::NoteFound(const Name& name, Found found) {
+void Mirror::NoteFound(const Name& name, Found found, uint64_t caller) {
   if (retries_.empty()) return;
-  const auto retry = retries_.find(CallerScope::Current());
+  const auto retry = retries_.find(caller);
   if (retry == retries_.end() || retry->second.name != name) return;
   retry->second.found = std::make_shared<const Found>(std::move(found));
 }
 
-Mirror::FoundPtr Mirror::FoundAgain(Inode inode) const {
+Mirror::FoundPtr Mirror::FoundAgain(Inode inode, uint64_t caller) const {
   constexpr std::chrono::milliseconds kMoment(250);
   const MutexLock lock(mutex_);
-  const auto at = retries_.find(CallerScope::Current());
+  const auto at = retries_.find(caller);
   if (at == retries_.end() || at->second.found == nullptr) return nullptr;
   const Retry& retry = at->second;
   const bool good =
@@ -111,20 +109,21 @@ Mirror::FoundPtr Mirror::FoundAgain(Inode inode) const {
   return good ? retry.found : nullptr;
 }
 
-void Mirror::EndRetry() {
+void Mirror::EndRetry(uint64_t caller) {
   const MutexLock lock(mutex_);
-  if (!retries_.empty()) retries_.erase(CallerScope::Current());
+  if (!retries_.empty()) retries_.erase(caller);
 }
 
-Result<Mirror::FoundPtr> Mirror::FindToOpen(Inode inode) {
+Result<Mirror::FoundPtr> Mirror::FindToOpen(Inode inode,
+                                            const Request& request) {
   Result<Found> named = Find(inode);
   if (named) {
-    EndRetry();
+    EndRetry(request.caller());
     return std::make_shared<const Found>(std::move(*named));
   }
   if (named.error().code != Code::kStale) return std::move(named).error();
-  if (FoundPtr found = FoundAgain(inode)) return found;
-  NoteRetry(inode);
+  if (FoundPtr found = FoundAgain(inode, request.caller())) return found;
+  NoteRetry(inode, request.caller());
   return std::move(named).error();
 }
 

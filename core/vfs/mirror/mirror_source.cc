@@ -92,15 +92,15 @@ MirrorSource::MirrorSource(std::unique_ptr<Mirror> mirror,
       make_room_(std::move(make_room)) {}
 
 Maybe<FoundNode> MirrorSource::Lookup(Node directory, std::string_view name,
-                                      const ReadContext& /*context*/) const {
+                                      const ReadContext& context) const {
   const std::optional<Mirror::Node> node =
-      CTXFS_TRY(mirror_->Lookup(directory, name));
+      CTXFS_TRY(mirror_->Lookup(directory, name, context));
   if (!node) return std::optional<FoundNode>();
   return std::optional(FoundNode{node->inode, AttributesOf(*node)});
 }
 
 Result<Attributes> MirrorSource::Examine(Node node,
-                                         const ReadContext& /*context*/) const {
+                                         const ReadContext& context) const {
   if (node == kRootInode) {
     return Attributes{true,
                       false,
@@ -112,7 +112,8 @@ Result<Attributes> MirrorSource::Examine(Node node,
   Result<Mirror::Node> now = mirror_->Examine(node);
   if (!now && now.error().code == Code::kStale) {
     // The kernel may ask on the way to an open.
-    const Mirror::FoundPtr found = CTXFS_TRY(mirror_->FindToOpen(node));
+    const Mirror::FoundPtr found =
+        CTXFS_TRY(mirror_->FindToOpen(node, context));
     now = found->node;
   }
   if (!now) return std::move(now).error();
@@ -120,9 +121,10 @@ Result<Attributes> MirrorSource::Examine(Node node,
   return AttributesOf(*now);
 }
 
-Result<SourcePtr> MirrorSource::OpenSourceOf(Inode inode) const {
+Result<SourcePtr> MirrorSource::OpenSourceOf(Inode inode,
+                                             const Request& request) const {
   if (SourcePtr kept = mirror_->kept().Get(inode)) return kept;
-  Result<Mirror::FoundPtr> found = mirror_->FindToOpen(inode);
+  Result<Mirror::FoundPtr> found = mirror_->FindToOpen(inode, request);
   if (!found) {
     SourcePtr opened = mirror_->OpenedByKernel(inode);
     if (opened != nullptr) return opened;
@@ -160,8 +162,8 @@ Result<std::string> MirrorSource::ReadLink(Node node) const {
 }
 
 Result<OpenFile> MirrorSource::Open(Node file,
-                                    const ReadContext& /*context*/) const {
-  SourcePtr source = CTXFS_TRY(OpenSourceOf(file));
+                                    const ReadContext& context) const {
+  SourcePtr source = CTXFS_TRY(OpenSourceOf(file, context));
   const FileIdentity now = IdentityNow(*source);
   const bool live = IsLive(file, *source);
   OpenFile opened = FileOf(std::move(source), live);

@@ -43,7 +43,7 @@ class MirrorSource final : public TreeSource {
  private:
   class MirrorListing;
 
-  Result<SourcePtr> OpenSourceOf(Inode inode) const;
+  Result<SourcePtr> OpenSourceOf(Inode inode, const Request& request) const;
   /// Whether reads of the file show what it has then (OpenFile::live).
   bool IsLive(Inode inode, const Source& source) const;
 

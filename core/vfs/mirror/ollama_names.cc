@@ -207,7 +207,7 @@ Result<OllamaNames::FilesPtr> OllamaNames::FilesOf(
     }
   }
   const std::optional<std::string> text =
-      CTXFS_TRY(SmallFile(raw, path, kMaxManifestBytes));
+      CTXFS_TRY(SmallFile(raw, path, kMaxManifestBytes, Request()));
   if (!text) return FilesPtr();
   auto files =
       std::make_shared<const Files>(CTXFS_TRY(ReadManifest(path, *text)));

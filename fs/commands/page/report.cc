@@ -18,7 +18,7 @@
 #include "core/base/parallel.h"
 #include "core/base/text/human_size.h"
 #include "core/base/text/text.h"
-#include "core/content/work.h"
+#include "core/base/work.h"
 #include "core/io/fd.h"
 #include "core/io/io_error.h"
 #include "core/io/urls/url.h"

@@ -382,7 +382,7 @@ Result<Buffer> ReadNamedFile(const std::string& path, uint64_t most) {
     return Error{Code::kLimit,
                  fmt::format("{} bytes, at most {}", source->size(), most)};
   }
-  return ReadBuffer(*source, 0, source->size(), "the file");
+  return ReadBuffer(*source, 0, source->size(), "the file", Request());
 }
 
 /// Reads the texts that options name. Returns the reason why they cannot be

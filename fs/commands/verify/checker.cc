@@ -65,7 +65,7 @@ class Checker::OtherFiles {
     const MutexLock lock(mutex_);
     const auto [known, added] = known_.try_emplace(range->source, false);
     if (added) {
-      const Result<Buffer> head = ReadHead(*range->source);
+      const Result<Buffer> head = ReadHead(*range->source, Request());
       known->second = head && IsContainer(head->span());
     }
     return known->second;

@@ -34,7 +34,7 @@ std::optional<std::string> ReadSmall(const std::string& path, uint64_t most) {
   const Result<SourcePtr> source = OpenSource(path);
   if (!source || (*source)->size() > most) return std::nullopt;
   const Result<Buffer> bytes =
-      ReadBuffer(**source, 0, (*source)->size(), "the text");
+      ReadBuffer(**source, 0, (*source)->size(), "the text", Request());
   if (!bytes) return std::nullopt;
   return std::string(AsText(bytes->span()));
 }

@@ -65,7 +65,7 @@ Result<std::string> ReadText(const std::string& path) {
                                            source->size(), kMaxDigestBytes)};
   }
   const Buffer bytes =
-      CTXFS_TRY(ReadBuffer(*source, 0, source->size(), "digests"));
+      CTXFS_TRY(ReadBuffer(*source, 0, source->size(), "digests", Request()));
   return std::string(AsText(bytes.span()));
 }
 

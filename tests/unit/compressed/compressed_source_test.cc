@@ -103,7 +103,8 @@ class Compressed : public testing::TestWithParam<Packer> {
 std::string Window(const Source& source, uint64_t at, size_t size) {
   std::string bytes(size, '\0');
   EXPECT_TRUE(Ok(source.ReadAt(
-      at, {reinterpret_cast<std::byte*>(bytes.data()), bytes.size()})));
+      at, {reinterpret_cast<std::byte*>(bytes.data()), bytes.size()},
+      Request())));
   return bytes;
 }
 
@@ -122,7 +123,7 @@ TEST_P(Compressed, AnyWindowIsThatOfTheWhole) {
     EXPECT_TRUE(Window(**source, at, size) == text.substr(at, size)) << at;
   }
   EXPECT_TRUE(Window(**source, 0, text.size()) == text);
-  EXPECT_FALSE((*source)->ReadAt(text.size(), Buffer(1).span()));
+  EXPECT_FALSE((*source)->ReadAt(text.size(), Buffer(1).span(), Request()));
 }
 
 TEST_P(Compressed, NothingDecodesToNothing) {
@@ -213,12 +214,12 @@ TEST_P(Compressed, OpeningCanBeInterrupted) {
 void ExpectAllPlacesContinue(const SourcePtr& stored, Compression compression,
                              std::string_view text, PlaceUse use) {
   const auto index = IndexCompressed(stored, compression, kMaxDecoderMemory,
-                                     NeverInterrupted(), nullptr, use);
+                                     Request(), nullptr, use);
   ASSERT_TRUE(Ok(index));
   for (const Place& place : (*index)->places) {
     const auto decoder = (*index)->DecoderAt(stored, place);
     Buffer rest(text.size() - place.decoded + 1);
-    const auto made = decoder->Fill(rest.span(), NeverInterrupted());
+    const auto made = decoder->Fill(rest.span(), Request());
     ASSERT_TRUE(Ok(made)) << place.decoded;
     EXPECT_TRUE(AsText(rest.span().first(*made)) == text.substr(place.decoded))
         << place.decoded;
@@ -241,13 +242,13 @@ TEST_P(Compressed, ASavedIndexIsTheSame) {
   const SourcePtr stored = Memory(Pack(text));
   const auto index =
       IndexCompressed(stored, GetParam().compression, kMaxDecoderMemory,
-                      NeverInterrupted(), nullptr, PlaceUse::kKept);
+                      Request(), nullptr, PlaceUse::kKept);
   ASSERT_TRUE(Ok(index));
   const auto saved = SaveIndex(**index);
   ASSERT_TRUE(Ok(saved));
   const auto load = [&](std::string_view bytes) {
     ByteReader in(AsBytes(bytes));
-    return LoadIndex(in, *stored, GetParam().compression, NeverInterrupted());
+    return LoadIndex(in, *stored, GetParam().compression, Request());
   };
   const auto loaded = load(*saved);
   ASSERT_TRUE(Ok(loaded));
@@ -256,9 +257,8 @@ TEST_P(Compressed, ASavedIndexIsTheSame) {
   EXPECT_TRUE(*again == *saved);
   const Place& last = (*loaded)->places.back();
   Buffer rest(text.size() - last.decoded);
-  ASSERT_TRUE(Ok((*loaded)
-                     ->DecoderAt(stored, last)
-                     ->Fill(rest.span(), NeverInterrupted())));
+  ASSERT_TRUE(
+      Ok((*loaded)->DecoderAt(stored, last)->Fill(rest.span(), Request())));
   EXPECT_TRUE(AsText(rest.span()) == text.substr(last.decoded));
 
   for (size_t left = 0; left < saved->size(); left += 1 + left / 9) {
@@ -276,9 +276,8 @@ TEST(SavedIndex, CountsAreNotBelieved) {
     StoreLe(UINT64_MAX, reinterpret_cast<std::byte*>(saved.data()) +
                             number * sizeof(uint64_t));
     ByteReader in(AsBytes(saved));
-    EXPECT_TRUE(
-        Fails(LoadIndex(in, *stored, Compression::kGzip, NeverInterrupted()),
-              Code::kCorrupt))
+    EXPECT_TRUE(Fails(LoadIndex(in, *stored, Compression::kGzip, Request()),
+                      Code::kCorrupt))
         << number;
   }
 }
@@ -293,7 +292,8 @@ class Changing final : public Source {
  public:
   explicit Changing(std::string bytes) : bytes_(std::move(bytes)) {}
   uint64_t size() const override { return bytes_.size(); }
-  Status ReadAt(uint64_t offset, MutableBytes out) const override {
+  Status ReadAt(uint64_t offset, MutableBytes out,
+                const Request& /*request*/) const override {
     std::copy_n(AsBytes(bytes_).subspan(offset).begin(), out.size(),
                 out.begin());
     return {};
@@ -312,14 +312,14 @@ TEST(CompressedSource, BytesThatChangeAfterTheirChecksumMatchedAreNotServed) {
       OpenCompressed(changing, Compression::kGzip, nullptr, ReadContext(cache));
   ASSERT_TRUE(Ok(source));
   changing->Replace(RawDeflate(Noise(5'000'000, 2), 0, 16 + MAX_WBITS));
-  EXPECT_FALSE((*source)->ReadAt(0, Buffer(10).span()));
+  EXPECT_FALSE((*source)->ReadAt(0, Buffer(10).span(), Request()));
 }
 
 TEST(CompressedSource, PlacesAreFewAndLetReadersSkip) {
   const std::string text = Noise(20'000'000);
   const auto index =
       IndexCompressed(Memory(RawDeflate(text, 1, 16 + MAX_WBITS)),
-                      Compression::kGzip, limits::kMiB, NeverInterrupted());
+                      Compression::kGzip, limits::kMiB, Request());
   ASSERT_TRUE(Ok(index));
   EXPECT_GE((*index)->places.size(), 4U);
   EXPECT_LE((*index)->places.size(), 5U);

@@ -39,7 +39,7 @@ std::shared_ptr<const DecodedIndex> IndexOf(const SourcePtr& stored,
                                             Compression compression,
                                             PlaceUse use = PlaceUse::kKept) {
   const auto index = IndexCompressed(stored, compression, kMaxDecoderMemory,
-                                     NeverInterrupted(), nullptr, use);
+                                     Request(), nullptr, use);
   EXPECT_TRUE(Ok(index));
   return index ? *index : nullptr;
 }
@@ -48,7 +48,7 @@ Result<std::shared_ptr<const DecodedIndex>> Load(const std::string& saved,
                                                  const Source& stored,
                                                  Compression compression) {
   ByteReader in(AsBytes(saved));
-  return LoadIndex(in, stored, compression, NeverInterrupted());
+  return LoadIndex(in, stored, compression, Request());
 }
 
 class GzipLevels : public testing::TestWithParam<int> {};
@@ -70,7 +70,7 @@ TEST_P(GzipLevels, Item41_12_PlacesAreBlocksAndTheBytesBefore) {
   for (const Place& place : (*loaded)->places) {
     Buffer some(std::min<size_t>(500'000, text.size() - place.decoded));
     const auto decoder = (*loaded)->DecoderAt(stored, place);
-    ASSERT_TRUE(Ok(decoder->Fill(some.span(), NeverInterrupted())));
+    ASSERT_TRUE(Ok(decoder->Fill(some.span(), Request())));
     EXPECT_TRUE(AsText(some.span()) == text.substr(place.decoded, some.size()))
         << place.decoded;
   }
@@ -109,7 +109,8 @@ TEST(SavedIndex, Item41_12_ForgedPlacesDecodeToNothingElse) {
     for (const size_t at : {8'700'000U, 8'400'000U}) {
       std::string bytes(1000, '\0');
       const Status read = source.ReadAt(
-          at, std::as_writable_bytes(std::span(bytes.data(), bytes.size())));
+          at, std::as_writable_bytes(std::span(bytes.data(), bytes.size())),
+          Request());
       EXPECT_TRUE(!read || bytes == text.substr(at, bytes.size())) << round;
     }
   }
@@ -168,7 +169,7 @@ TEST(SavedIndex, Item41_12_PlacesOfOtherCompressionsAreStartsOfTheirParts) {
       Buffer rest(1000);
       EXPECT_FALSE((*loaded)
                        ->DecoderAt(stored, (*loaded)->places.back())
-                       ->Fill(rest.span(), NeverInterrupted()))
+                       ->Fill(rest.span(), Request()))
           << CompressionName(compression) << ' ' << bits;
     }
     DecodedIndex with_state = *index;

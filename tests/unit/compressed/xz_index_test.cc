@@ -48,10 +48,9 @@ std::string Repeat(std::string_view text, size_t times) {
   return all;
 }
 
-IndexResult Index(const SourcePtr& source,
-                  const Interrupt& interrupt = NeverInterrupted()) {
+IndexResult Index(const SourcePtr& source, const Request& request = Request()) {
   return IndexCompressed(source, Compression::kXz, kUsualDecoderMemory,
-                         interrupt);
+                         request);
 }
 
 TEST(XzIndex, Item41_13_ManyStreamsAreReadOnce) {
@@ -78,7 +77,7 @@ TEST(XzIndex, Item41_13_AnyStreamCanBeInterrupted) {
   const auto source =
       std::make_shared<MemorySource>(Repeat(Stream({}), 10'000));
   const InterruptAfter soon(5'000);
-  EXPECT_TRUE(Fails(ReadXzIndex(*source, soon), Code::kInterrupted));
+  EXPECT_TRUE(Fails(ReadXzIndex(*source, Request(soon)), Code::kInterrupted));
 }
 
 TEST(XzIndex, Item41_13_SmallBlocksAreReadOnce) {

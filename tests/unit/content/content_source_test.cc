@@ -32,7 +32,7 @@ class ContentSourceTest : public testing::Test {
 
   static std::string Read(const Source& source, uint64_t offset, size_t size) {
     Buffer out(size);
-    EXPECT_TRUE(Ok(source.ReadAt(offset, out.span())));
+    EXPECT_TRUE(Ok(source.ReadAt(offset, out.span(), Request())));
     return std::string(AsText(out.span()));
   }
 
@@ -52,8 +52,9 @@ TEST_F(ContentSourceTest, ReadsWindowsOfOneDecodedBlock) {
   EXPECT_EQ(Read(source, 10, 0), "");
   EXPECT_EQ(decoded, 1);
   Buffer out(2);
-  EXPECT_TRUE(Fails(source.ReadAt(9, out.span()), Code::kCorrupt));
-  EXPECT_TRUE(Fails(source.ReadAt(UINT64_MAX, out.span()), Code::kCorrupt));
+  EXPECT_TRUE(Fails(source.ReadAt(9, out.span(), Request()), Code::kCorrupt));
+  EXPECT_TRUE(
+      Fails(source.ReadAt(UINT64_MAX, out.span(), Request()), Code::kCorrupt));
 }
 
 TEST_F(ContentSourceTest, KeepsNoBytesOfItsOwn) {
@@ -74,7 +75,7 @@ TEST_F(ContentSourceTest, IsStaleWhenItsStoreIs) {
   EXPECT_EQ(Read(source, 0, 2), "01");
   stored->GoStaleAfter(0);
   Buffer out(2);
-  EXPECT_TRUE(Fails(source.ReadAt(0, out.span()), Code::kStale));
+  EXPECT_TRUE(Fails(source.ReadAt(0, out.span(), Request()), Code::kStale));
   EXPECT_TRUE(Fails(source.CheckUnchanged(), Code::kStale));
 }
 

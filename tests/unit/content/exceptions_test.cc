@@ -173,7 +173,8 @@ TEST_P(Exceptions, Item41_10_OfASourceThatIsVerified) {
    public:
     explicit Throwing(std::function<void()> work) : work_(std::move(work)) {}
     uint64_t size() const override { return 8; }
-    Status ReadAt(uint64_t /*offset*/, MutableBytes out) const override {
+    Status ReadAt(uint64_t /*offset*/, MutableBytes out,
+                  const Request& /*request*/) const override {
       work_();
       std::fill(out.begin(), out.end(), std::byte{'s'});
       return {};

@@ -22,10 +22,11 @@ class CountingSource final : public Source {
  public:
   explicit CountingSource(std::string all) : inner_(std::move(all)) {}
   uint64_t size() const override { return inner_.size(); }
-  Status ReadAt(uint64_t offset, MutableBytes out) const override {
+  Status ReadAt(uint64_t offset, MutableBytes out,
+                const Request& request) const override {
     ++reads;
     bytes += out.size();
-    return inner_.ReadAt(offset, out);
+    return inner_.ReadAt(offset, out, request);
   }
   mutable uint64_t reads = 0;
   mutable uint64_t bytes = 0;

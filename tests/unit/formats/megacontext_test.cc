@@ -51,10 +51,10 @@ struct Header {
 };
 
 ContextLevel Level(std::string bytes, uint32_t number = 1) {
-  return ReadContextLevel(
-      "LOD" + std::to_string(number) + ".ctx", number,
-      std::shared_ptr<const Source>(
-          std::make_shared<MemorySource>(std::move(bytes))));
+  return ReadContextLevel("LOD" + std::to_string(number) + ".ctx", number,
+                          std::shared_ptr<const Source>(
+                              std::make_shared<MemorySource>(std::move(bytes))),
+                          Request());
 }
 
 TEST(ContextLevel, LayoutsAreToldApartByTheCount) {

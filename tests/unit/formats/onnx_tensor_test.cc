@@ -33,8 +33,9 @@ class ModelSource final : public Source {
       : bytes_(std::move(bytes)), files_(std::move(files)) {}
 
   uint64_t size() const override { return bytes_.size(); }
-  Status ReadAt(uint64_t offset, MutableBytes out) const override {
-    return bytes_.ReadAt(offset, out);
+  Status ReadAt(uint64_t offset, MutableBytes out,
+                const Request& request) const override {
+    return bytes_.ReadAt(offset, out, request);
   }
   Result<std::shared_ptr<const Source>> OpenSibling(
       const std::string& path) const override {

@@ -29,8 +29,9 @@ class FolderSource final : public Source {
       : index_(std::move(index)), pieces_(std::move(pieces)) {}
 
   uint64_t size() const override { return index_.size(); }
-  Status ReadAt(uint64_t offset, MutableBytes out) const override {
-    return index_.ReadAt(offset, out);
+  Status ReadAt(uint64_t offset, MutableBytes out,
+                const Request& request) const override {
+    return index_.ReadAt(offset, out, request);
   }
   Result<std::shared_ptr<const Source>> OpenSibling(
       const std::string& path) const override {

@@ -72,8 +72,8 @@ TEST_F(Directory, RefusesWhatIsOutsideOrMissing) {
 
 TEST_F(Directory, HasNoBytes) {
   std::byte one{};
-  EXPECT_TRUE(Ok(source_->ReadAt(0, {})));
-  EXPECT_TRUE(Fails(source_->ReadAt(0, {&one, 1}), Code::kCorrupt));
+  EXPECT_TRUE(Ok(source_->ReadAt(0, {}, Request())));
+  EXPECT_TRUE(Fails(source_->ReadAt(0, {&one, 1}, Request()), Code::kCorrupt));
 }
 
 TEST_F(Directory, AFileIsNotADirectory) {
@@ -90,11 +90,12 @@ TEST(SliceSource, IsAPartAndNoMore) {
   const auto whole = std::make_shared<MemorySource>("0123456789");
   const SliceSource slice(whole, 3, 4);
   EXPECT_EQ(slice.size(), 4U);
-  EXPECT_EQ(AsText(ReadBuffer(slice, 0, 4, "slice")->span()), "3456");
-  EXPECT_EQ(AsText(ReadBuffer(slice, 2, 1, "slice")->span()), "5");
+  EXPECT_EQ(AsText(ReadBuffer(slice, 0, 4, "slice", Request())->span()),
+            "3456");
+  EXPECT_EQ(AsText(ReadBuffer(slice, 2, 1, "slice", Request())->span()), "5");
   std::byte two[2];
-  EXPECT_TRUE(Fails(slice.ReadAt(3, two), Code::kCorrupt, 3));
-  EXPECT_TRUE(Fails(slice.ReadAt(UINT64_MAX, two), Code::kCorrupt));
+  EXPECT_TRUE(Fails(slice.ReadAt(3, two, Request()), Code::kCorrupt, 3));
+  EXPECT_TRUE(Fails(slice.ReadAt(UINT64_MAX, two, Request()), Code::kCorrupt));
 }
 
 }  // namespace

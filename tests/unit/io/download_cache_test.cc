@@ -175,8 +175,8 @@ class SharedStore : public testing::Test {
   static std::string TextOf(const Result<SourcePtr>& source) {
     if (!source) return source.error().Text();
     std::string text((*source)->size(), '\0');
-    EXPECT_TRUE(
-        Ok((*source)->ReadAt(0, std::as_writable_bytes(std::span(text)))));
+    EXPECT_TRUE(Ok((*source)->ReadAt(0, std::as_writable_bytes(std::span(text)),
+                                     Request())));
     return text;
   }
 
@@ -298,8 +298,8 @@ class DownloadCache : public testing::Test {
   static std::string TextOf(const Result<SourcePtr>& source) {
     if (!source) return source.error().Text();
     std::string text((*source)->size(), '\0');
-    EXPECT_TRUE(
-        Ok((*source)->ReadAt(0, std::as_writable_bytes(std::span(text)))));
+    EXPECT_TRUE(Ok((*source)->ReadAt(0, std::as_writable_bytes(std::span(text)),
+                                     Request())));
     return text;
   }
 

@@ -24,7 +24,8 @@ namespace fs = std::filesystem;
 const SourceOptions kWatch{AccessScope::kMounter, /*watch_ctime=*/true};
 
 std::string Text(const Source& source) {
-  const Result<Buffer> all = ReadBuffer(source, 0, source.size(), "file");
+  const Result<Buffer> all =
+      ReadBuffer(source, 0, source.size(), "file", Request());
   EXPECT_TRUE(Ok(all));
   return all ? std::string(AsText(all->span())) : "";
 }
@@ -85,7 +86,8 @@ TEST_F(Renew, ChmodRenameAndLinkChangeNothing) {
 
 TEST_F(Renew, AWriteThatSetsMtimeBackIsNoticed) {
   RewriteInPlace(path_, "abcdefghij");
-  EXPECT_TRUE(Fails(ReadBuffer(*source_, 0, 10, "file"), Code::kStale));
+  EXPECT_TRUE(
+      Fails(ReadBuffer(*source_, 0, 10, "file", Request()), Code::kStale));
   EXPECT_EQ(Text(*Renewed(*source_)), "abcdefghij");
 }
 
@@ -183,7 +185,7 @@ std::optional<uint64_t> DigestOf(
   EXPECT_EQ(digesting.opening_digest(), std::nullopt);
   digesting.Seal();
   const auto digest = digesting.opening_digest();
-  EXPECT_TRUE(Ok(ReadBuffer(digesting, 0, digesting.size(), "all")));
+  EXPECT_TRUE(Ok(ReadBuffer(digesting, 0, digesting.size(), "all", Request())));
   EXPECT_EQ(digesting.opening_digest(), digest) << "later reads do not count";
   return digest;
 }
@@ -191,7 +193,7 @@ std::optional<uint64_t> DigestOf(
 TEST(DigestingSource, DigestsWhatIsReadAndFromWhere) {
   const auto read = [](uint64_t offset, uint64_t size) {
     return [=](const Source& source) {
-      EXPECT_TRUE(Ok(ReadBuffer(source, offset, size, "some")));
+      EXPECT_TRUE(Ok(ReadBuffer(source, offset, size, "some", Request())));
     };
   };
   const auto source = std::make_shared<MemorySource>("01230123");
@@ -208,12 +210,12 @@ TEST(DigestingSource, TakesTheFirstReadForAProbe) {
   const auto digest = [](char last, int reads) {
     std::string bytes(100, 'a');
     bytes.back() = last;
-    return DigestOf(std::make_shared<MemorySource>(bytes),
-                    [reads](const Source& source) {
-                      for (int i = 0; i < reads; ++i) {
-                        EXPECT_TRUE(Ok(ReadBuffer(source, 0, 100, "head")));
-                      }
-                    });
+    return DigestOf(
+        std::make_shared<MemorySource>(bytes), [reads](const Source& source) {
+          for (int i = 0; i < reads; ++i) {
+            EXPECT_TRUE(Ok(ReadBuffer(source, 0, 100, "head", Request())));
+          }
+        });
   };
   EXPECT_EQ(digest('a', 1), digest('b', 1));
   EXPECT_NE(digest('a', 2), digest('b', 2));
@@ -226,7 +228,7 @@ TEST(DigestingSource, DigestsNamesAndFilesBeside) {
   const auto beside = [](const std::string& name) {
     return [=](const Source& from) {
       const auto opened = from.OpenBeside(name);
-      if (opened) (void)ReadBuffer(**opened, 0, 1, "b");
+      if (opened) (void)ReadBuffer(**opened, 0, 1, "b", Request());
     };
   };
   const auto digest = DigestOf(source, beside("b"));

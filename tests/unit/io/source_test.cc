@@ -32,7 +32,8 @@ std::shared_ptr<const FileSource> MustOpen(const std::string& path) {
 
 Result<std::string> Read(const Source& source, uint64_t offset, size_t size) {
   std::string bytes(size, '?');
-  Status read = source.ReadAt(offset, std::as_writable_bytes(std::span(bytes)));
+  Status read = source.ReadAt(offset, std::as_writable_bytes(std::span(bytes)),
+                              Request());
   if (!read) return std::move(read).error();
   return bytes;
 }
@@ -240,10 +241,11 @@ TEST(MemorySource, ReadsWithinItsBoundsAlone) {
 
 TEST(ReadBuffer, ChecksBoundsBeforeItAllocates) {
   const MemorySource source("0123456789");
-  const Result<Buffer> all = ReadBuffer(source, 0, 10, "thing");
+  const Result<Buffer> all = ReadBuffer(source, 0, 10, "thing", Request());
   ASSERT_TRUE(Ok(all));
   EXPECT_EQ(AsText(all->span()), "0123456789");
-  const Result<Buffer> past = ReadBuffer(source, 4, uint64_t{1} << 60, "thing");
+  const Result<Buffer> past =
+      ReadBuffer(source, 4, uint64_t{1} << 60, "thing", Request());
   ASSERT_TRUE(Fails(past, Code::kCorrupt, 4));
   EXPECT_NE(past.error().what.find("thing"), std::string::npos);
 }

@@ -20,7 +20,8 @@ std::string Numbers(size_t size) {
 TEST(WindowReader, GivesTheBytesAtAnyOffset) {
   const std::string bytes = Numbers(100'000);
   const MemorySource source(bytes);
-  WindowReader reader(source);
+  const Request request;
+  WindowReader reader(source, request);
   uint64_t state = 1;
   for (int i = 0; i < 5000; ++i) {
     state = state * 6364136223846793005U + 1442695040888963407U;
@@ -35,14 +36,15 @@ TEST(WindowReader, GivesTheBytesAtAnyOffset) {
 
 TEST(WindowReader, ReadsAheadOnlyWhileHeadersAreClose) {
   const FaultySource near(Numbers(1 << 20));
-  WindowReader reader(near);
+  const Request request;
+  WindowReader reader(near, request);
   for (uint64_t at = 0; at < near.size(); at += 1024) {
     ASSERT_TRUE(Ok(reader.At(at, 512)));
   }
   EXPECT_LE(near.accesses().size(), 20U);
 
   const FaultySource far(Numbers(1 << 20));
-  WindowReader other(far);
+  WindowReader other(far, request);
   for (uint64_t at = 0; at < far.size(); at += 65'536) {
     ASSERT_TRUE(Ok(other.At(at, 512)));
   }
@@ -51,7 +53,8 @@ TEST(WindowReader, ReadsAheadOnlyWhileHeadersAreClose) {
 
 TEST(WindowReader, FailsPastTheEndAndRecovers) {
   const FaultySource source(Numbers(1000));
-  WindowReader reader(source);
+  const Request request;
+  WindowReader reader(source, request);
   EXPECT_TRUE(Ok(reader.At(1000, 0)));
   EXPECT_TRUE(Fails(reader.At(999, 2), Code::kCorrupt, 999));
   EXPECT_TRUE(Fails(reader.At(UINT64_MAX, 1), Code::kCorrupt, UINT64_MAX));
@@ -63,7 +66,8 @@ TEST(WindowReader, FailsPastTheEndAndRecovers) {
 
 TEST(WindowReader, AFailedReadLeavesNothingBehind) {
   FaultySource source(Numbers(10'000));
-  WindowReader reader(source);
+  const Request request;
+  WindowReader reader(source, request);
   ASSERT_TRUE(Ok(reader.At(0, 100)));
   source.FailNext();
   EXPECT_TRUE(Fails(reader.At(5000, 100), Code::kIo));

@@ -26,13 +26,14 @@ class FaultySource final : public Source {
 
   uint64_t size() const override { return bytes_.size(); }
 
-  Status ReadAt(uint64_t offset, MutableBytes out) const override {
+  Status ReadAt(uint64_t offset, MutableBytes out,
+                const Request& request) const override {
     {
       const MutexLock lock(mutex_);
       accesses_.push_back({offset, out.size()});
     }
     if (Status fault = Count(); !fault) return fault;
-    return bytes_.ReadAt(offset, out);
+    return bytes_.ReadAt(offset, out, request);
   }
 
   Status CheckUnchanged() const override { return Count(); }
@@ -100,7 +101,8 @@ class SparseSource final : public Source {
 
   uint64_t size() const override { return size_; }
 
-  Status ReadAt(uint64_t offset, MutableBytes out) const override {
+  Status ReadAt(uint64_t offset, MutableBytes out,
+                const Request& /*request*/) const override {
     if (!InBounds(offset, out.size(), size_)) {
       return Error{Code::kCorrupt, "read past the end", offset};
     }

@@ -127,8 +127,9 @@ TEST_F(HeapAllowanceTest, Item28_14_BoundsBuffersBeforeTheyAreMade) {
   const MemorySource source(std::string(1 << 20, 'x'));
   const HeapAllowance allowance(1 << 19, kRefusal);
   const HeapMeter meter;
-  EXPECT_TRUE(ReadBuffer(source, 0, 1 << 18, "index"));
-  EXPECT_EQ(ReadBuffer(source, 0, 1 << 20, "index").error().code, Code::kLimit);
+  EXPECT_TRUE(ReadBuffer(source, 0, 1 << 18, "index", Request()));
+  EXPECT_EQ(ReadBuffer(source, 0, 1 << 20, "index", Request()).error().code,
+            Code::kLimit);
 }
 
 TEST_F(HeapAllowanceTest, Item28_14_BoundsJson) {

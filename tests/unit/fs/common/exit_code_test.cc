@@ -6,7 +6,7 @@
 #include <cerrno>
 
 #include "core/base/error_number.h"
-#include "core/content/work.h"
+#include "core/base/work.h"
 #include "core/io/io_error.h"
 
 namespace ctxfs {

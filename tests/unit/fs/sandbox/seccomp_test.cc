@@ -201,7 +201,8 @@ TEST_F(Seccomp, LetsFilesBeRead) {
               if (!file) return 3;
               std::string bytes(4, ' ');
               const Status read = (*file)->ReadAt(
-                  3, {reinterpret_cast<std::byte*>(bytes.data()), 4});
+                  3, {reinterpret_cast<std::byte*>(bytes.data()), 4},
+                  Request());
               return read && bytes == "3456" ? 0 : 4;
             }),
             0);

@@ -74,7 +74,7 @@ class MirrorTest : public testing::Test {
   }
 
   Mirror::Node Lookup(const std::string& name) {
-    const auto found = mirror_.Lookup(kRootInode, name);
+    const auto found = mirror_.Lookup(kRootInode, name, Request());
     EXPECT_TRUE(Ok(found));
     EXPECT_TRUE(found && *found) << name;
     return found && *found ? **found : Mirror::Node();
@@ -190,7 +190,7 @@ TEST_F(MirrorTest, HasADirectoryForAContainerThatStaysAFile) {
   EXPECT_EQ(Lookup("taken.zip~dir").kind, Kind::kFile) << "theirs";
   for (const char* name : {"plain~dir", "c.shard~dir", "sub~dir", "~dir",
                            "none~dir", "..~dir", "a.zip~dir~dir"}) {
-    const auto none = mirror_.Lookup(kRootInode, name);
+    const auto none = mirror_.Lookup(kRootInode, name, Request());
     ASSERT_TRUE(Ok(none)) << name;
     EXPECT_FALSE(none->has_value()) << name;
   }
@@ -220,7 +220,7 @@ TEST_F(MirrorTest, HasADirectoryForWhatOnlyItsNameTells) {
   EXPECT_EQ(Lookup("m.safetensors.index.json~dir").kind, Kind::kContainer);
   for (const char* name :
        {"other.json~dir", "text.safetensors.index.json~dir"}) {
-    const auto none = mirror_.Lookup(kRootInode, name);
+    const auto none = mirror_.Lookup(kRootInode, name, Request());
     ASSERT_TRUE(Ok(none)) << name;
     EXPECT_FALSE(none->has_value()) << name;
   }
@@ -230,7 +230,7 @@ TEST_F(MirrorTest, AFolderHasADirectoryForItsModel) {
   constexpr const char* kIndex = "model.safetensors.index.json";
   fs::create_directories(dir_.Path("in/model"));
   dir_.Write(std::string("in/model/") + kIndex, R"({"weight_map": {}})");
-  const auto beside = mirror_.Lookup(kRootInode, "model~dir");
+  const auto beside = mirror_.Lookup(kRootInode, "model~dir", Request());
   ASSERT_TRUE(Ok(beside) && *beside);
   EXPECT_EQ((*beside)->kind, Kind::kContainer);
   const auto found = mirror_.Find((*beside)->inode);
@@ -238,7 +238,7 @@ TEST_F(MirrorTest, AFolderHasADirectoryForItsModel) {
   EXPECT_EQ(found->item.path, dir_.Path(std::string("in/model/") + kIndex));
   EXPECT_FALSE(List(kRootInode).contains("model~dir"));
   for (const char* name : {"sub~dir", "plain~dir", "absent~dir"}) {
-    const auto none = mirror_.Lookup(kRootInode, name);
+    const auto none = mirror_.Lookup(kRootInode, name, Request());
     EXPECT_TRUE(Ok(none) && !*none) << name;
   }
 }
@@ -252,7 +252,7 @@ TEST_F(MirrorTest, AFolderThatOthersMayNotSearchShowsThemNoModel) {
                                     {0750U, false},
                                     {0711U, true}}) {
     ASSERT_EQ(::chmod(dir_.Path("in/model").c_str(), mode), 0);
-    const auto beside = confined.Lookup(kRootInode, "model~dir");
+    const auto beside = confined.Lookup(kRootInode, "model~dir", Request());
     ASSERT_TRUE(Ok(beside));
     EXPECT_EQ(beside->has_value(), shown) << std::oct << mode;
   }
@@ -265,7 +265,7 @@ TEST_F(MirrorTest, FollowsAContainerThatStaysAFile) {
   EXPECT_TRUE(Fails(mirror_.Find(inside), Code::kStale));
   EXPECT_NE(Lookup("a.zip~dir").inode, inside);
   dir_.Write("in/a.zip", "no archive any more");
-  const auto none = mirror_.Lookup(kRootInode, "a.zip~dir");
+  const auto none = mirror_.Lookup(kRootInode, "a.zip~dir", Request());
   ASSERT_TRUE(Ok(none));
   EXPECT_FALSE(none->has_value());
 }
@@ -329,14 +329,15 @@ TEST_F(MirrorTest, WithoutDescriptorsNothingChangesItsType) {
   {
     // One to find it by, none to open it.
     const FewDescriptors few(1);
-    EXPECT_TRUE(
-        Fails(mirror_.Lookup(kRootInode, "c.shard"), Code::kTooManyFiles));
-    EXPECT_TRUE(Fails(mirror_.Lookup(kRootInode, "sub"), Code::kTooManyFiles));
+    EXPECT_TRUE(Fails(mirror_.Lookup(kRootInode, "c.shard", Request()),
+                      Code::kTooManyFiles));
+    EXPECT_TRUE(Fails(mirror_.Lookup(kRootInode, "sub", Request()),
+                      Code::kTooManyFiles));
   }
   {
     const FewDescriptors none(0);
-    EXPECT_TRUE(
-        Fails(mirror_.Lookup(kRootInode, "plain"), Code::kTooManyFiles));
+    EXPECT_TRUE(Fails(mirror_.Lookup(kRootInode, "plain", Request()),
+                      Code::kTooManyFiles));
     EXPECT_TRUE(Fails(mirror_.List(kRootInode, cache_), Code::kTooManyFiles));
   }
   {

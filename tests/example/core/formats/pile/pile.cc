@@ -61,10 +61,10 @@ class Pile final : public Container {
 
 // The index is read once, when the container is opened. Every count and size in
 // it is compared with the bytes of the file before it is used.
-Status Pile::Load(const ReadContext& /*context*/) {
+Status Pile::Load(const ReadContext& context) {
   const uint64_t size = source()->size();
   const Buffer header = CTXFS_TRY(
-      ReadBuffer(*source(), 0, std::min(size, kHeaderSize), "header"));
+      ReadBuffer(*source(), 0, std::min(size, kHeaderSize), "header", context));
   ByteReader start(header.span());
   start.Skip(kMagic.size());
   const uint64_t count = start.U32();
@@ -74,9 +74,9 @@ Status Pile::Load(const ReadContext& /*context*/) {
         std::to_string(count) + " entries run past the end of the file",
         kMagic.size()};
   }
-  const Buffer index = CTXFS_TRY(
-      ReadBuffer(*source(), kHeaderSize,
-                 std::min(size - kHeaderSize, limits::kNameBytes), "index"));
+  const Buffer index = CTXFS_TRY(ReadBuffer(
+      *source(), kHeaderSize, std::min(size - kHeaderSize, limits::kNameBytes),
+      "index", context));
   ByteReader in(index.span(), kHeaderSize);
   entries_.reserve(count);
   for (uint64_t i = 0; i < count; ++i) {

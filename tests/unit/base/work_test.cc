@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/content/work.h"
+#include "core/base/work.h"
 
 #include <gtest/gtest.h>
 
