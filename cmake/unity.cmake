@@ -13,6 +13,8 @@ function(ctxfs_compile_by_room target size)
     set(room ${target})
     if(source MATCHES "^core/formats/[^/]+/")
       set(room core/formats/families)
+    elseif(source MATCHES "^core/views/list/")  # a floor of its own
+      set(room core/views/list)
     elseif(source MATCHES "^(core|tests/unit)/[^/]+/")
       set(room ${CMAKE_MATCH_0})
     endif()

@@ -8,7 +8,8 @@ the symbols of every object of libctxfs and, in builds with remote objects, of
 ctxfs_remote. A folder may use what itself and the floors below it define; a folder
 on the same floor is not below, and for objects of libctxfs nothing of ctxfs_remote
 is: what has a network is in no library that programs link. Inline functions are in headers, so only what one object
-defines is counted.
+defines is counted. A build that compiles families of formats together cannot show
+who of them needs whom: there they are one folder, and that of `dev` shows it.
 
 check_symbols.py [BUILD]: by default the build/* with the newest library.
 """
@@ -24,6 +25,7 @@ from check_includes import FAMILIES, MAY_INCLUDE, ROOT
 
 FORMATS = "core/formats"
 LIBRARIES = {"core": "libctxfs", "core/remote": "ctxfs_remote"}  # by where they are made
+TOGETHER = f"{FORMATS}/families"
 SHOWN = 5  # symbols of one edge
 
 
@@ -46,7 +48,7 @@ def floors() -> list[list[str]]:
     order = []
     for folder in MAY_INCLUDE:
         if folder == FORMATS:
-            order += families()
+            order += [*families(), [TOGETHER]]
         if folder.startswith("core/"):
             order.append([folder])
     return order
@@ -68,11 +70,13 @@ def objects_of(place: str, build: pathlib.Path) -> list[tuple[pathlib.Path, str]
 
 def sources_of(obj: pathlib.Path, objects: pathlib.Path, place: str, build: pathlib.Path) -> str:
     """The folder of the sources of an object, which may be several files of one
-    folder that were compiled together."""
+    folder, or of families of formats, that were compiled together."""
     unity = obj.with_suffix("") if obj.with_suffix("").suffix == ".cxx" else None
     if unity is not None and unity.is_file():
-        source = re.search(r'#include "([^"]+)"', unity.read_text())
-        folder = pathlib.Path(source.group(1)).parent
+        sources = re.findall(r'#include "([^"]+)"', unity.read_text())
+        folder = pathlib.Path(os.path.commonpath([os.path.dirname(one) for one in sources]))
+        if folder == ROOT / FORMATS and pathlib.Path(sources[0]).parent != folder:
+            return TOGETHER
         top = build if folder.is_relative_to(build) else ROOT  # some sources are made
         return folder.relative_to(top).as_posix() if folder.is_relative_to(top) else ""
     parts = obj.parent.relative_to(objects).parts  # "__" is the folder above
@@ -114,6 +118,9 @@ def main() -> int:
     faults = []
     found = [(obj, folder, place) for place in LIBRARIES
              for obj, folder in objects_of(place, build)]
+    if any(folder == TOGETHER for _, folder, _ in found):
+        found = [(obj, TOGETHER if folder.startswith(f"{FORMATS}/") else folder, place)
+                 for obj, folder, place in found]
     for obj, folder, place in found:
         while folder and folder not in floor_of:
             folder = folder.rpartition("/")[0]  # one below it

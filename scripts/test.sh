@@ -10,8 +10,9 @@
 #   tidy     every check of clang-tidy
 #   asan     all tests but most mounts, with sanitizers for addresses and
 #            undefined behaviour; mutations and fuzz inputs, too
-#   asan-short  of those, all but the robustness tests
+#   asan-short  of those, the ones of a library, and mounts that parse and decode
 #   tsan     all tests but most mounts, with the thread sanitizer
+#   tsan-short  of those, unit tests, and mounts that many threads read
 #   fuzz     builds with clang and runs the fuzz targets for a moment
 #   package  makes the packages and tries them in a Debian of their own
 #   trixie   builds and runs the quick tests in a Debian 13 (scripts/debian.sh);
@@ -86,6 +87,19 @@ run() {
   ctest --preset "$1" -j"$jobs"
 }
 
+# The tests of a sanitizer but those with a label, of which the programs are not
+# built either: run_short PRESET LABELS [PROGRAM]...
+run_short() {
+  local preset=$1 left_out=$2
+  shift 2
+  scripts/install.sh sanitizers
+  echo "== $preset"
+  cmake --preset "$preset" >/dev/null
+  cmake --build --preset "$preset" -- --quiet \
+    ctxfs ctxfs_api ctxfs_unit ctxfs_remote_unit "$@"
+  ctest --preset "$preset" -j"$jobs" -LE "$left_out"
+}
+
 if [ $# -eq 0 ]; then
   set -- quick
   echo "Building ctxfs and running its quick tests: about 5 minutes on 2 cores."
@@ -99,18 +113,17 @@ for part in "$@"; do
     quick) run quick ;;
     asan | tsan) scripts/install.sh sanitizers; run "$part" ;;
     asan-short)
-      scripts/install.sh sanitizers
-      echo "== asan"
-      cmake --preset asan >/dev/null
-      cmake --build --preset asan -- --quiet ctxfs ctxfs_api ctxfs_unit ctxfs_remote_unit ctxfs_golden
-      ctest --preset asan -j"$jobs" -LE robustness
+      run_short asan 'robustness|threads' ctxfs_golden
+      ;;
+    tsan-short)
+      run_short tsan 'robustness|golden'
       ;;
     long)
       make_venvs
       make_go_programs
       build quick -DCTXFS_LONG_TESTS=ON
       ctest --preset quick -j"$jobs" \
-        -L 'long|clients|golden|robustness|package' -LE quick
+        -L 'long|clients|golden|robustness|package' -LE 'quick|nightly'
       ;;
     dev | nofuse) make_venvs; make_go_programs; run "$part" ;;
     lint) scripts/lint.sh ;;

@@ -101,6 +101,19 @@ def test_29_5_files_that_are_compiled_together_have_the_folder_of_each(build):
     assert code == 1 and "core/base uses what core/vfs defines" in text
 
 
+@pytest.mark.parametrize("uses, code", (("InZip", 0), ("High", 1)))
+def test_29_5_families_that_are_compiled_together_are_one_folder(uses, code, build):
+    unity = build.objects / "Unity" / "unity_core_formats_families_0_cxx.cxx"
+    unity.parent.mkdir()
+    unity.write_text(f'#include "{ROOT}/core/formats/tar/tar.cc"\n'
+                     f'#include "{ROOT}/core/formats/zip/zip.cc"\n')
+    build.compile(unity.with_name(unity.name + ".o"), "InZip", "Low", archived=True)
+    build.add("formats/npy", "InNpy", uses=uses)
+    found, text = build.check()
+    assert found == code
+    assert ("core/formats/families uses what core/vfs defines" in text) == bool(code)
+
+
 def test_29_5_objects_that_are_no_part_of_the_library_do_not_count(build):
     build.add("base", "Stale", uses="High", archived=False)
     assert build.check()[0] == 0
