@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "core/base/assert.h"
 #include "core/base/limits.h"
 #include "core/base/text/text.h"
 #include "core/base/text/whole_number.h"
@@ -98,6 +99,7 @@ BlockStore::Object* BlockStore::Find(const std::string& digest, bool create) {
     objects_.clear();  // each holds a descriptor
   }
   Object& object = objects_[name];
+  CTXFS_ASSERT(objects_.size() <= kMaxObjects);
   struct stat st {};
   // Another process may have dropped the directory.
   const bool gone =
@@ -144,7 +146,10 @@ BlockStore::Run* BlockStore::RunWith(Object& object, uint64_t number) {
   auto at = object.runs.lower_bound(number);
   // A longer run can end behind one that begins later.
   for (unsigned i = 0; i < kMaxBlocks && at != object.runs.end(); ++i, ++at) {
-    if (at->second.first <= number) return &at->second;
+    const Run& run = at->second;
+    CTXFS_ASSERT(run.count > 0 && run.count <= kMaxBlocks);
+    CTXFS_ASSERT(run.first + run.count - 1 == at->first);
+    if (run.first <= number) return &at->second;
   }
   return nullptr;
 }

@@ -40,6 +40,12 @@ namespace ctxfs {
 ///   64  count times u64 xxh3 of a block
 ///   then u64 xxh3 of everything before, and the blocks
 /// A record is a file with a single block, of any length.
+///
+/// Under mutex_ it holds:
+///  - A run of an Object has 1 to kMaxBlocks blocks, and is at the number of
+///    its last one. Its file may be gone, and files that others wrote may be
+///    missing until the directory is listed again.
+///  - There are at most kMaxObjects objects, each with a descriptor.
 class BlockStore {
  public:
   static constexpr uint64_t kBlockBytes = BlockFile::kBlockBytes;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "core/base/assert.h"
 #include "core/base/caught.h"
 #include "core/base/heap/heap_meter.h"
 #include "core/base/interrupt_scope.h"
@@ -51,7 +52,10 @@ struct UnmeteredAllocator {
 }  // namespace
 
 BlockCache::BlockCache(uint64_t budget) : budget_(budget) {}
-BlockCache::~BlockCache() = default;
+BlockCache::~BlockCache() {
+  CTXFS_ASSERT(running_.empty() && in_production_ == 0 && working_ == 0);
+  CTXFS_ASSERT(short_of_memory_.empty() && stats_.waiting == 0);
+}
 
 void BlockCache::SpillTo(std::shared_ptr<SpillFile> file) {
   if (file != nullptr) spill_ = std::make_unique<SpillStore>(std::move(file));
@@ -114,6 +118,7 @@ bool BlockCache::MayBegin(uint64_t memory, bool works) const {
 void BlockCache::Wait(bool works) {
   constexpr std::chrono::milliseconds kMoment(20);
   const uint64_t working = works ? 1 : 0;
+  CTXFS_ASSERT(working <= working_);
   working_ -= working;
   const OnExit again([&]() CTXFS_REQUIRES(mutex_) { working_ += working; });
   changed_.WaitFor(mutex_, kMoment);
@@ -158,14 +163,17 @@ Result<std::shared_ptr<BlockCache::Running>> BlockCache::Enter(
 }
 
 void BlockCache::Release(Running& running) {
+  CTXFS_ASSERT(running.memory <= in_production_);
   in_production_ -= std::exchange(running.memory, 0);
 }
 
 void BlockCache::Leave(Key key) {
   const auto running = running_.find(key);
+  CTXFS_ASSERT(running != running_.end());
   Release(*running->second);
   running->second->running = false;
   running_.erase(running);
+  CTXFS_ASSERT(working_ > 0);
   if (!Works()) --working_;
   changed_.NotifyAll();
 }
@@ -182,8 +190,11 @@ void BlockCache::EvictTo(uint64_t bytes) {
 std::list<BlockCache::Kept>::iterator BlockCache::Evict(
     std::list<Kept>::iterator kept) {
   const UnmeteredHeap cached;
-  if (kept->consumed) consumed_bytes_ -= kept->bytes->size();
-  stats_.bytes -= kept->bytes->size();
+  const uint64_t size = kept->bytes->size();
+  CTXFS_ASSERT(size <= stats_.bytes);
+  CTXFS_ASSERT(!kept->consumed || size <= consumed_bytes_);
+  if (kept->consumed) consumed_bytes_ -= size;
+  stats_.bytes -= size;
   ++stats_.evictions;
   by_key_.erase(kept->key);
   return kept_.erase(kept);
@@ -287,6 +298,7 @@ Result<BlockCache::Pinned> BlockCache::ProduceAndKeep(
   kept_.splice(kept_.begin(), one);
   stats_.bytes += bytes->size();
   stats_.blocks = kept_.size();
+  CTXFS_ASSERT(by_key_.size() == kept_.size());
   stats_.produced += bytes->size();
   if (block.verifies()) ++stats_.passed;
   return bytes;

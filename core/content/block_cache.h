@@ -44,6 +44,15 @@ class SpillStore;
 /// limits::kNestedBytes, even if that exceeds the budget. The next work mostly
 /// reads it too, so that a reader of a whole nested container has its outer
 /// block decoded once, however small the cache.
+///
+/// Under mutex_ it holds:
+///  - kept_ and by_key_ have the same blocks, each key once. stats_.bytes is
+///    the sum of their sizes; consumed_bytes_ that of the consumed ones, which
+///    are at the end of kept_.
+///  - running_ has a key from Enter to Leave. in_production_ is the sum of what
+///    its work has reserved.
+///  - working_ counts the threads that run such work and do not wait.
+///  - short_of_memory_ has an entry for each thread that waits for memory.
 class BlockCache {
  public:
   struct Stats {

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <iterator>
 
+#include "core/base/assert.h"
 #include "core/codec/stream.h"
 #include "core/content/read_context.h"
 
@@ -99,6 +100,8 @@ Result<SpillStore::Pinned> SpillStore::Produce(const Block& block,
   produced_ += at;
   if (block.verifies()) context.cache().CountVerdict(Verdict::kPassed);
   const MutexLock lock(mutex_);
+  CTXFS_ASSERT(std::ranges::find(kept_, block.key(), &Kept::key) ==
+               kept_.end());
   const auto now = Clock::now();
   kept_.push_front({block.key(), *part, now + kTurn * (now - start), now});
   return part;

@@ -22,6 +22,9 @@ namespace ctxfs {
 /// is read, not before four times as long has passed as decoding it took.
 /// Readers of more blocks than there is room for therefore take turns, and do
 /// not decode a block for every read. Safe for any number of threads.
+///
+/// kept_ has each block once, whole and verified, since one is decoded within
+/// BlockCache::Once with its key.
 class SpillStore {
  public:
   using Pinned = std::shared_ptr<const SpillFile::Part>;

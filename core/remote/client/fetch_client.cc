@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/base/assert.h"
 #include "core/base/heap/heap_allowance.h"
 #include "core/base/mutex_unlock.h"
 #include "core/base/server_wait.h"
@@ -47,6 +48,7 @@ FetchStats FetchClient::stats() const {
 }
 
 void FetchClient::MarkRead(Slot& slot) {
+  CTXFS_ASSERT(!slot.ahead || ahead_ > 0);
   if (slot.ahead) --ahead_;
   slot.ahead = false;
 }
@@ -54,6 +56,7 @@ void FetchClient::MarkRead(Slot& slot) {
 void FetchClient::Forget(uint16_t number) {
   Slot& slot = slots_[number];
   MarkRead(slot);
+  CTXFS_ASSERT(!slot.key || granules_.at(*slot.key) == number);
   if (slot.key) granules_.erase(*slot.key);
   slot.key.reset();
   slot.pending.reset();

@@ -46,6 +46,13 @@ struct RemoteObject {
 ///
 /// What waits gives up when the ServerWait of its thread ends, or else has a
 /// timeout to itself. A fetch that comes later is kept for the next read.
+///
+/// Under mutex_ it holds:
+///  - order_ has each slot once. One with a key is in granules_; one with a
+///    pending request belongs to that alone until the reply, and is not given
+///    to another, nor is one that is pinned.
+///  - ahead_ counts the slots that are `ahead`.
+///  - pending_ has at most kMaxPending requests that were sent.
 class FetchClient {
  public:
   /// Limit of requests on their way. Their replies fit into the socket, so the

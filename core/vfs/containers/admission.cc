@@ -23,6 +23,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/base/assert.h"
 #include "core/base/bytes.h"
 #include "core/base/heap/heap_allowance.h"
 #include "core/base/heap/heap_meter.h"
@@ -53,6 +54,7 @@ class MountedContainers::Reservation {
       : containers_(containers), slot_(slot), old_(old) {}
   ~Reservation() {
     const MutexLock lock(containers_.mutex_);
+    CTXFS_ASSERT(bytes_ <= containers_.reserved_);
     containers_.reserved_ -= bytes_;
     containers_.room_.NotifyAll();
   }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/assert.h"
 #include "core/base/bytes.h"
 #include "core/base/heap/heap_meter.h"
 #include "core/container/unreadable.h"
@@ -351,6 +352,8 @@ bool MountedContainers::CloseOne(Trees& closed) {
 
 void MountedContainers::Close(Slot& slot, Trees& closed) {
   if (slot.tree == nullptr) return;
+  CTXFS_ASSERT(slot.tree->bytes <= bytes_);
+  CTXFS_ASSERT(*slot.used == &slot);
   bytes_ -= slot.tree->bytes;
   used_.erase(slot.used);
   closed.push_back(std::exchange(slot.tree, nullptr));
@@ -374,6 +377,7 @@ void MountedContainers::Detach(Inode at) {
 
 void MountedContainers::DetachOne(Number number, Trees& closed) {
   const auto found = slots_.find(number);
+  CTXFS_ASSERT(found != slots_.end());
   const std::shared_ptr<Slot> slot = found->second;
   slots_.erase(found);
   by_place_.erase(slot->attachment.at);

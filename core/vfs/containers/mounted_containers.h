@@ -29,6 +29,14 @@ namespace ctxfs {
 /// the same nodes. No lock is held while a container opens: requests for the
 /// same container wait for the one that opens it, all others go on. Safe for
 /// any number of threads.
+///
+/// Under mutex_ it holds:
+///  - slots_ and by_place_ have the same slots, but for kTop, which is in
+///    slots_ alone.
+///  - used_ has each slot whose tree is open once, but for kTop.
+///  - bytes_ is the sum of what the open trees take, reserved_ that of all
+///    Reservations.
+///  - A slot within another is in the other's `attached`.
 class MountedContainers {
  public:
   using Number = uint32_t;  // below 2^31
