@@ -16,7 +16,7 @@ namespace ctxfs {
 /// first is not listed again.
 class DirectoryListing final : public Listing {
  public:
-  DirectoryListing(const Resolver& resolver, Inode directory,
+  DirectoryListing(const Resolver& resolver, const InodeRef& directory,
                    std::vector<Resolver::Place> layers)
       : resolver_(resolver), directory_(directory) {
     Show(std::move(layers));
@@ -74,7 +74,7 @@ class DirectoryListing final : public Listing {
   }
 
   const Resolver& resolver_;
-  const Inode directory_;
+  const InodeRef directory_;
   std::vector<Layer> layers_;  // one or two
 };
 

@@ -29,7 +29,8 @@ Status Namespace::status() const {
 Maybe<FoundNode> Namespace::Lookup(Inode directory, std::string_view name,
                                    const ReadContext& context) const {
   return resolver_.AtDirectory(
-      directory, context, [&](const Place& first) -> Maybe<FoundNode> {
+      resolver_.Decode(directory), context,
+      [&](const Place& first) -> Maybe<FoundNode> {
         Maybe<FoundNode> found =
             first.source->Lookup(first.node, name, context);
         if (!found || *found) return found;
@@ -43,35 +44,39 @@ Maybe<FoundNode> Namespace::Lookup(Inode directory, std::string_view name,
 }
 
 Lifetime Namespace::NamesLast(Inode directory) const {
-  return resolver_.IsMirrored(directory) ? Lifetime::kMoment
-                                         : Lifetime::kForever;
+  return resolver_.Decode(directory).mirrored() ? Lifetime::kMoment
+                                                : Lifetime::kForever;
 }
 
 Result<Attributes> Namespace::Examine(Inode inode,
                                       const ReadContext& context) const {
-  return resolver_.At(inode, context, [&](const Place& place) {
-    return place.source->Examine(place.node, context);
-  });
+  return resolver_.At(resolver_.Decode(inode), context,
+                      [&](const Place& place) {
+                        return place.source->Examine(place.node, context);
+                      });
 }
 
 Result<Cost> Namespace::SizeCost(Inode inode,
                                  const ReadContext& context) const {
-  const Place place = CTXFS_TRY(resolver_.FindFresh(inode, context));
+  const Place place =
+      CTXFS_TRY(resolver_.FindFresh(resolver_.Decode(inode), context));
   return place.source->SizeCost(place.node);
 }
 
 Result<std::unique_ptr<Listing>> Namespace::OpenDirectory(
     Inode inode, const ReadContext& context) const {
-  auto layers = CTXFS_TRY(resolver_.Layers(inode, /*fresh=*/false, context));
-  std::unique_ptr<Listing> listing =
-      std::make_unique<DirectoryListing>(resolver_, inode, std::move(layers));
+  const InodeRef directory = resolver_.Decode(inode);
+  auto layers =
+      CTXFS_TRY(resolver_.Layers(directory, /*fresh=*/false, context));
+  std::unique_ptr<Listing> listing = std::make_unique<DirectoryListing>(
+      resolver_, directory, std::move(layers));
   return listing;
 }
 
 Result<std::shared_ptr<const Container>> Namespace::ContainerAt(
     Inode directory, const ReadContext& context) const {
-  const std::vector<Place> layers =
-      CTXFS_TRY(resolver_.Layers(directory, /*fresh=*/true, context));
+  const std::vector<Place> layers = CTXFS_TRY(
+      resolver_.Layers(resolver_.Decode(directory), /*fresh=*/true, context));
   for (const Place& place : layers) {
     if (place.tree != nullptr && place.tree->IsContainer() &&
         place.node == FileTree::kRoot) {
@@ -82,17 +87,18 @@ Result<std::shared_ptr<const Container>> Namespace::ContainerAt(
 }
 
 Inode Namespace::Parent(Inode inode, const ReadContext& context) const {
-  const Result<Place> place = resolver_.Find(inode, context);
+  const Result<Place> place = resolver_.Find(resolver_.Decode(inode), context);
   return place ? place->source->Parent(place->node) : kRootInode;
 }
 
 Result<OpenFile> Namespace::Open(Inode inode,
                                  const ReadContext& context) const {
-  Result<OpenFile> opened = resolver_.At(inode, context, [&](Place place) {
-    Result<OpenFile> file = place.source->Open(place.node, context);
-    if (file) file->tree = std::move(place.source);
-    return file;
-  });
+  Result<OpenFile> opened =
+      resolver_.At(resolver_.Decode(inode), context, [&](Place place) {
+        Result<OpenFile> file = place.source->Open(place.node, context);
+        if (file) file->tree = std::move(place.source);
+        return file;
+      });
   if (!opened) NoteFailure(inode, opened.error(), context);
   return opened;
 }
@@ -105,7 +111,7 @@ Result<OpenFile> Namespace::Reopen(Inode inode, const OpenFile& file,
     std::optional<OpenFile> alone = CTXFS_TRY(file.tree->Reopen(file));
     if (alone) return std::move(*alone);
   }
-  CTXFS_TRY(resolver_.RenewFor(inode, attempt, context));
+  CTXFS_TRY(resolver_.RenewFor(resolver_.Decode(inode), attempt, context));
   Result<OpenFile> opened = Open(inode, context);
   // The text differs at each open, so the reader keeps the one it has begun.
   if (opened && file.lifetime == Lifetime::kNone) {
@@ -119,37 +125,39 @@ Result<OpenFile> Namespace::Reopen(Inode inode, const OpenFile& file,
 
 Result<std::string> Namespace::ReadLink(Inode inode,
                                         const ReadContext& context) const {
-  const Place place = CTXFS_TRY(resolver_.FindFresh(inode, context));
+  const Place place =
+      CTXFS_TRY(resolver_.FindFresh(resolver_.Decode(inode), context));
   return place.source->ReadLink(place.node);
 }
 
 Maybe<EntryInfo> Namespace::Describe(Inode inode,
                                      const ReadContext& context) const {
   // FindFresh, because a change of ctime invalidates the verdicts.
-  const Place place = CTXFS_TRY(resolver_.FindFresh(inode, context));
+  const Place place =
+      CTXFS_TRY(resolver_.FindFresh(resolver_.Decode(inode), context));
   return place.source->Describe(place.node, context);
 }
 
 void Namespace::NoteFailure(Inode inode, const Error& error,
                             const ReadContext& context) const {
   if (!IsOfTheContainer(error)) return;
-  const Result<Place> place = resolver_.Find(inode, context);
+  const Result<Place> place = resolver_.Find(resolver_.Decode(inode), context);
   if (place) place->source->NoteFailure(place->node, error);
 }
 
 std::string Namespace::PathInContainer(Inode inode,
                                        const ReadContext& context) const {
-  const Result<Place> place = resolver_.Find(inode, context);
+  const Result<Place> place = resolver_.Find(resolver_.Decode(inode), context);
   return place ? place->source->Path(place->node) : std::string();
 }
 
 std::string Namespace::PathInFile(Inode inode,
                                   const ReadContext& context) const {
-  return resolver_.PathInFile(inode, context);
+  return resolver_.PathInFile(resolver_.Decode(inode), context);
 }
 
 std::string Namespace::Path(Inode inode, const ReadContext& context) const {
-  return resolver_.Path(inode, context);
+  return resolver_.Path(resolver_.Decode(inode), context);
 }
 
 MountedContainers::Totals Namespace::Totals() const {

@@ -36,7 +36,9 @@ class Namespace {
   /// Counts as a look-up of the kernel's, until Forget.
   Maybe<FoundNode> Lookup(Inode directory, std::string_view name,
                           const ReadContext& context) const;
-  void Forget(Inode inode, uint64_t count) { resolver_.Forget(inode, count); }
+  void Forget(Inode inode, uint64_t count) {
+    resolver_.Forget(resolver_.Decode(inode), count);
+  }
 
   /// How long the kernel may cache that a name is not in `directory`. If that
   /// is for ever in the root, all listings are immutable.

@@ -8,10 +8,6 @@ namespace {
 
 constexpr std::string_view kOwnDirectory = ".ctxfs";
 
-MountedContainers::Number NumberOf(Inode inode) {
-  return static_cast<MountedContainers::Number>(inode >> 32);
-}
-
 /// The name of our directory at the root: one that `mirror` does not have.
 std::string OwnName(Mirror& mirror) {
   return FreeNames().Find({.name = kOwnDirectory},
@@ -90,19 +86,44 @@ Resolver::Place Resolver::PlaceIn(MountedContainers::Tree tree, NodeId node) {
 // Inodes below 2^32: 1 is the mount's root; then the rest of its own files;
 // then the nodes of its only container but for the root. Above: the number of
 // an attached tree, then the node's. With the highest bit: mirrored.
-Result<Resolver::Place> Resolver::Find(Inode inode,
-                                       const ReadContext& context) const {
-  if (IsMirrored(inode)) return Place{mirror_, inode};
+InodeRef Resolver::Decode(Inode inode) const {
+  using enum InodeRef::Kind;
+  if (mirror_ != nullptr &&
+      (inode == kRootInode || (inode & Mirror::kBit) != 0)) {
+    return {.inode = inode, .kind = kMirrored, .node = inode};
+  }
   const uint64_t index = inode - kRootInode;
   const bool top = mirror_ == nullptr && index == own_->container_node();
-  if (index < own_->node_count() && !top) return Place{own_, index};
-  MountedContainers::Tree tree =
-      CTXFS_TRY(attached_.Get(NumberOf(inode), context));
-  const NodeId node = tree->NodeOf(inode);
-  return PlaceIn(std::move(tree), node);
+  if (top) return {.inode = inode, .kind = kTree};
+  if (index < own_->node_count()) {
+    return {.inode = inode, .kind = kOwn, .node = index};
+  }
+  const auto number = static_cast<MountedContainers::Number>(inode >> 32);
+  const uint64_t node = number == MountedContainers::kTop
+                            ? index + 1 - own_->node_count()
+                            : inode;
+  return {.inode = inode,
+          .kind = kTree,
+          .number = number,
+          .node = static_cast<NodeId>(node)};
 }
 
-Result<Resolver::Place> Resolver::FindFresh(Inode inode,
+Result<Resolver::Place> Resolver::Find(const InodeRef& inode,
+                                       const ReadContext& context) const {
+  switch (inode.kind) {
+    case InodeRef::Kind::kMirrored:
+      return Place{mirror_, inode.node};
+    case InodeRef::Kind::kOwn:
+      return Place{own_, inode.node};
+    case InodeRef::Kind::kTree:
+      break;
+  }
+  MountedContainers::Tree tree =
+      CTXFS_TRY(attached_.Get(inode.number, context));
+  return PlaceIn(std::move(tree), static_cast<NodeId>(inode.node));
+}
+
+Result<Resolver::Place> Resolver::FindFresh(const InodeRef& inode,
                                             const ReadContext& context) const {
   Result<Place> place =
       Renewing(inode, context, [&] { return Find(inode, context); });
@@ -113,11 +134,13 @@ Result<Resolver::Place> Resolver::FindFresh(Inode inode,
 }
 
 Result<Resolver::Place> Resolver::FindDirectory(
-    Inode inode, const ReadContext& context) const {
-  if (!IsMirrored(inode) || inode == kRootInode) return Find(inode, context);
-  const Mirror::Found found = CTXFS_TRY(mirror_->mirror().Find(inode));
-  if (found.node.kind != Kind::kContainer) return Place{mirror_, inode};
-  Result<Place> root = RootOf({.at = inode}, context);
+    const InodeRef& inode, const ReadContext& context) const {
+  if (!inode.mirrored() || inode.inode == kRootInode) {
+    return Find(inode, context);
+  }
+  const Mirror::Found found = CTXFS_TRY(mirror_->mirror().Find(inode.inode));
+  if (found.node.kind != Kind::kContainer) return Find(inode, context);
+  Result<Place> root = RootOf({.at = inode.inode}, context);
   if (!root) RetireIfLost(inode);
   return root;
 }
@@ -179,7 +202,7 @@ Maybe<Resolver::Place> Resolver::ViewsBeside(const Place& place,
 }
 
 Result<std::vector<Resolver::Place>> Resolver::Layers(
-    Inode directory, bool fresh, const ReadContext& context) const {
+    const InodeRef& directory, bool fresh, const ReadContext& context) const {
   using Places = std::vector<Place>;
   return AtDirectory(
       directory, context, [&](const Place& first) -> Result<Places> {
@@ -192,32 +215,32 @@ Result<std::vector<Resolver::Place>> Resolver::Layers(
       });
 }
 
-Renewal::Chain Resolver::ContainersOf(Inode inode) const {
-  MountedContainers::Number number = NumberOf(inode);
-  if (IsMirrored(inode)) number = attached_.NumberAt(inode).value_or(0);
-  return attached_.Chain(number);
+Renewal::Chain Resolver::ContainersOf(const InodeRef& inode) const {
+  if (!inode.mirrored()) return attached_.Chain(inode.number);
+  return attached_.Chain(
+      attached_.NumberAt(inode.inode).value_or(MountedContainers::kTop));
 }
 
-bool Resolver::Renew(Inode inode, const ReadContext& context) const {
-  if (IsMirrored(inode) && inode != kRootInode &&
-      !mirror_->mirror().Find(inode)) {
+bool Resolver::Renew(const InodeRef& inode, const ReadContext& context) const {
+  if (inode.mirrored() && inode.inode != kRootInode &&
+      !mirror_->mirror().Find(inode.inode)) {
     return false;
   }
   const Renewal::Chain chain = ContainersOf(inode);
   if (renewal_.Renew(chain, context)) return true;
   const auto outermost =
       chain.empty() ? std::nullopt : attached_.AttachmentOf(chain.front());
-  if (outermost) RetireIfLost(outermost->at);
+  if (outermost) RetireIfLost(Decode(outermost->at));
   return false;
 }
 
-void Resolver::RetireIfLost(Inode at) const {
-  const auto number = attached_.NumberAt(at);
-  if (!IsMirrored(at) || !number || !attached_.IsLost(*number)) return;
-  mirror_->mirror().Retire(at);
+void Resolver::RetireIfLost(const InodeRef& at) const {
+  const auto number = attached_.NumberAt(at.inode);
+  if (!at.mirrored() || !number || !attached_.IsLost(*number)) return;
+  mirror_->mirror().Retire(at.inode);
 }
 
-Status Resolver::RenewFor(Inode inode, int attempt,
+Status Resolver::RenewFor(const InodeRef& inode, int attempt,
                           const ReadContext& context) const {
   if (attempt == 0) return {};
   if (attempt < Renewal::kMax && Renew(inode, context)) return {};
@@ -226,33 +249,34 @@ Status Resolver::RenewFor(Inode inode, int attempt,
   return Error{Code::kStale, "the container changed under the mount"};
 }
 
-void Resolver::Forget(Inode inode, uint64_t count) const {
-  if (IsMirrored(inode) && mirror_->mirror().Forget(inode, count)) {
-    attached_.Detach(inode);
+void Resolver::Forget(const InodeRef& inode, uint64_t count) const {
+  if (inode.mirrored() && mirror_->mirror().Forget(inode.inode, count)) {
+    attached_.Detach(inode.inode);
   }
 }
 
-std::string Resolver::PathInFile(Inode inode,
+std::string Resolver::PathInFile(const InodeRef& inode,
                                  const ReadContext& context) const {
   const Result<Place> place = Find(inode, context);
-  if (!place || IsMirrored(inode)) return "";
-  const MountedContainers::Number number = NumberOf(inode);
-  const auto attachment = number == MountedContainers::kTop
+  if (!place || inode.mirrored()) return "";
+  const auto attachment = inode.number == MountedContainers::kTop
                               ? std::nullopt
-                              : attached_.AttachmentOf(number);
+                              : attached_.AttachmentOf(inode.number);
   const std::string path = PathIn(*place);
-  if (!attachment || IsMirrored(attachment->at)) return path;
-  return PathInFile(attachment->at, context) + "/" + path;
+  if (!attachment) return path;
+  const InodeRef directory = Decode(attachment->at);
+  if (directory.mirrored()) return path;
+  return PathInFile(directory, context) + "/" + path;
 }
 
-std::string Resolver::Path(Inode inode, const ReadContext& context) const {
+std::string Resolver::Path(const InodeRef& inode,
+                           const ReadContext& context) const {
   const Result<Place> place = Find(inode, context);
   const std::string path = place ? PathIn(*place) : "";
-  const MountedContainers::Number number = NumberOf(inode);
-  if (IsMirrored(inode) || number == MountedContainers::kTop) return path;
-  const auto attachment = attached_.AttachmentOf(number);
+  if (inode.number == MountedContainers::kTop) return path;
+  const auto attachment = attached_.AttachmentOf(inode.number);
   if (!attachment) return path;
-  const std::string directory = Path(attachment->at, context);
+  const std::string directory = Path(Decode(attachment->at), context);
   return place ? directory + "/" + path : directory;
 }
 

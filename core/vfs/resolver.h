@@ -12,6 +12,7 @@
 #include "core/content/read_context.h"
 #include "core/vfs/containers/mounted_containers.h"
 #include "core/vfs/containers/renewal.h"
+#include "core/vfs/inode_ref.h"
 #include "core/vfs/mirror/mirror_source.h"
 #include "core/vfs/own_source.h"
 #include "core/vfs/tree_source.h"
@@ -36,7 +37,7 @@ struct Shown {
   MountedContainers::Budget budget = {};
 };
 
-/// Finds the source and the node that an inode stands for. The only place where
+/// Finds the source that has the node of an inode. The only place where
 /// containers are attached to directories, and where those that were touched
 /// are renewed. An inode is that of a mirrored file, or the number of an
 /// attached tree (0 for the mount and its own container) and a node's index:
@@ -52,10 +53,13 @@ class Resolver {
 
   explicit Resolver(Shown shown);
 
+  InodeRef Decode(Inode inode) const;
+
   /// Calls `act` with the place of `inode`, and again after a renewal while it
   /// fails with kStale.
   template <typename Act>
-  auto At(Inode inode, const ReadContext& context, const Act& act) const {
+  auto At(const InodeRef& inode, const ReadContext& context,
+          const Act& act) const {
     return Renewing(inode, context, [&]() -> decltype(act(Place())) {
       Place place = CTXFS_TRY(Find(inode, context));
       return act(std::move(place));
@@ -63,7 +67,7 @@ class Resolver {
   }
   /// Like At, with the place of the first files in a directory.
   template <typename Act>
-  auto AtDirectory(Inode directory, const ReadContext& context,
+  auto AtDirectory(const InodeRef& directory, const ReadContext& context,
                    const Act& act) const {
     return Renewing(directory, context, [&]() -> decltype(act(Place())) {
       Place place = CTXFS_TRY(FindDirectory(directory, context));
@@ -71,9 +75,10 @@ class Resolver {
     });
   }
 
-  Result<Place> Find(Inode inode, const ReadContext& context) const;
+  Result<Place> Find(const InodeRef& inode, const ReadContext& context) const;
   /// Like Find, after trying to renew the container if it is stale.
-  Result<Place> FindFresh(Inode inode, const ReadContext& context) const;
+  Result<Place> FindFresh(const InodeRef& inode,
+                          const ReadContext& context) const;
 
   /// Returns where a directory has further files: in a tree attached to it,
   /// which this opens. Nothing if there are none. The directory can be a member
@@ -83,22 +88,17 @@ class Resolver {
 
   /// The sources whose files are in a directory, the first ones first; with
   /// `fresh`, fails with kStale if the last is stale and cannot be renewed.
-  Result<std::vector<Place>> Layers(Inode directory, bool fresh,
+  Result<std::vector<Place>> Layers(const InodeRef& directory, bool fresh,
                                     const ReadContext& context) const;
 
   /// Called before a stale file is opened again; `attempt` counts from 0. Does
   /// nothing for 0, because opening may help. Later it renews the container,
   /// because a file that it names has changed. Fails with kStale if that fails,
   /// or after too many attempts.
-  Status RenewFor(Inode inode, int attempt, const ReadContext& context) const;
+  Status RenewFor(const InodeRef& inode, int attempt,
+                  const ReadContext& context) const;
 
-  void Forget(Inode inode, uint64_t count) const;
-
-  /// Whether a directory is, in whole or in part, one of the mirror's.
-  bool IsMirrored(Inode inode) const {
-    return mirror_ != nullptr &&
-           (inode == kRootInode || (inode & Mirror::kBit) != 0);
-  }
+  void Forget(const InodeRef& inode, uint64_t count) const;
 
   /// Mirror::FileSystemOf; nothing if the mount shows one container.
   std::optional<struct statvfs> FileSystemOf(Inode inode) const {
@@ -107,9 +107,10 @@ class Resolver {
   }
 
   /// Below the container that is no part of another; empty for what is in none.
-  std::string PathInFile(Inode inode, const ReadContext& context) const;
+  std::string PathInFile(const InodeRef& inode,
+                         const ReadContext& context) const;
   /// Below the root, through every container that a file is nested in.
-  std::string Path(Inode inode, const ReadContext& context) const;
+  std::string Path(const InodeRef& inode, const ReadContext& context) const;
 
   const MountedContainers& containers() const { return attached_; }
   /// The only container, or null. It may be renewed at any time.
@@ -119,8 +120,8 @@ class Resolver {
 
  private:
   template <typename Act>
-  auto Renewing(Inode inode, const ReadContext& context, const Act& act) const
-      -> decltype(act()) {
+  auto Renewing(const InodeRef& inode, const ReadContext& context,
+                const Act& act) const -> decltype(act()) {
     auto outcome = act();
     int renewals = 0;
     while (IsStale(outcome) && renewals < Renewal::kMax &&
@@ -142,13 +143,14 @@ class Resolver {
   }
 
   /// Opens anew what makes `inode` stale. Returns whether that was done.
-  bool Renew(Inode inode, const ReadContext& context) const;
+  bool Renew(const InodeRef& inode, const ReadContext& context) const;
   /// The containers that `inode` is in.
-  Renewal::Chain ContainersOf(Inode inode) const;
+  Renewal::Chain ContainersOf(const InodeRef& inode) const;
   /// If the container at `at` is lost, its name has another inode from now on.
-  void RetireIfLost(Inode at) const;
+  void RetireIfLost(const InodeRef& at) const;
 
-  Result<Place> FindDirectory(Inode inode, const ReadContext& context) const;
+  Result<Place> FindDirectory(const InodeRef& inode,
+                              const ReadContext& context) const;
   Result<Place> RootOf(const MountedContainers::Attachment& attachment,
                        const ReadContext& context) const;
   /// The directory among the attached views that has the same path as one below

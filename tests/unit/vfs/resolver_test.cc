@@ -33,7 +33,8 @@ TEST(Resolver, Item29_1_FindsTheSourceAndTheNodeOfAnInode) {
   dir.Write("plain", "text");
   const Resolver resolver(
       {.mirror = MirrorOf(dir.Path("")), .stats = StatsFile()});
-  const auto root = resolver.Layers(kRootInode, false, TheCache());
+  const auto root =
+      resolver.Layers(resolver.Decode(kRootInode), false, TheCache());
   ASSERT_TRUE(Ok(root));
   ASSERT_EQ(root->size(), 2U) << "mirrored files, and the mount's own";
   const Place& mirrored = root->front();
@@ -41,29 +42,78 @@ TEST(Resolver, Item29_1_FindsTheSourceAndTheNodeOfAnInode) {
   EXPECT_NE(mirrored.source, own.source);
 
   const Inode stats = InodeIn(own, ".ctxfs");
-  EXPECT_EQ(resolver.Find(stats, TheCache())->source, own.source);
+  EXPECT_EQ(resolver.Find(resolver.Decode(stats), TheCache())->source,
+            own.source);
   const Inode plain = InodeIn(mirrored, "plain");
-  EXPECT_EQ(resolver.Find(plain, TheCache())->source, mirrored.source);
+  EXPECT_EQ(resolver.Find(resolver.Decode(plain), TheCache())->source,
+            mirrored.source);
 
   // The directory of a container is the mirror's; what is in it is not.
   const Inode shard = InodeIn(mirrored, "c.shard");
-  EXPECT_EQ(resolver.Find(shard, TheCache())->source, mirrored.source);
-  const auto inside = resolver.Layers(shard, false, TheCache());
+  EXPECT_EQ(resolver.Find(resolver.Decode(shard), TheCache())->source,
+            mirrored.source);
+  const auto inside =
+      resolver.Layers(resolver.Decode(shard), false, TheCache());
   ASSERT_TRUE(Ok(inside));
   ASSERT_EQ(inside->size(), 1U);
   const Place& container = inside->front();
   ASSERT_NE(container.tree, nullptr);
   EXPECT_EQ(container.tree->at, shard);
   const Inode directory = InodeIn(container, "d");
-  const auto found = resolver.Find(directory, TheCache());
+  const auto found = resolver.Find(resolver.Decode(directory), TheCache());
   ASSERT_TRUE(Ok(found));
   EXPECT_EQ(found->source, container.source);
   EXPECT_EQ(found->source->Parent(found->node), shard);
-  EXPECT_EQ(resolver.Path(InodeIn(*found, "a"), TheCache()), "c.shard/d/a");
+  EXPECT_EQ(resolver.Path(resolver.Decode(InodeIn(*found, "a")), TheCache()),
+            "c.shard/d/a");
 
-  resolver.Forget(shard, UINT64_MAX);
-  EXPECT_TRUE(Fails(resolver.Find(directory, TheCache()), Code::kStale))
+  resolver.Forget(resolver.Decode(shard), UINT64_MAX);
+  EXPECT_TRUE(Fails(resolver.Find(resolver.Decode(directory), TheCache()),
+                    Code::kStale))
       << "it was detached with its directory";
+}
+
+TEST(Resolver, Item42_3_DecodesEachKindOfInode) {
+  const TempDir dir;
+  dir.Write("c.shard", BuildShard({{Raw("a", "hello")}}));
+  const Resolver mirror(
+      {.mirror = MirrorOf(dir.Path("")), .stats = StatsFile()});
+  const InodeRef root = mirror.Decode(kRootInode);
+  EXPECT_EQ(root.kind, InodeRef::Kind::kMirrored);
+  const auto layers = mirror.Layers(root, false, TheCache());
+  ASSERT_TRUE(Ok(layers));
+  const InodeRef own = mirror.Decode(InodeIn(layers->back(), ".ctxfs"));
+  EXPECT_EQ(own.kind, InodeRef::Kind::kOwn);
+  const InodeRef shard = mirror.Decode(InodeIn(layers->front(), "c.shard"));
+  EXPECT_EQ(shard.kind, InodeRef::Kind::kMirrored);
+  const auto inside = mirror.Layers(shard, false, TheCache());
+  ASSERT_TRUE(Ok(inside));
+  const Place& container = inside->front();
+  const InodeRef a = mirror.Decode(InodeIn(container, "a"));
+  EXPECT_EQ(a.kind, InodeRef::Kind::kTree);
+  EXPECT_EQ(a.number, container.tree->number);
+  EXPECT_EQ(container.tree->InodeOf(static_cast<NodeId>(a.node)), a.inode);
+}
+
+TEST(Resolver, Item42_3_TheOnlyContainerHasInodesBehindTheMountsOwn) {
+  const TempDir dir;
+  auto opened = OpenContainerFile(
+      dir.Write("top", BuildShard({{Raw("a", "hello")}})), OpenOptions());
+  ASSERT_TRUE(Ok(opened));
+  for (const char* name : {"", "c"}) {
+    const Resolver resolver(
+        {.container = *opened, .name = name, .stats = StatsFile()});
+    const MountedContainers::Tree top = resolver.Top();
+    const InodeRef root = resolver.Decode(top->at);
+    EXPECT_EQ(root.kind, InodeRef::Kind::kTree);
+    EXPECT_EQ(root.number, MountedContainers::kTop);
+    EXPECT_EQ(root.node, FileTree::kRoot);
+    const auto a = top->files->Lookup(FileTree::kRoot, "a");
+    ASSERT_TRUE(a);
+    const InodeRef decoded = resolver.Decode(top->InodeOf(*a));
+    EXPECT_EQ(decoded.kind, InodeRef::Kind::kTree);
+    EXPECT_EQ(decoded.node, *a);
+  }
 }
 
 TEST(Resolver, Item41_17_UsesWhatEachRenewalOpens) {
@@ -79,14 +129,15 @@ TEST(Resolver, Item41_17_UsesWhatEachRenewalOpens) {
          ++opened;
          return std::vector<ChildContainer>();
        }});
-  const auto root = resolver.Layers(kRootInode, false, TheCache());
+  const auto root =
+      resolver.Layers(resolver.Decode(kRootInode), false, TheCache());
   ASSERT_TRUE(Ok(root));
   const Inode a = InodeIn(root->back(), "a");
   std::set<const TreeSource*> used;
   std::vector<Place> places;
   const int before = opened;
-  const auto outcome =
-      resolver.At(a, TheCache(), [&](Place place) -> Result<int> {
+  const auto outcome = resolver.At(
+      resolver.Decode(a), TheCache(), [&](Place place) -> Result<int> {
         used.insert(place.source.get());
         places.push_back(std::move(place));
         return Error{Code::kStale, "a file that it names has changed"};
@@ -96,10 +147,10 @@ TEST(Resolver, Item41_17_UsesWhatEachRenewalOpens) {
   EXPECT_EQ(used.size(), places.size()) << "none is tried twice";
   EXPECT_EQ(places.size(), 1U + Renewal::kMax) << "none is opened in vain";
   // For a moment, it is not opened again.
-  const auto again =
-      resolver.At(a, TheCache(), [&](const Place&) -> Result<int> {
-        return Error{Code::kStale, "still"};
-      });
+  const auto again = resolver.At(resolver.Decode(a), TheCache(),
+                                 [&](const Place&) -> Result<int> {
+                                   return Error{Code::kStale, "still"};
+                                 });
   EXPECT_TRUE(Fails(again, Code::kStale));
   EXPECT_EQ(opened - before, Renewal::kMax);
 }
