@@ -256,20 +256,21 @@ class Container(Mapping):
         fault with the code "unsupported" or "locked" says that a part could not be checked."""
         faults: list[Error] = []
         for directory, _, files, _ in self._walk(""):
-            self._faults_of(directory, faults)
+            faults += self._faults_of(directory)
             for name in files:
                 self._scan(_join(directory, name), faults)
         return faults
 
-    def _faults_of(self, directory: str, faults: list[Error]) -> None:
+    def _faults_of(self, directory: str) -> list[Error]:
+        """Those of the index of the container at `directory`; none if there is no container."""
         try:
             with self._call(directory) as tree:
                 found = tree.faults(self._path(directory))
         except NotContainerError:
-            return
+            return []
         for fault in found:
             fault.filename = self.source
-        faults += found
+        return found
 
     def _scan(self, path: str, faults: list[Error]) -> None:
         try:

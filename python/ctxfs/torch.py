@@ -23,6 +23,7 @@ import torch
 
 from ._arrays import LazyArray
 from ._container import Container
+from ._errors import Error
 
 RECORDS = "views/samples.jsonl"
 
@@ -53,7 +54,7 @@ def tensor(array: LazyArray) -> torch.Tensor:
 
 
 def load_file(filename: str | os.PathLike, device: str | int | torch.device = "cpu", *,
-              verify: bool = True) -> dict[str, torch.Tensor]:
+              verify: bool = True, partial: bool = False) -> dict[str, torch.Tensor]:
     """The tensors of a container by name, like safetensors.torch.load_file, but of every format
     that ctxfs reads, and verified.
 
@@ -61,13 +62,36 @@ def load_file(filename: str | os.PathLike, device: str | int | torch.device = "c
         filename: the path of a container.
         device: where the tensors shall be.
         verify: compare checksums before bytes are used.
+        partial: leave out what is missing or damaged. Without it, a model of which a shard is
+            missing or cut off, or whose index has any other fault, is an Error.
     """
     with Container(filename, verify=verify) as c:
         target = torch.device(device)
-        loaded = {name: tensor(lazy) for name, lazy in c.arrays.lazy.items()}
+        loaded = _readable(c) if partial else _all(c)
         if target.type == "cpu":
             return loaded
         return {name: one.to(target) for name, one in loaded.items()}
+
+
+def _all(c: Container) -> dict[str, torch.Tensor]:
+    """The tensors of a container that has no fault."""
+    loaded = {name: tensor(lazy) for name, lazy in c.arrays.lazy.items()}
+    faults = c._faults_of("")
+    if faults:
+        more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+        faults[0].strerror += f"{more}: not all tensors can be loaded, see partial="
+        raise faults[0]
+    return loaded
+
+
+def _readable(c: Container) -> dict[str, torch.Tensor]:
+    loaded = {}
+    for name, lazy in c.arrays.lazy.items():
+        try:
+            loaded[name] = tensor(lazy)
+        except Error:
+            continue
+    return loaded
 
 
 class samples(torch.utils.data.IterableDataset):  # pylint: disable=invalid-name
@@ -139,7 +163,7 @@ def _samples_of(c: Container, first: int, step: int) -> Iterator[Any]:
     elif first == 0:
         key = os.path.splitext(os.path.basename(c.source))[0]
         yield {"__key__": key, "__url__": c.source,
-               **{name: tensor(lazy) for name, lazy in c.arrays.lazy.items()}}
+               **_all(c)}
 
 
 def _members_of(c: Container, record: dict[str, Any]) -> dict[str, Any]:

@@ -76,6 +76,56 @@ def test_damage_is_an_error():
         ctxfs.torch.load_file("absent.safetensors")
 
 
+def shard_of_model(path, names) -> None:
+    header = {name: {"dtype": "U8", "shape": [4], "data_offsets": [4 * i, 4 * i + 4]}
+              for i, name in enumerate(names)}
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + bytes(range(4 * len(names))))
+
+
+@pytest.fixture(name="sharded")
+def _sharded(tmp_path):
+    """A model of three files with two tensors each."""
+    files = [tmp_path / f"model-0000{i}-of-00003.safetensors" for i in (1, 2, 3)]
+    weights = {}
+    for i, file in enumerate(files):
+        names = [f"layer{i}.a", f"layer{i}.b"]
+        shard_of_model(file, names)
+        weights |= dict.fromkeys(names, file.name)
+    index = tmp_path / "model.safetensors.index.json"
+    index.write_text(json.dumps({"metadata": {"total_size": 24}, "weight_map": weights}))
+    return index, files
+
+
+def test_43_1_a_model_without_one_of_its_files_is_an_error(sharded):
+    index, files = sharded
+    assert len(ctxfs.torch.load_file(index)) == 6
+    files[2].unlink()
+    with pytest.raises(ctxfs.Error, match=f"{files[2].name}.*see partial="):
+        ctxfs.torch.load_file(index)
+    assert list(ctxfs.torch.load_file(index, partial=True)) == [
+        "layer0.a", "layer0.b", "layer1.a", "layer1.b"]
+
+
+def test_43_1_a_model_with_a_file_that_was_cut_off_is_an_error(sharded):
+    index, files = sharded
+    files[1].write_bytes(files[1].read_bytes()[:40])
+    files[0].unlink()
+    with pytest.raises(ctxfs.Error, match=r"and 1 more\): not all tensors can be loaded"):
+        ctxfs.torch.load_file(index)
+    with pytest.raises(ctxfs.Error, match="see partial="):
+        list(ctxfs.torch.samples(str(index)))
+    assert list(ctxfs.torch.load_file(index, partial=True)) == ["layer2.a", "layer2.b"]
+
+
+def test_43_1_what_is_damaged_is_left_out_on_request():
+    source = GOLDEN / "wshard" / "corrupt" / "flip_raw_block.wshard"
+    with ctxfs.open(source) as c:
+        names = set(c.arrays)
+    loaded = ctxfs.torch.load_file(source, partial=True)
+    assert loaded and set(loaded) < names
+
+
 def test_samples_of_an_archive_are_those_of_tarfile():
     expected = members_of(ARCHIVE)
     assert len(expected) > 3 and list(loader(ARCHIVE)) == expected

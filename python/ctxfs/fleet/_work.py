@@ -186,7 +186,7 @@ def _check(_job, c: Container, _candidate, part, head: dict, _entries) -> None:
     for path, kind in _taken(_files(c), part):
         faults: list[Error] = []
         if kind == DIRECTORY:
-            c._faults_of(path, faults)
+            faults += c._faults_of(path)
         elif kind == FILE:
             c._scan(path, faults)
             head["files"] += 1
