@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs what is missing, builds, and tests. Without arguments: the tests that
-# find most mistakes, in about 5 minutes on 2 cores. With arguments, in their
+# find most mistakes, in about 12 minutes on 2 cores. With arguments, in their
 # order:
 #   long     the tests that are left out without arguments, of the same build
 #   dev      every test
@@ -102,7 +102,7 @@ run_short() {
 
 if [ $# -eq 0 ]; then
   set -- quick
-  echo "Building ctxfs and running its quick tests: about 5 minutes on 2 cores."
+  echo "Building ctxfs and running its quick tests: about 12 minutes on 2 cores."
   echo "'scripts/test.sh dev' runs every test, 'scripts/test.sh lint asan tsan'"
   echo "checks the code and runs the sanitizers."
 fi
