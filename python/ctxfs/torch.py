@@ -27,6 +27,9 @@ from ._errors import Error
 
 RECORDS = "views/samples.jsonl"
 
+# The codes of errors that are a tensor's own.
+_DAMAGE = {"corrupt", "checksum", "limit", "locked", "unsupported", "version"}
+
 # Types that numpy or a torch lacks: torch's name, and an integer of as many bits.
 _AS_BITS = {
     "bf16": ("bfloat16", np.int16), "f8_e4m3": ("float8_e4m3fn", np.uint8),
@@ -74,23 +77,25 @@ def load_file(filename: str | os.PathLike, device: str | int | torch.device = "c
 
 
 def _all(c: Container) -> dict[str, torch.Tensor]:
-    """The tensors of a container that has no fault."""
-    loaded = {name: tensor(lazy) for name, lazy in c.arrays.lazy.items()}
+    """The tensors of a container whose index has no fault, which is known before any is read."""
     faults = c._faults_of("")
     if faults:
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
         faults[0].strerror += f"{more}: not all tensors can be loaded, see partial="
         raise faults[0]
-    return loaded
+    return {name: tensor(lazy) for name, lazy in c.arrays.lazy.items()}
 
 
 def _readable(c: Container) -> dict[str, torch.Tensor]:
+    """The tensors that are not damaged. Another failure may be gone at the next attempt, so it
+    leaves none out."""
     loaded = {}
     for name, lazy in c.arrays.lazy.items():
         try:
             loaded[name] = tensor(lazy)
-        except Error:
-            continue
+        except Error as error:
+            if error.code not in _DAMAGE:
+                raise
     return loaded
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Containers as PyTorch's tensors and samples, with the distribution's torch."""
 
+import errno
 import json
 import struct
 import tarfile
@@ -124,6 +125,14 @@ def test_43_1_what_is_damaged_is_left_out_on_request():
         names = set(c.arrays)
     loaded = ctxfs.torch.load_file(source, partial=True)
     assert loaded and set(loaded) < names
+
+
+def test_43_1_a_failure_that_may_pass_leaves_nothing_out(sharded, monkeypatch):
+    def fails(lazy):
+        raise ctxfs.Error(errno.EIO, "the disk", entry=lazy.info.name, code="io")
+    monkeypatch.setattr(ctxfs.torch, "tensor", fails)
+    with pytest.raises(ctxfs.Error, match="the disk"):
+        ctxfs.torch.load_file(sharded[0], partial=True)
 
 
 def test_samples_of_an_archive_are_those_of_tarfile():
