@@ -123,7 +123,7 @@ for part in "$@"; do
       make_go_programs
       build quick -DCTXFS_LONG_TESTS=ON
       ctest --preset quick -j"$jobs" \
-        -L 'long|clients|golden|robustness|package' -LE 'quick|nightly'
+        -L 'long|clients|golden|robustness|package' -LE 'quick|thorough'
       ;;
     dev | nofuse) make_venvs; make_go_programs; run "$part" ;;
     lint) scripts/lint.sh ;;
