@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "core/base/heap/heap_allowance.h"
 #include "core/base/interrupt.h"
 #include "core/base/result.h"
 #include "core/base/work.h"
@@ -81,6 +82,13 @@ class Request {
 
   /// Like Check, before work of about `bytes` bytes outside of a Block.
   Status CheckFor(uint64_t bytes) const { return interrupt_->CheckFor(bytes); }
+
+  /// Like Check, before `bytes` bytes are allocated in one piece. Also fails if
+  /// there is no memory for them, or if the work has taken too much already.
+  Status CheckMemory(uint64_t bytes = 0) const {
+    CTXFS_TRY(HeapAllowance::Admit(bytes));
+    return Check();
+  }
 
   /// Counts bytes that are about to be decoded, computed, rendered or scanned.
   /// kLimit if they are more than the request may cause.

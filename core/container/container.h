@@ -133,7 +133,7 @@ class Container : public std::enable_shared_from_this<Container> {
 
   /// The container's own metadata, parsed anew at each call; null if there is
   /// none, discarded (Json::is_discarded) if the read failed.
-  virtual Json Metadata() const { return nullptr; }
+  virtual Json Metadata(const Request& /*request*/) const { return nullptr; }
 
   /// Adds to `info`, which describes an entry, what `metadata`, the result of
   /// Metadata(), says about it.

@@ -34,7 +34,7 @@ struct EntryInfo {
   Json extra = Json::object();  // whatever else the container says of it
   /// Adds findings of earlier reads, or facts that take too long to collect for
   /// every entry. Only extended attributes show them. Null: there are none.
-  std::function<void(EntryInfo&)> add_findings = nullptr;
+  std::function<void(EntryInfo&, const Request&)> add_findings = nullptr;
 };
 
 }  // namespace ctxfs

@@ -36,8 +36,8 @@ std::shared_ptr<const FileTable> TensorContainer::TensorFiles() const {
        .path = [this](uint32_t tensor,
                       std::string& /*scratch*/) { return TensorName(tensor); },
        .open =
-           [this](uint32_t tensor, const ReadContext& /*context*/) {
-             return OpenTensor(tensor);
+           [this](uint32_t tensor, const ReadContext& context) {
+             return OpenTensor(tensor, context);
            },
        .facts =
            [this](uint32_t tensor) {

@@ -26,7 +26,8 @@ class TensorContainer : public Container {
   /// Why the tensor cannot be read; nullopt if it can.
   virtual std::optional<Error> TensorFault(uint32_t tensor) const = 0;
   /// Fails with TensorFault if there is one.
-  virtual Result<Content> OpenTensor(uint32_t tensor) const = 0;
+  virtual Result<Content> OpenTensor(uint32_t tensor,
+                                     const Request& request) const = 0;
   virtual EntryInfo DescribeTensor(uint32_t tensor) const = 0;
   /// The tensor as views use it; nullopt if it cannot be read, or its type and
   /// shape do not say what its bytes are.

@@ -124,7 +124,7 @@ class FileTree {
     const File file = At(node);
     std::optional<EntryInfo> info = file.table->Describe(file.number, context);
     if (info && info->add_findings) {
-      std::exchange(info->add_findings, nullptr)(*info);
+      std::exchange(info->add_findings, nullptr)(*info, context);
     }
     return info;
   }

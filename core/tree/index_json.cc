@@ -37,7 +37,7 @@ class IndexText : public std::enable_shared_from_this<IndexText> {
   /// Where the next block ends.
   uint32_t EndFrom(uint32_t first) const;
   /// Parsed once for all who hold it, because it may be long.
-  Result<std::shared_ptr<const Json>> Metadata();
+  Result<std::shared_ptr<const Json>> Metadata(const Request& request);
 
   const FileTable& entries() const { return *tree_.entries(); }
 
@@ -59,17 +59,19 @@ uint32_t IndexText::EndFrom(uint32_t first) const {
   return end;
 }
 
-Result<std::shared_ptr<const Json>> IndexText::Metadata() {
+Result<std::shared_ptr<const Json>> IndexText::Metadata(
+    const Request& request) {
   {
     const MutexLock lock(mutex_);
     if (auto known = metadata_.lock()) return known;
   }
-  auto parsed = std::make_shared<const Json>(tree_.container().Metadata());
+  auto parsed =
+      std::make_shared<const Json>(tree_.container().Metadata(request));
   if (parsed->is_discarded()) {
     return Error{Code::kIo, "the container cannot be read"};
   }
   // Work that may not go on has parsed nothing, which must not be kept.
-  CTXFS_TRY(AllowedWork::MayGoOn(0));
+  CTXFS_TRY(request.CheckMemory());
   const MutexLock lock(mutex_);
   metadata_ = parsed;
   return parsed;
@@ -80,7 +82,7 @@ Result<std::string> IndexText::Text(uint32_t first, uint32_t end,
   // The text of JSON has a name several times, as bytes and as hex digits.
   constexpr uint64_t kCopies = 8;
   const std::vector<NodeId> nodes = tree_.NodesOf(first, end);
-  const std::shared_ptr<const Json> metadata = CTXFS_TRY(Metadata());
+  const std::shared_ptr<const Json> metadata = CTXFS_TRY(Metadata(context));
   std::string text = first == 0 ? "[" : "";
   size_t counted = 0;
   std::string scratch;
@@ -108,7 +110,7 @@ Result<std::string> IndexText::Text(uint32_t first, uint32_t end,
 }
 
 Result<Content> IndexText::Make(const ReadContext& context) {
-  CTXFS_TRY(Metadata());
+  CTXFS_TRY(Metadata(context));
   Content content;
   uint32_t first = 0;
   do {

@@ -53,7 +53,7 @@ class Writer {
     EntryInfo info;
     if (known && *known) {
       info = **known;
-      if (info.add_findings) info.add_findings(info);
+      if (info.add_findings) info.add_findings(info, tree_.context());
       AddEntry(info);
     }
     if (const auto inside = InsideOf(tree_, file)) return AddDirectory(*inside);

@@ -112,7 +112,7 @@ class Seeds {
         Write("cowrie", piece, stored);
     }
     if (!names.empty()) Write("names", name, names);
-    const std::string metadata = container.Metadata().dump(
+    const std::string metadata = container.Metadata(Request()).dump(
         -1, ' ', true, Json::error_handler_t::replace);
     if (metadata != "null") Write("json", name, metadata);
   }

@@ -38,7 +38,7 @@ inline void RequireSafeName(std::string_view name) {
 /// Describes at most `most` entries, and opens all arrays.
 inline void RequireSound(const Container& container, BlockCache& cache,
                          uint32_t most) {
-  const Json metadata = container.Metadata();
+  const Json metadata = container.Metadata(Request());
   const auto table = container.Entries();
   const uint32_t entries = std::min(table->count(), most);
   for (uint32_t i = 0; i < entries; ++i) {

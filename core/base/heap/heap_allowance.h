@@ -106,21 +106,7 @@ inline Status AppendAdmitted(std::string& text, std::string_view more) {
 /// of its own: exceeding the inner allowance does not interrupt the outer work.
 class AllowedWork final : public Interrupt {
  public:
-  explicit AllowedWork(const Interrupt& request) : request_(request) {
-    current_ = this;
-  }
-  ~AllowedWork() override { current_ = outer_; }
-
-  /// Whether to go on with work that is not passed an Interrupt, such as
-  /// parsing JSON: fails if the AllowedWork that this thread is within is
-  /// interrupted, or if there is no memory for `bytes` more.
-  static Status MayGoOn(uint64_t bytes) {
-    CTXFS_TRY(HeapAllowance::Admit(bytes));
-    const AllowedWork* const work = current_;
-    // Shared work, such as a cached block, goes on: others still wait for it.
-    if (work == nullptr || work->allowance_ != thread_heap_allowance) return {};
-    return work->Check();
-  }
+  explicit AllowedWork(const Interrupt& request) : request_(request) {}
 
   bool interrupted() const override {
     return request_.interrupted() ||
@@ -131,10 +117,7 @@ class AllowedWork final : public Interrupt {
   }
 
  private:
-  constinit static inline thread_local const AllowedWork* current_ = nullptr;
-
   const Interrupt& request_;
-  const AllowedWork* const outer_ = current_;
   const HeapAllowance* const allowance_ = thread_heap_allowance;
 };
 

@@ -335,7 +335,7 @@ std::string JsonFault(std::string_view library_message) {
 }
 
 Result<size_t> WalkJson(std::string_view text, JsonDialect dialect,
-                        JsonVisitor& visitor) {
+                        JsonVisitor& visitor, const Request& request) {
   if (text.size() > limits::kJsonBytes) {
     return Error{Code::kLimit, fmt::format("JSON of {} bytes is over the limit",
                                            text.size())};
@@ -345,17 +345,16 @@ Result<size_t> WalkJson(std::string_view text, JsonDialect dialect,
   const auto translate = [python](const char* at) {
     return python != nullptr ? python->Translate(at) : *at;
   };
-  JsonProgress progress(text.data());
+  JsonProgress progress(text.data(), request);
   Walker walker(visitor, python, progress);
   const JsonCursor first(text.data(), &progress, translate);
   const JsonCursor last(text.data() + text.size(), &progress, translate);
-  if (!Json::sax_parse(first, last, &walker, Json::input_format_t::json,
-                       /*strict=*/false)) {
-    // The parser may have mistaken the refusal for the end of the text.
-    CTXFS_TRY(AllowedWork::MayGoOn(0));
-    return std::move(walker.error);
-  }
+  const bool parsed =
+      Json::sax_parse(first, last, &walker, Json::input_format_t::json,
+                      /*strict=*/false);
+  if (!progress.refusal()) return progress.refusal().error();
   CTXFS_TRY(HeapAllowance::Check());
+  if (!parsed) return std::move(walker.error);
   size_t length = progress.read();
   // The parser finds the end of a number by reading one character past it.
   if (walker.is_number() && !progress.met_end()) --length;
@@ -363,9 +362,14 @@ Result<size_t> WalkJson(std::string_view text, JsonDialect dialect,
 }
 
 Result<ParsedJson> ParseJson(std::string_view text, JsonDialect dialect) {
+  return ParseJson(text, Request(), dialect);
+}
+
+Result<ParsedJson> ParseJson(std::string_view text, const Request& request,
+                             JsonDialect dialect) {
   ParsedJson parsed{Json(), 0};
   Builder builder(parsed.value);
-  const size_t length = CTXFS_TRY(WalkJson(text, dialect, builder));
+  const size_t length = CTXFS_TRY(WalkJson(text, dialect, builder, request));
   if (builder.too_many()) {
     return Error{Code::kLimit,
                  fmt::format("JSON of more than {} values is over the limit",

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/bytes.h"
+#include "core/base/request.h"
 #include "core/base/result.h"
 
 namespace ctxfs {
@@ -31,7 +32,10 @@ enum class JsonDialect : uint8_t { kStandard, kPython };
 /// Parses the one JSON value that `text` starts with and ignores what follows
 /// it. Fails with kCorrupt (offset: byte within `text`) or kLimit (more than
 /// limits::kJsonBytes, nested deeper than limits::kJsonDepth, more than
-/// limits::kJsonValues).
+/// limits::kJsonValues), or as Request::CheckMemory does for `request`.
+Result<ParsedJson> ParseJson(std::string_view text, const Request& request,
+                             JsonDialect dialect = JsonDialect::kStandard);
+/// Outside of any request.
 Result<ParsedJson> ParseJson(std::string_view text,
                              JsonDialect dialect = JsonDialect::kStandard);
 
@@ -57,7 +61,8 @@ class JsonVisitor {
 /// Walks the JSON value that `text` starts with, and returns its length in
 /// bytes. Fails as ParseJson does, but has no limit on the number of values.
 Result<size_t> WalkJson(std::string_view text, JsonDialect dialect,
-                        JsonVisitor& visitor);
+                        JsonVisitor& visitor,
+                        const Request& request = Request());
 
 /// Returns the member of `object` at `key`; null if there is none or `object`
 /// is not an object.

@@ -7,20 +7,27 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/heap/heap_allowance.h"
+#include "core/base/request.h"
 
 namespace ctxfs {
 
 /// How far the parser of the JSON library has read a text.
 class JsonProgress {
  public:
-  explicit JsonProgress(const char* start)
-      : start_(start), at_(start), token_(start), next_(start + kBytesACheck) {}
+  /// `request` outlives this object.
+  JsonProgress(const char* start, const Request& request)
+      : request_(request),
+        start_(start),
+        at_(start),
+        token_(start),
+        next_(start + kBytesACheck) {}
 
   /// Bytes that were read.
   size_t read() const { return static_cast<size_t>(at_ - start_); }
   /// Whether the parser has met the end of the text.
   bool met_end() const { return met_end_; }
+  /// Why the work may not go on; the parser takes that for the end of the text.
+  const Status& refusal() const { return refusal_; }
   /// Notes that the parser begins another token, at the latest.
   void BeginToken() { token_ = at_; }
 
@@ -34,16 +41,19 @@ class JsonProgress {
     if (at_ < next_) return true;
     constexpr uint64_t kCopies = 4;
     next_ = at_ + kBytesACheck;
-    return AllowedWork::MayGoOn(kCopies * static_cast<uint64_t>(at_ - token_))
-        .has_value();
+    refusal_ =
+        request_.CheckMemory(kCopies * static_cast<uint64_t>(at_ - token_));
+    return refusal_.has_value();
   }
 
   static constexpr ptrdiff_t kBytesACheck = 64 << 10;
 
+  const Request& request_;
   const char* start_;
   const char* at_;
   const char* token_;  // lower bound of the start of the current token
   const char* next_;
+  Status refusal_;
   bool met_end_ = false;
 };
 

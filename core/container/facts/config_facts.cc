@@ -52,8 +52,8 @@ void AddNamed(const Json& object, std::initializer_list<NamedFact> named,
   }
 }
 
-std::string CaptionIn(std::string_view json) {
-  const Result<ParsedJson> sample = ParseJson(json);
+std::string CaptionIn(std::string_view json, const Request& request) {
+  const Result<ParsedJson> sample = ParseJson(json, request);
   if (!sample) return {};
   for (const char* key : {"caption", "text", "prompt"}) {
     std::string caption = TextAt(sample->value, key);
@@ -65,7 +65,7 @@ std::string CaptionIn(std::string_view json) {
 Result<Json> ReadDocument(const std::vector<Document>& documents,
                           DocumentRole role, const ReadContext& context) {
   const std::string text = CTXFS_TRY(ReadText(documents, role, context));
-  Result<ParsedJson> parsed = ParseJson(text);
+  Result<ParsedJson> parsed = ParseJson(text, context);
   return parsed ? std::move(parsed->value) : Json();
 }
 

@@ -26,7 +26,7 @@ void AddNamed(const Json& object, std::initializer_list<NamedFact> named,
               Facts& facts);
 
 /// The caption of a sample that is a JSON object; empty if it has none.
-std::string CaptionIn(std::string_view json);
+std::string CaptionIn(std::string_view json, const Request& request);
 
 /// The text of the document of that role, parsed; null if there is none, or it
 /// is longer than 4 MiB or no JSON. Fails if it cannot be read.

@@ -48,7 +48,8 @@ std::string_view ModelFileName(DocumentRole role) {
   return {};
 }
 
-std::vector<Document> FindModelFiles(const Source& container) {
+std::vector<Document> FindModelFiles(const Source& container,
+                                     const Request& /*request*/) {
   std::vector<Document> documents;
   for (const auto& [name, role] : kModelFiles) {
     Result<std::shared_ptr<const Source>> file =

@@ -21,6 +21,7 @@ std::string_view ModelFileName(DocumentRole role);
 /// Opens the files of the model that stand in the folder of `container`. None
 /// if config.json is not among them, because nobody loads a model without it.
 /// Leaves out a file that cannot be opened or has more than 1 GiB.
-std::vector<Document> FindModelFiles(const Source& container);
+std::vector<Document> FindModelFiles(const Source& container,
+                                     const Request& request);
 
 }  // namespace ctxfs

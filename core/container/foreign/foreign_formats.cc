@@ -162,7 +162,7 @@ bool LooksLikeText(Bytes head) {
   return false;
 }
 
-std::string ForeignDirectory(const Source& directory) {
+std::string ForeignDirectory(const Source& directory, const Request& /*request*/) {
   const Result<std::vector<DirectoryEntry>> names = directory.List();
   if (!names) return "";
   const auto has = [&names](std::string_view name) {

@@ -49,6 +49,7 @@ std::string WhyNoContainer(Bytes head, const Source* source = nullptr,
 
 /// Why there is no container in a directory: ": it is a Core ML package; ...".
 /// Empty if it is of no known kind.
-std::string ForeignDirectory(const Source& directory);
+std::string ForeignDirectory(const Source& directory,
+                             const Request& request = Request());
 
 }  // namespace ctxfs

@@ -82,7 +82,7 @@ Result<Json> ColumnShard::ReadSchema(uint32_t entry,
         Record(entry).data_offset};
   }
   const Buffer text = CTXFS_TRY(ReadEntry(entry, context));
-  Result<ParsedJson> parsed = ParseJson(AsText(text.span()));
+  Result<ParsedJson> parsed = ParseJson(AsText(text.span()), context);
   if (parsed) return std::move(parsed->value);
   Error error = std::move(parsed).error();
   error.offset = Record(entry).data_offset;
@@ -125,7 +125,7 @@ Result<ColumnShard::Stored> ColumnShard::StoredOf(
     const shard::ShardRecord record = Record(entry);
     std::string codec = "none";
     if (Encoded(record) || Seal(entry) != nullptr) {
-      EntryInfo chunk = Describe(entry);
+      EntryInfo chunk = Describe(entry, context);
       stored.incomplete = stored.incomplete || chunk.incomplete;
       codec = std::move(chunk.codec);
     }

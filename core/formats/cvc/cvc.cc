@@ -118,7 +118,7 @@ Status Collection::ReadHeader(const ReadContext& context) {
   }
   const Buffer text =
       CTXFS_TRY(ReadBuffer(*source(), json_at_, json_size_, "header", context));
-  Result<Header> header = ParseHeader(AsText(text.span()));
+  Result<Header> header = ParseHeader(AsText(text.span()), context);
   if (!header) {
     Error error = std::move(header).error();
     error.offset = json_at_ + (error.offset == kNoOffset ? 0 : error.offset);

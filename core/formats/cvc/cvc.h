@@ -103,7 +103,7 @@ struct Header {
 };
 
 /// Parses the header. Offsets of errors are relative to `text`.
-Result<Header> ParseHeader(std::string_view text);
+Result<Header> ParseHeader(std::string_view text, const Request& request);
 
 /// "fp16", "int8", "none", "lossless", "unknown".
 std::string_view CodecName(Codec codec);

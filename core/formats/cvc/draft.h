@@ -45,7 +45,7 @@ struct Draft {
 
 /// Compares the tables with each other and makes the header. Fails with
 /// kCorrupt or kLimit.
-Result<Header> MakeTables(Draft draft);
+Result<Header> MakeTables(Draft draft, const Request& request);
 
 /// The codec called `name`; kUnknown for any other name.
 Codec CodecOf(std::string_view name);

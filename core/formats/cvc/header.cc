@@ -267,15 +267,15 @@ void HeaderVisitor::FinishSection() {
 
 }  // namespace
 
-Result<Header> ParseHeader(std::string_view text) {
+Result<Header> ParseHeader(std::string_view text, const Request& request) {
   HeaderVisitor visitor;
   const size_t length =
-      CTXFS_TRY(WalkJson(text, JsonDialect::kPython, visitor));
+      CTXFS_TRY(WalkJson(text, JsonDialect::kPython, visitor, request));
   const size_t rest = text.find_first_not_of(" \t\r\n", length);
   if (rest != std::string_view::npos) {
     return Error{Code::kCorrupt, "the header continues after its JSON", rest};
   }
-  return MakeTables(visitor.Take());
+  return MakeTables(visitor.Take(), request);
 }
 
 }  // namespace ctxfs::cvc

@@ -122,7 +122,9 @@ EntryInfo Collection::DescribeColumn(const Column& column) const {
   }
   const bool has_any = has_checksums() && !header_.chunks.empty();
   info.verified = has_any ? "no" : "none";
-  info.add_findings = [this](EntryInfo& found) { AddVerdicts(found); };
+  info.add_findings = [this](EntryInfo& found, const Request& /*request*/) {
+    AddVerdicts(found);
+  };
   return info;
 }
 

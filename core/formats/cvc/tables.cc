@@ -30,7 +30,8 @@ std::optional<DType> DTypeOfText(std::string_view name) {
 
 class Maker {
  public:
-  explicit Maker(Draft draft) : draft_(std::move(draft)) {}
+  Maker(Draft draft, const Request& request)
+      : request_(request), draft_(std::move(draft)) {}
   Result<Header> Finish();
 
  private:
@@ -39,6 +40,7 @@ class Maker {
   Status FinishPieces();
   Status FinishSections();
 
+  const Request& request_;
   Draft draft_;
   Header header_;
 };
@@ -62,7 +64,7 @@ Status Maker::FinishColumns() {
     }
     std::set<std::string> names;
     for (const Json& object : draft_.columns) {
-      CTXFS_TRY(AllowedWork::MayGoOn(0));
+      CTXFS_TRY(request_.CheckMemory());
       const std::string which =
           fmt::format("column {}: ", header_.columns.size());
       if (!object.is_object()) return Corrupt(which + "is not an object");
@@ -135,7 +137,7 @@ Status Maker::FinishPieces() {
                                               : Draft::kWholeChunk);
   }
   for (size_t i = 0; i < draft_.chunks.size(); ++i) {
-    CTXFS_TRY(AllowedWork::MayGoOn(0));
+    CTXFS_TRY(request_.CheckMemory());
     const size_t end = i + 1 < draft_.chunks.size()
                            ? draft_.chunks[i + 1].first_piece
                            : draft_.raw.size();
@@ -175,7 +177,7 @@ Status Maker::FinishSections() {
     return {};
   }
   for (auto& [key, section] : draft_.sections) {
-    CTXFS_TRY(AllowedWork::MayGoOn(0));
+    CTXFS_TRY(request_.CheckMemory());
     // Sound ranges do not overlap, so their sum is at most the number of rows.
     uint64_t left = header_.num_vectors;
     const auto is_bad = [&](const auto& range) {
@@ -250,8 +252,8 @@ Codec CodecOf(std::string_view name) {
   return Codec::kUnknown;
 }
 
-Result<Header> MakeTables(Draft draft) {
-  return Maker(std::move(draft)).Finish();
+Result<Header> MakeTables(Draft draft, const Request& request) {
+  return Maker(std::move(draft), request).Finish();
 }
 
 }  // namespace ctxfs::cvc

@@ -59,9 +59,7 @@ Container::Tables GgufContainer::Files() const {
       TensorFiles(), MetadataFile(first.source, first.header), ValueFiles(),
       FixedFile(Role::kRaw, "header",
                 Content(Range{first.source, 0, nullptr}, first.header->end))};
-  for (auto& table : GgufTokenizerFiles(first.source, first.header)) {
-    files.push_back(std::move(table));
-  }
+  files.insert(files.end(), tokenizer_.begin(), tokenizer_.end());
   return files;
 }
 
@@ -78,11 +76,10 @@ Status GgufContainer::AddFacts(const ReadContext& context, Facts& facts) const {
 
 // The metadata of views/model.safetensors: scalars as text, and metadata.json
 // if it is short.
-Json GgufContainer::Metadata() const {
+Json GgufContainer::Metadata(const Request& request) const {
   const Part& first = parts_.front();
   Json metadata = Json::object();
   uint64_t bytes = 0;
-  const Request request;
   GgufReader in(*first.source, first.header->layout, 0, request);
   for (const GgufPair& pair : first.header->pairs) {
     const std::string_view key = first.header->keys[pair.key];

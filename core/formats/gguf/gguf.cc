@@ -13,6 +13,7 @@
 #include "core/container/bytes_after.h"
 #include "core/container/open.h"
 #include "core/content/strided.h"
+#include "core/formats/gguf/tokenizer.h"
 #include "core/formats/gguf/values.h"
 
 namespace ctxfs::gguf {
@@ -38,6 +39,7 @@ Status GgufContainer::Load(const ReadContext& context) {
   AddPart(
       {source(), std::make_shared<const GgufHeader>(std::move(header)), {}, 0});
   CTXFS_TRY(LoadParts(context));
+  tokenizer_ = GgufTokenizerFiles(source(), parts_.front().header, context);
   return WarnOfParts(context);
 }
 
@@ -66,7 +68,8 @@ std::optional<Error> GgufContainer::TensorFault(uint32_t tensor) const {
   return at.part.header->TensorFault(at.number);
 }
 
-Result<Content> GgufContainer::OpenTensor(uint32_t tensor) const {
+Result<Content> GgufContainer::OpenTensor(uint32_t tensor,
+                                          const Request& /*request*/) const {
   if (std::optional<Error> fault = TensorFault(tensor)) {
     return *std::move(fault);
   }
@@ -156,8 +159,8 @@ std::optional<ArrayInfo> GgufContainer::ArrayOf(uint32_t tensor) const {
   array.dtype = *type->plain;
   const uint32_t swap = header.layout.big_endian ? type->bytes : 1;
   array.open = [self, tensor,
-                swap](const ReadContext& /*context*/) -> Result<Content> {
-    Result<Content> stored = self->OpenTensor(tensor);
+                swap](const ReadContext& context) -> Result<Content> {
+    Result<Content> stored = self->OpenTensor(tensor, context);
     if (!stored || swap == 1) return stored;
     return StridedContent({self->owner_, tensor}, *stored,
                           {.width = swap,

@@ -30,14 +30,15 @@ class GgufContainer final : public TensorContainer, public SaysFacts {
   void AddInfo(Json& info, const ReadContext& context) const override;
   Tables Files() const override;
   Exports Export() const override;
-  Json Metadata() const override;
+  Json Metadata(const Request& request) const override;
   Status AddFacts(const ReadContext& context, Facts& facts) const override;
 
   uint32_t count() const override { return count_; }
   std::string_view TensorName(uint32_t tensor) const override;
   uint64_t TensorSize(uint32_t tensor) const override;
   std::optional<Error> TensorFault(uint32_t tensor) const override;
-  Result<Content> OpenTensor(uint32_t tensor) const override;
+  Result<Content> OpenTensor(uint32_t tensor,
+                             const Request& request) const override;
   EntryInfo DescribeTensor(uint32_t tensor) const override;
   std::optional<ArrayInfo> ArrayOf(uint32_t tensor) const override;
   std::optional<uint64_t> ValueBytes(uint32_t tensor) const override;
@@ -69,7 +70,7 @@ class GgufContainer final : public TensorContainer, public SaysFacts {
   Status LoadPart(const std::string& file, int64_t number, int64_t count,
                   const ReadContext& context);
   void AddPart(Part part);
-  Status CheckSplit();
+  Status CheckSplit(const Request& request);
   void WarnOfSplit(std::string what, Severity severity);
 
   const GgufHeader& header() const { return *parts_.front().header; }
@@ -80,6 +81,7 @@ class GgufContainer final : public TensorContainer, public SaysFacts {
   std::vector<Part> parts_;
   uint32_t count_ = 0;
   std::vector<Warning> split_warnings_;
+  Tables tokenizer_;  // the files of views/tokenizer/
 };
 
 }  // namespace ctxfs::gguf

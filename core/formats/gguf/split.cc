@@ -75,7 +75,7 @@ Status GgufContainer::LoadParts(const ReadContext& context) {
     }
     CTXFS_TRY(LoadPart(file, i, *count, context));
   }
-  return CheckSplit();
+  return CheckSplit(context);
 }
 
 Status GgufContainer::LoadPart(const std::string& file, int64_t number,
@@ -85,7 +85,8 @@ Status GgufContainer::LoadPart(const std::string& file, int64_t number,
                 Severity::kDamage);
     return Status();
   };
-  Result<std::shared_ptr<const Source>> opened = source()->OpenSibling(file);
+  Result<std::shared_ptr<const Source>> opened =
+      source()->OpenSibling(file);
   if (!opened) {
     const Error& error = opened.error();
     if (error.Exhausted()) return error;
@@ -122,9 +123,9 @@ Status GgufContainer::LoadPart(const std::string& file, int64_t number,
   return {};
 }
 
-Status GgufContainer::CheckSplit() {
+Status GgufContainer::CheckSplit(const Request& request) {
   const auto total = GgufInteger(header(), *source(), "split.tensors.count",
-                                 kGgufInt32, Request());
+                                 kGgufInt32, request);
   if (total && *total != count_) {
     WarnOfSplit(
         fmt::format(

@@ -318,16 +318,17 @@ Result<std::string> GgufTokenizerJson(const Source& source,
 }
 
 Container::Tables GgufTokenizerFiles(std::shared_ptr<const Source> source,
-                                     std::shared_ptr<const GgufHeader> header) {
+                                     std::shared_ptr<const GgufHeader> header,
+                                     const Request& request) {
   Container::Tables files;
   const std::string directory = "tokenizer/";
   const std::optional<Content> whole =
-      StringContent(source, *header, kWhole, Request());
+      StringContent(source, *header, kWhole, request);
   const GgufPair* tokens = header->Find(kTokens);
   const bool has_tokens = tokens != nullptr && tokens->type == kGgufArray;
   const uint64_t owner = NewOwner();
   const std::optional<Content> model =
-      StringContent(source, *header, kModel, Request());
+      StringContent(source, *header, kModel, request);
   std::string kind;
   if (model && model->size() < 64) {
     const Result<std::string> text = ReadAll(*model, LoneContext());
@@ -350,7 +351,7 @@ Container::Tables GgufTokenizerFiles(std::shared_ptr<const Source> source,
           return ConfigJson(*source, *header, context);
         }));
   }
-  if (const auto chat = StringContent(source, *header, kTemplate, Request())) {
+  if (const auto chat = StringContent(source, *header, kTemplate, request)) {
     files.push_back(
         FixedFile(Role::kViews, directory + "chat_template.jinja", *chat));
   }

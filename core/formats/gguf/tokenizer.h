@@ -14,7 +14,8 @@ namespace ctxfs::gguf {
 /// The files of views/tokenizer/, made from the metadata (docs/formats/gguf.md,
 /// section 11); none if there is no tokenizer. Reads a few bytes.
 Container::Tables GgufTokenizerFiles(std::shared_ptr<const Source> source,
-                                     std::shared_ptr<const GgufHeader> header);
+                                     std::shared_ptr<const GgufHeader> header,
+                                     const Request& request);
 
 /// The text of tokenizer.json: the tokens, with scores or merges, in the form
 /// of Hugging Face's library "tokenizers". Fails with kLimit if there are too

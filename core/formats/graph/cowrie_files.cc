@@ -34,37 +34,37 @@ Result<std::string> JsonOf(const shard::ShardContainer& shard, uint32_t entry,
 std::shared_ptr<const FileTable> CowrieFiles(
     std::shared_ptr<const shard::ShardContainer> shard) {
   const shard::ShardContainer& graph = *shard;
-  return MakeTable(
-      {.placement = {.role = Role::kViews, .directory = "json"},
-       .count = graph.entry_count(),
-       .path = PathsOfEntries(
-           graph.EntryTable(),
-           [&graph](uint32_t entry) {
-             constexpr uint16_t kCowrieType = 3;
-             return !graph.EntryLocked(entry) &&
-                    graph.Record(entry).content_type == kCowrieType;
-           },
-           ".json"),
-       .open =
-           [shard, owner = NewOwner()](uint32_t entry,
-                                       const ReadContext& context) {
-             return CachedText(
-                 {owner, entry}, shard->source(),
-                 [shard, entry](const ReadContext& request) {
-                   return JsonOf(*shard, entry, request);
-                 },
-                 context);
-           },
-       .describe =
-           [&graph](uint32_t entry, const ReadContext& /*context*/) {
-             EntryInfo info = graph.Describe(entry);
-             info.kind = "json";
-             info.computed = true;
-             info.shape.reset();
-             info.dtype.clear();
-             return info;
-           },
-       .owner = shard});
+  return MakeTable({.placement = {.role = Role::kViews, .directory = "json"},
+                    .count = graph.entry_count(),
+                    .path = PathsOfEntries(
+                        graph.EntryTable(),
+                        [&graph](uint32_t entry) {
+                          constexpr uint16_t kCowrieType = 3;
+                          return !graph.EntryLocked(entry) &&
+                                 graph.Record(entry).content_type ==
+                                     kCowrieType;
+                        },
+                        ".json"),
+                    .open =
+                        [shard, owner = NewOwner()](
+                            uint32_t entry, const ReadContext& context) {
+                          return CachedText(
+                              {owner, entry}, shard->source(),
+                              [shard, entry](const ReadContext& request) {
+                                return JsonOf(*shard, entry, request);
+                              },
+                              context);
+                        },
+                    .describe =
+                        [&graph](uint32_t entry, const ReadContext& context) {
+                          EntryInfo info = graph.Describe(entry, context);
+                          info.kind = "json";
+                          info.computed = true;
+                          info.shape.reset();
+                          info.dtype.clear();
+                          return info;
+                        },
+                    .owner = shard});
 }
 
 }  // namespace ctxfs::graph

@@ -21,6 +21,7 @@
 #include "core/codec/codec.h"
 #include "core/container/bytes_after.h"
 #include "core/container/open.h"
+#include "core/formats/cowrie/cowrie.h"
 #include "core/formats/graph/limits.h"
 
 namespace ctxfs::graph {
@@ -38,6 +39,16 @@ uint8_t ImpliedEncoding(uint64_t kind) {
 }
 
 }  // namespace
+
+/// Finds the encoding of metadata from its first bytes, because writers leave
+/// the stored encoding 0.
+void Graph::FindEncoding(Section& section, const ReadContext& context) const {
+  std::byte head[2] = {};
+  section.packed = section.length > sizeof(head) &&
+                   section.length <= limits::kJsonBytes &&
+                   data_->ReadAt(section.offset, head, context) &&
+                   cowrie::LooksLikeCowrie(head);
+}
 
 Status Graph::Load(const ReadContext& context) {
   SjgnCursor in(*data_, 4, data_->size(), context);
@@ -79,8 +90,9 @@ Status Graph::Load(const ReadContext& context) {
         fmt::format("{} bytes follow the last section", in.remaining()),
         formats_, context)));
   }
-  for (const Section& section : sections_) {
+  for (Section& section : sections_) {
     CTXFS_TRY(context.Check());
+    if (section.kind == kMeta) FindEncoding(section, context);
     CTXFS_TRY(ReadBody(section, context));
   }
   for (uint32_t i = 0; i < tables_.size(); ++i) AddIds(i);

@@ -26,6 +26,7 @@ struct Section {
   std::string name;
   uint64_t offset = 0;
   uint64_t length = 0;
+  bool packed = false;  // metadata that is a Cowrie value, not text
 };
 
 /// A Cowrie-GNN graph (docs/formats/sjgn.md). Its entries are the sections.
@@ -66,6 +67,7 @@ class Graph final : public Container, public SaysFacts {
                             const ReadContext& context) const;
   EntryInfo DescribeArray(const SjgnArray& array) const;
   std::shared_ptr<const FileTable> LineFiles() const;
+  void FindEncoding(Section& section, const ReadContext& context) const;
   std::shared_ptr<const FileTable> MetaFile(const Section& section) const;
 
   std::shared_ptr<const Source> data_;

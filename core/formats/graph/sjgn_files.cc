@@ -228,15 +228,9 @@ std::vector<ArrayInfo> Graph::AllArrays(const ReadContext& context) const {
   return all;
 }
 
-/// meta.json. Its encoding is found from its first bytes, because writers leave
-/// the stored encoding 0.
+/// meta.json.
 std::shared_ptr<const FileTable> Graph::MetaFile(const Section& section) const {
-  std::byte head[2] = {};
-  const bool packed = section.length > sizeof(head) &&
-                      section.length <= limits::kJsonBytes &&
-                      data_->ReadAt(section.offset, head, Request()) &&
-                      cowrie::LooksLikeCowrie(head);
-  if (!packed) {
+  if (!section.packed) {
     return FixedFile(Role::kPrimary, "meta.json",
                      Piece(section.offset, section.length));
   }

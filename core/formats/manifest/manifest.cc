@@ -86,12 +86,13 @@ class Manifest final : public shard::ShardContainer {
     bool shown = false;  // below parts/; only the first of equal paths is
   };
 
-  void Look(Reference& reference) const;
+  void Look(Reference& reference, const Request& request) const;
   /// Returns whether the file has the hash in the manifest, and keeps the
   /// verdict. Fails with kNotFound if the file has been removed.
   Result<Verdict> Check(size_t reference, const ReadContext& context) const;
   Json Listing() const;
-  Result<Content> OpenPart(const Reference& reference) const;
+  Result<Content> OpenPart(const Reference& reference,
+                           const Request& request) const;
   std::shared_ptr<const FileTable> PartFiles() const;
   /// Counts the line that sha256.json has for the next reference.
   void CountLine(const Json& described);
@@ -176,7 +177,7 @@ class VerdictsBlock final : public Block {
 
 Status Manifest::Load(const ReadContext& context) {
   CTXFS_TRY(shard::ShardContainer::Load(context));
-  const Json metadata = Metadata();
+  const Json metadata = Metadata(context);
   if (metadata.is_discarded()) {  // a transient error
     return Error{Code::kIo, "the metadata cannot be read",
                  header().schema_offset};
@@ -199,7 +200,7 @@ Status Manifest::Load(const ReadContext& context) {
     reference.path = PathOf(TextAt(described, "uri"));
     reference.sha256 = LowerHex(TextAt(described, "sha256"));
     CTXFS_TRY(context.Check());
-    Look(reference);
+    Look(reference, context);
     reference.shown =
         reference.kind >= Kind::kFile && shown.insert(reference.path).second;
     AddStoredSize(reference.size);
@@ -218,7 +219,7 @@ void Manifest::CountLine(const Json& described) {
                     kLineEnd.size();
 }
 
-void Manifest::Look(Reference& reference) const {
+void Manifest::Look(Reference& reference, const Request& request) const {
   if (reference.path.empty()) {
     reference.reason = "not a path within the manifest's directory";
     return;
@@ -231,7 +232,7 @@ void Manifest::Look(Reference& reference) const {
     return;
   }
   reference.size = (*source)->size();
-  reference.kind = HoldsContainer(**source, options_.formats, Request())
+  reference.kind = HoldsContainer(**source, options_.formats, request)
                        ? Kind::kContainer
                        : Kind::kFile;
 }
@@ -288,7 +289,8 @@ Json Manifest::Listing() const {
   return listing;
 }
 
-Result<Content> Manifest::OpenPart(const Reference& reference) const {
+Result<Content> Manifest::OpenPart(const Reference& reference,
+                                   const Request& /*request*/) const {
   std::shared_ptr<const Source> part =
       CTXFS_TRY(source()->OpenBeside(reference.path));
   if (part->size() != reference.size) {
@@ -311,8 +313,8 @@ std::shared_ptr<const FileTable> Manifest::PartFiles() const {
          return reference.path;
        },
        .open =
-           [this](uint32_t part, const ReadContext& /*context*/) {
-             return OpenPart(references_[part]);
+           [this](uint32_t part, const ReadContext& context) {
+             return OpenPart(references_[part], context);
            },
        .facts =
            [this](uint32_t part) { return FileFacts{references_[part].size}; },

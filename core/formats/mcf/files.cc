@@ -117,9 +117,10 @@ Result<Content> McfContainer::OpenValues(uint32_t entry) const {
                  layout.value_bytes());
 }
 
-Result<Content> McfContainer::OpenCodes(uint32_t entry) const {
+Result<Content> McfContainer::OpenCodes(uint32_t entry,
+                                        const Request& request) const {
   const McfTensor tensor = Tensor(entry);
-  if (tensor.dtype != kMcfInt4) return OpenTensor(entry);
+  if (tensor.dtype != kMcfInt4) return OpenTensor(entry, request);
   const McfQuantLayout layout = CTXFS_TRY(QuantLayout(tensor));
   return Content(Computed{McfNibbles(source(), tensor.data_offset)},
                  layout.elements());
@@ -214,8 +215,8 @@ std::optional<ArrayInfo> McfContainer::ArrayOf(uint32_t entry) const {
   if (const std::optional<DType> plain = McfPlainDType(tensor.dtype)) {
     if (!CheckPlain(tensor)) return std::nullopt;
     array.dtype = *plain;
-    array.open = [self = Share(*this), entry](const ReadContext& /*context*/) {
-      return self->OpenTensor(entry);
+    array.open = [self = Share(*this), entry](const ReadContext& context) {
+      return self->OpenTensor(entry, context);
     };
     return array;
   }
@@ -227,9 +228,8 @@ std::optional<ArrayInfo> McfContainer::ArrayOf(uint32_t entry) const {
   // safetensors leaves out codes without a scale, as it does widened elements,
   // because its readers would take them for values.
   array.widened = codes;
-  array.open = [self = Share(*this), entry,
-                codes](const ReadContext& /*context*/) {
-    return codes ? self->OpenCodes(entry) : self->OpenValues(entry);
+  array.open = [self = Share(*this), entry, codes](const ReadContext& context) {
+    return codes ? self->OpenCodes(entry, context) : self->OpenValues(entry);
   };
   return array;
 }

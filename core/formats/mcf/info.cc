@@ -27,7 +27,7 @@ Status McfContainer::ReadModelInfo(const McfSection& section,
   const Buffer bytes =
       CTXFS_TRY(ReadBuffer(*source(), section.offset,
                            std::min(section.size, most), "ModelInfo", request));
-  Result<Json> info = ParseMcfModelInfo(bytes.span());
+  Result<Json> info = ParseMcfModelInfo(bytes.span(), request);
   if (info) {
     model_info_ = *std::move(info);
   } else {

@@ -384,7 +384,8 @@ uint64_t McfContainer::TensorSize(uint32_t entry) const {
   return TensorFault(entry) ? 0 : Tensor(entry).data_size;
 }
 
-Result<Content> McfContainer::OpenTensor(uint32_t entry) const {
+Result<Content> McfContainer::OpenTensor(uint32_t entry,
+                                         const Request& /*request*/) const {
   if (std::optional<Error> fault = TensorFault(entry)) return *std::move(fault);
   const McfTensor tensor = Tensor(entry);
   return Content(Range{source(), tensor.data_offset, nullptr},

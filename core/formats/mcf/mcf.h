@@ -63,7 +63,7 @@ std::string McfSectionName(uint32_t type);
 
 /// Parses a ModelInfo section (docs/formats/mcf.md, section 9). Fails with
 /// kCorrupt or kLimit; offsets of errors are relative to the section.
-Result<Json> ParseMcfModelInfo(Bytes section);
+Result<Json> ParseMcfModelInfo(Bytes section, const Request& request);
 
 /// A record of QuantInfo, about one quantised tensor (docs/formats/mcf.md,
 /// section 8).
@@ -102,7 +102,8 @@ class McfContainer final : public TensorContainer, public SaysFacts {
   std::string_view TensorName(uint32_t tensor) const override;
   uint64_t TensorSize(uint32_t tensor) const override;
   std::optional<Error> TensorFault(uint32_t tensor) const override;
-  Result<Content> OpenTensor(uint32_t tensor) const override;
+  Result<Content> OpenTensor(uint32_t tensor,
+                             const Request& request) const override;
   EntryInfo DescribeTensor(uint32_t tensor) const override;
   std::optional<ArrayInfo> ArrayOf(uint32_t tensor) const override;
   std::optional<uint64_t> ValueBytes(uint32_t tensor) const override;
@@ -148,7 +149,7 @@ class McfContainer final : public TensorContainer, public SaysFacts {
   /// Says how many tensors have no values, and why the first of them has none;
   /// nullopt if all have values. Incomplete if interrupted.
   std::optional<Warning> MissingValues(const ReadContext& context) const;
-  Result<Content> OpenCodes(uint32_t entry) const;
+  Result<Content> OpenCodes(uint32_t entry, const Request& request) const;
   Content OpenSection(const McfSection& section) const;
   /// Files that views may use.
   std::vector<Document> Documents() const;

@@ -83,7 +83,7 @@ Result<Json> PairValue(InfoReader& reader, uint32_t type, uint64_t offset) {
 }
 
 Result<Json> ParsePairs(Bytes section, InfoReader& reader, uint32_t count,
-                        uint64_t offset) {
+                        uint64_t offset, const Request& request) {
   Json pairs = Json::object();
   if (count == 0) return pairs;
   if (offset == 0 || !InBounds(offset, kPairSize * count, section.size())) {
@@ -94,7 +94,7 @@ Result<Json> ParsePairs(Bytes section, InfoReader& reader, uint32_t count,
   }
   ByteReader in(section.subspan(offset), offset);
   for (uint32_t i = 0; i < count; ++i) {
-    CTXFS_TRY(AllowedWork::MayGoOn(0));
+    CTXFS_TRY(request.CheckMemory());
     const uint64_t at = in.offset();
     const uint64_t key_offset = in.U64();
     const uint32_t type = in.U32();
@@ -132,7 +132,7 @@ Json ClipJson(float clip) {
 
 }  // namespace
 
-Result<Json> ParseMcfModelInfo(Bytes section) {
+Result<Json> ParseMcfModelInfo(Bytes section, const Request& request) {
   static constexpr const char* kArchitectures[] = {
       "unknown", "LLaMA", "Mistral", "Qwen", "Gemma", "Granite", "SmolLM3"};
   static constexpr const char* kRopeTypes[] = {"none", "standard", "linear",
@@ -181,7 +181,8 @@ Result<Json> ParseMcfModelInfo(Bytes section) {
   in.Skip(16);
   const uint32_t pair_count = in.U32();
   in.Skip(4);
-  info["extras"] = CTXFS_TRY(ParsePairs(section, reader, pair_count, in.U64()));
+  info["extras"] =
+      CTXFS_TRY(ParsePairs(section, reader, pair_count, in.U64(), request));
   return info;
 }
 

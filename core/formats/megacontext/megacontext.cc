@@ -181,7 +181,7 @@ void MegaContext::LoadMetadata(const Listing& listing, const Request& request) {
     }
     text = AsText(bytes->span());
   }
-  for (std::string& warning : CompareMetadata(text, levels_)) {
+  for (std::string& warning : CompareMetadata(text, levels_, request)) {
     Warn({std::move(warning)});
   }
 }
@@ -189,8 +189,9 @@ void MegaContext::LoadMetadata(const Listing& listing, const Request& request) {
 Status MegaContext::FindSnapshots(const Listing& listing,
                                   const ReadContext& context) {
   if (!HasName(listing, kCheckpoints, /*directory=*/true)) return {};
-  const auto open = [this](const std::string& path) -> Result<Listing> {
-    const SourcePtr directory = CTXFS_TRY(source()->OpenDirectoryBeside(path));
+  const auto open = [&](const std::string& path) -> Result<Listing> {
+    const SourcePtr directory =
+        CTXFS_TRY(source()->OpenDirectoryBeside(path));
     return directory->List();
   };
   const Result<Listing> checkpoints = open(kCheckpoints);
@@ -421,8 +422,8 @@ bool ProbeDirectory(const Source& directory, const Request& request) {
   const Result<Listing> listing = directory.List();
   if (!listing) return false;
   for (const auto& [number, files] : LevelFiles(*listing)) {
-    if (!ReadContextLevel(files[0], number, directory.OpenBeside(files[0]),
-                          request)
+    if (!ReadContextLevel(files[0], number,
+                          directory.OpenBeside(files[0]), request)
              .fault) {
       return true;
     }

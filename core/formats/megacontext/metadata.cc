@@ -162,9 +162,10 @@ std::vector<std::string> CompareLevels(
 
 std::vector<std::string> CompareMetadata(
     const std::optional<std::string>& text,
-    const std::vector<ContextLevel>& levels) {
+    const std::vector<ContextLevel>& levels, const Request& request) {
   if (!text) return {"no metadata.json"};
-  const Result<ParsedJson> parsed = ParseJson(*text, JsonDialect::kPython);
+  const Result<ParsedJson> parsed =
+      ParseJson(*text, request, JsonDialect::kPython);
   if (!parsed || !IsBlank(std::string_view(*text).substr(parsed->length))) {
     return {"metadata.json is not JSON"};
   }

@@ -18,6 +18,6 @@ std::vector<std::string> CompareLevels(const std::vector<ContextLevel>& levels);
 /// nullopt if the file does not exist.
 std::vector<std::string> CompareMetadata(
     const std::optional<std::string>& text,
-    const std::vector<ContextLevel>& levels);
+    const std::vector<ContextLevel>& levels, const Request& request);
 
 }  // namespace ctxfs::megacontext

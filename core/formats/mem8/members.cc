@@ -84,7 +84,7 @@ Result<uint64_t> FindBase(const Source& file, const Mem8Members& members,
   uint64_t starts[] = {0, 0};
   for (const Mem8Member& member : members.members) {
     if (member.size == 0) continue;
-    CTXFS_TRY(AllowedWork::MayGoOn(0));
+    CTXFS_TRY(request.CheckMemory());
     if (member.offset_field == 0) return members.data_at;
     for (size_t i = 0; i < std::size(bases); ++i) {
       const uint64_t at = bases[i] + member.offset_field;
@@ -150,10 +150,10 @@ std::string Marked(const std::string& path, const std::string& mark) {
   return marked.insert(extension ? dot : path.size(), mark);
 }
 
-Status JudgePaths(Mem8Members& members) {
+Status JudgePaths(Mem8Members& members, const Request& request) {
   std::unordered_map<std::string, uint32_t> seen;
   for (Mem8Member& member : members.members) {
-    CTXFS_TRY(AllowedWork::MayGoOn(0));
+    CTXFS_TRY(request.CheckMemory());
     PathVerdict verdict = JudgePath(member.stored_path);
     const bool skip = verdict.path.empty();
     member.status = std::move(verdict.status);
@@ -209,7 +209,7 @@ Result<Mem8Members> ReadMem8Members(const Source& file, uint16_t count,
   Mem8Members members;
   CTXFS_TRY(ReadTable(file, count, members, request));
   members.base = CTXFS_TRY(FindBase(file, members, request));
-  CTXFS_TRY(JudgePaths(members));
+  CTXFS_TRY(JudgePaths(members, request));
   for (Mem8Member& member : members.members) {
     CTXFS_TRY(JudgeExtent(file, members, member, request));
   }

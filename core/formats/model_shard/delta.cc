@@ -71,7 +71,7 @@ Status Deltas::Load(const TensorShard* shard, const OpenOptions& options,
   if (specs_.empty()) return {};
   std::map<std::string, std::set<std::string>> names;
   for (const auto& [entry, spec] : specs_) {
-    CTXFS_TRY(AllowedWork::MayGoOn(0));
+    CTXFS_TRY(context.CheckMemory());
     verdicts_[entry] = Verdict::kUnknown;
     names[spec.base_file].insert(spec.base);
     names[""].insert(spec.other);
@@ -275,7 +275,7 @@ std::shared_ptr<const FileTable> MergedTensors(
            },
        .describe =
            [&model, &deltas](uint32_t entry, const ReadContext& context) {
-             EntryInfo info = model.Describe(entry);
+             EntryInfo info = model.Describe(entry, context);
              const auto delta = deltas.Resolve(entry, context);
              info.kind = "merged";
              info.computed = true;

@@ -67,6 +67,7 @@ Status ModelShard::Load(const ReadContext& context) {
   CTXFS_TRY(TensorShard::Load(context));
   CTXFS_TRY(FindDocuments(context));
   CTXFS_TRY(FindScales(context));
+  FindGraphs(context);
   for (uint32_t entry = 0; entry < entry_count(); ++entry) {
     CTXFS_TRY(CheckAt(context, entry));
     const Json* conventions = ConventionsOf(entry);
@@ -217,18 +218,24 @@ Exports ModelShard::Export() const {
   return exports;
 }
 
-std::vector<ChildContainer> ModelShard::Children() const {
-  std::vector<ChildContainer> graphs;
-  if (header().role != shard::kGraphRole) return graphs;
+void ModelShard::FindGraphs(const ReadContext& context) {
+  if (header().role != shard::kGraphRole) return;
   uint32_t sought = 0;
   for (uint32_t entry = 0; entry < entry_count() && sought < kMaxGraphsSought;
        ++entry) {
     if (!MayBeGraph(entry)) continue;
     ++sought;
     std::byte magic[4];
-    if (!source()->ReadAt(Record(entry).data_offset, magic, Request()))
-      continue;
-    if (!IsGraph(magic, Record(entry).content_type)) continue;
+    if (source()->ReadAt(Record(entry).data_offset, magic, context) &&
+        IsGraph(magic, Record(entry).content_type)) {
+      graphs_.push_back(entry);
+    }
+  }
+}
+
+std::vector<ChildContainer> ModelShard::Children() const {
+  std::vector<ChildContainer> graphs;
+  for (const uint32_t entry : graphs_) {
     ChildContainer graph;
     graph.path = "graphs/" + std::string(EntryName(entry).value_or(""));
     graph.role = Role::kViews;

@@ -38,6 +38,7 @@ class ModelShard : public TensorShard {
 
   Status AddOwnFacts(const ReadContext& context, Facts& facts) const override;
   std::vector<ArrayInfo> Arrays(const ReadContext& context) const override;
+  void FindGraphs(const ReadContext& context);
   Status FindScales(const ReadContext& context);
   Status FindDocuments(const ReadContext& context);
   bool HasFile(DocumentRole role) const;
@@ -63,6 +64,7 @@ class ModelShard : public TensorShard {
   Deltas deltas_;
   // Tensors and their scales, by name alone, in the order of the tensors.
   std::vector<std::pair<uint32_t, uint32_t>> scales_;
+  std::vector<uint32_t> graphs_;  // entries that are graphs by their bytes
 };
 
 /// The table views/dequantized/NAME of `shard` (docs/formats/model_shard.md,

@@ -153,8 +153,8 @@ std::shared_ptr<const FileTable> DequantizedTensors(
          return ExistsIf(Examine(model, entry, context), believed);
        },
        .describe =
-           [&model](uint32_t entry, const ReadContext& /*context*/) {
-             EntryInfo info = model.Describe(entry);
+           [&model](uint32_t entry, const ReadContext& context) {
+             EntryInfo info = model.Describe(entry, context);
              info.kind = "dequantized";
              if (info.shape) info.dtype = DTypeName(DType::kF32);
              info.computed = true;

@@ -45,12 +45,13 @@ bool TensorShard::BelievedTensor(uint32_t entry) const {
   return !IsPlain(entry) && Record(entry).content_type == shard::kTensorContent;
 }
 
-Result<std::optional<Buffer>> TensorShard::Head(uint32_t entry) const {
+Result<std::optional<Buffer>> TensorShard::Head(uint32_t entry,
+                                                const Request& request) const {
   const shard::ShardRecord record = Record(entry);
   const uint64_t wanted = std::min(EntrySize(entry), TensorHeader::kMaxBytes);
   if (IsPlain(entry)) {
     Buffer head = CTXFS_TRY(ReadBuffer(*source(), record.data_offset, wanted,
-                                       "tensor header", Request()));
+                                       "tensor header", request));
     return std::optional(std::move(head));
   }
   // Encrypted, or of equal sizes: only the checksum tells whether it is stored
@@ -60,7 +61,7 @@ Result<std::optional<Buffer>> TensorShard::Head(uint32_t entry) const {
   for (const uint64_t piece : kHeadPieces) {
     const Buffer stored = CTXFS_TRY(ReadBuffer(
         *source(), record.data_offset, std::min(piece, record.disk_size),
-        "tensor header", Request()));
+        "tensor header", request));
     Buffer head(static_cast<size_t>(wanted));
     const size_t got = DecodePrefix(PickCodec(record, stored.span()),
                                     stored.span(), head.span());
@@ -81,19 +82,19 @@ Result<TensorHeader> TensorShard::Parse(uint32_t entry, Bytes head) const {
 }
 
 std::optional<Result<TensorHeader>> TensorShard::CheapHeader(
-    uint32_t entry) const {
+    uint32_t entry, const Request& request) const {
   if (!MayBeTensor(entry)) {
     return Error{Code::kCorrupt, "not a tensor: too short, or a reserved name",
                  Record(entry).data_offset};
   }
-  const std::optional<Buffer> head = CTXFS_TRY(Head(entry));
+  const std::optional<Buffer> head = CTXFS_TRY(Head(entry, request));
   if (!head) return std::nullopt;
   return Parse(entry, head->span());
 }
 
 Result<TensorHeader> TensorShard::Header(uint32_t entry,
                                          const ReadContext& context) const {
-  if (std::optional<Result<TensorHeader>> cheap = CheapHeader(entry)) {
+  if (std::optional<Result<TensorHeader>> cheap = CheapHeader(entry, context)) {
     return *std::move(cheap);
   }
   if (!BelievedTensor(entry)) {
@@ -114,9 +115,10 @@ Result<Content> TensorShard::OpenTensor(uint32_t entry,
   return content.Slice(header.header_size, header.data_size);
 }
 
-EntryInfo TensorShard::Describe(uint32_t entry) const {
-  EntryInfo info = shard::ShardContainer::Describe(entry);
-  const std::optional<Result<TensorHeader>> header = CheapHeader(entry);
+EntryInfo TensorShard::Describe(uint32_t entry, const Request& request) const {
+  EntryInfo info = shard::ShardContainer::Describe(entry, request);
+  const std::optional<Result<TensorHeader>> header =
+      CheapHeader(entry, request);
   if (!header || !*header) return info;
   info.kind = "tensor";
   info.dtype = (*header)->type_name;
@@ -125,9 +127,11 @@ EntryInfo TensorShard::Describe(uint32_t entry) const {
   return info;
 }
 
-EntryInfo TensorShard::DescribeTensor(uint32_t entry) const {
-  EntryInfo info = Describe(entry);
-  const std::optional<Result<TensorHeader>> header = CheapHeader(entry);
+EntryInfo TensorShard::DescribeTensor(uint32_t entry,
+                                      const Request& request) const {
+  EntryInfo info = Describe(entry, request);
+  const std::optional<Result<TensorHeader>> header =
+      CheapHeader(entry, request);
   if (!header) return info;
   if (!*header) {
     info.size = 0;
@@ -173,8 +177,8 @@ std::shared_ptr<const FileTable> TensorShard::TensorFiles() const {
          return ExistsIf(Header(entry, context), believed);
        },
        .describe =
-           [this](uint32_t entry, const ReadContext& /*context*/) {
-             return DescribeTensor(entry);
+           [this](uint32_t entry, const ReadContext& context) {
+             return DescribeTensor(entry, context);
            },
        .owner = Share(*this)});
 }
@@ -202,6 +206,7 @@ std::vector<ArrayInfo> TensorShard::Arrays(const ReadContext& context) const {
     const std::optional<std::string_view> name = EntryName(entry);
     if (!name || !MayBeTensor(entry)) continue;
     const Result<TensorHeader> header = Header(entry, context);
+    if (!header && header.error().code == Code::kInterrupted) break;
     if (header)
       arrays.push_back(TensorArray(std::string(*name), entry, *header));
   }
@@ -238,8 +243,10 @@ void TensorShard::AddInfo(Json& info, const ReadContext& context) const {
       continue;
     }
     ++examined;
-    const std::optional<Result<TensorHeader>> header = CheapHeader(entry);
+    const std::optional<Result<TensorHeader>> header =
+        CheapHeader(entry, context);
     if (!header) continue;
+    if (!*header && header->error().code == Code::kInterrupted) break;
     if (*header) {
       ++tensors;
     } else if (Record(entry).content_type == shard::kTensorContent) {

@@ -21,7 +21,7 @@ class TensorShard : public shard::ShardContainer {
   using shard::ShardContainer::ShardContainer;
 
   void AddInfo(Json& info, const ReadContext& context) const override;
-  EntryInfo Describe(uint32_t entry) const override;
+  EntryInfo Describe(uint32_t entry, const Request& request) const override;
   Tables Files() const override;
   Exports Export() const override;
 
@@ -41,7 +41,7 @@ class TensorShard : public shard::ShardContainer {
   Result<Content> OpenTensor(uint32_t entry, const ReadContext& context) const;
 
   /// Describes views/tensors/NAME.
-  EntryInfo DescribeTensor(uint32_t entry) const;
+  EntryInfo DescribeTensor(uint32_t entry, const Request& request) const;
 
  protected:
   Status AddOwnFacts(const ReadContext& context, Facts& facts) const override;
@@ -55,9 +55,11 @@ class TensorShard : public shard::ShardContainer {
   std::shared_ptr<const FileTable> TensorFiles() const;
   /// The first bytes of an entry, as many as a header needs; nullopt if that
   /// takes decoding the whole entry.
-  Result<std::optional<Buffer>> Head(uint32_t entry) const;
+  Result<std::optional<Buffer>> Head(uint32_t entry,
+                                     const Request& request) const;
   /// Header() without decoding the entry; nullopt if that is not possible.
-  std::optional<Result<TensorHeader>> CheapHeader(uint32_t entry) const;
+  std::optional<Result<TensorHeader>> CheapHeader(uint32_t entry,
+                                                  const Request& request) const;
   Result<TensorHeader> Parse(uint32_t entry, Bytes head) const;
 };
 

@@ -39,7 +39,7 @@ std::optional<std::string> LocationBelow(std::string_view location) {
 }
 
 Result<std::shared_ptr<const Source>> ExternalFiles::Open(
-    const std::string& location) const {
+    const std::string& location, const Request& /*request*/) const {
   if (alone_) {
     return Error{Code::kCorrupt,
                  "external: no other files are opened for this model"};
@@ -50,7 +50,8 @@ Result<std::shared_ptr<const Source>> ExternalFiles::Open(
       if (one.location == location) return one.file;
     }
   }
-  Result<std::shared_ptr<const Source>> file = model_->OpenSibling(location);
+  Result<std::shared_ptr<const Source>> file =
+      model_->OpenSibling(location);
   if (!file) {
     Error error = std::move(file).error();
     error.what = "external: " + Quote(location) + ": " + error.what;

@@ -28,7 +28,8 @@ class ExternalFiles {
 
   /// The file at `location`. Fails for good (Error::Permanent) if it is not
   /// there or may not be opened.
-  Result<std::shared_ptr<const Source>> Open(const std::string& location) const;
+  Result<std::shared_ptr<const Source>> Open(const std::string& location,
+                                             const Request& request) const;
 
  private:
   struct Opened {

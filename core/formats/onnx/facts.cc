@@ -37,7 +37,7 @@ void AddValues(const std::string& prefix, const Json& graph, const char* member,
 
 Status AddOnnxFacts(std::string_view json, const FileTable& tensors,
                     const ReadContext& context, Facts& facts) {
-  const Result<ParsedJson> parsed = ParseJson(json);
+  const Result<ParsedJson> parsed = ParseJson(json, context);
   const Json model = parsed ? parsed->value : Json();
   const Json* const found = MemberAt(model, "graph");
   const Json graph = found == nullptr ? Json() : *found;

@@ -48,15 +48,16 @@ std::optional<Error> Model::Fault(const TensorList& list,
                list[tensor].at};
 }
 
-Result<Content> Model::OpenExternal(const TensorList& list,
-                                    uint32_t tensor) const {
+Result<Content> Model::OpenExternal(const TensorList& list, uint32_t tensor,
+                                    const Request& request) const {
   const ExternalData& external = list.external(tensor);
   const uint64_t size = list[tensor].size;
   const auto fail = [&](Error error) {
     error.what = Label(list, tensor) + ": " + error.what;
     return error;
   };
-  Result<std::shared_ptr<const Source>> file = files_.Open(external.location);
+  Result<std::shared_ptr<const Source>> file =
+      files_.Open(external.location, request);
   if (!file) return fail(std::move(file).error());
   const uint64_t have = (*file)->size();
   if (!InBounds(external.offset, size, have)) {
@@ -69,7 +70,8 @@ Result<Content> Model::OpenExternal(const TensorList& list,
   return Content(Range{std::move(*file), external.offset, nullptr}, size);
 }
 
-Result<Content> Model::Open(const TensorList& list, uint32_t tensor) const {
+Result<Content> Model::Open(const TensorList& list, uint32_t tensor,
+                            const Request& request) const {
   if (std::optional<Error> fault = Fault(list, tensor)) {
     return *std::move(fault);
   }
@@ -84,7 +86,7 @@ Result<Content> Model::Open(const TensorList& list, uint32_t tensor) const {
                   0},
           record.size);
     case Storage::kExternal:
-      return OpenExternal(list, tensor);
+      return OpenExternal(list, tensor, request);
     default:
       return Content(Range{source(), record.at, nullptr}, record.size);
   }
@@ -111,8 +113,9 @@ EntryInfo Model::Describe(const TensorList& list, uint32_t tensor) const {
   info.extra["location"] = external.location;
   // A finding, because it may open a file for each tensor, and because the
   // result can change while the model is mounted.
-  info.add_findings = [this, &list, tensor](EntryInfo& found) {
-    const Result<Content> content = OpenExternal(list, tensor);
+  info.add_findings = [this, &list, tensor](EntryInfo& found,
+                                            const Request& request) {
+    const Result<Content> content = OpenExternal(list, tensor, request);
     if (content) return;
     found.size = 0;
     found.note = content.error().what;
@@ -139,7 +142,7 @@ std::optional<Warning> Model::ExternalFaults(const ReadContext& context) const {
           ++examined > limits::kHeadersExamined) {
         continue;
       }
-      const Result<Content> content = OpenExternal(*list, i);
+      const Result<Content> content = OpenExternal(*list, i, context);
       if (!content) note(content.error().what, kNoOffset);
     }
   }
@@ -184,8 +187,8 @@ std::shared_ptr<const FileTable> Model::TensorFiles(
        .path = [&list](uint32_t tensor,
                        std::string& /*scratch*/) { return list.path(tensor); },
        .open =
-           [this, &list](uint32_t tensor, const ReadContext& /*context*/) {
-             return Open(list, tensor);
+           [this, &list](uint32_t tensor, const ReadContext& context) {
+             return Open(list, tensor, context);
            },
        // Finding the size of an external tensor opens another file.
        .facts =
@@ -248,7 +251,7 @@ void Model::AddArrays(const TensorList& list, const std::string& directory,
     if (!dtype) continue;
     const bool external = list[i].storage == Storage::kExternal;
     if (external && ++examined <= limits::kHeadersExamined &&
-        !OpenExternal(list, i)) {
+        !OpenExternal(list, i, context)) {
       continue;
     }
     // Views see that an array is missing, as after an interrupt.
@@ -263,8 +266,8 @@ void Model::AddArrays(const TensorList& list, const std::string& directory,
     array.opening_reads = external;
     array.widened = small;
     array.open = [self = Share(*this), &list, i, type,
-                  small](const ReadContext& /*context*/) -> Result<Content> {
-      Result<Content> content = self->Open(list, i);
+                  small](const ReadContext& context) -> Result<Content> {
+      Result<Content> content = self->Open(list, i, context);
       if (!content || !small) return content;
       return UnpackIntegers(*type, *content, list[i].elements);
     };

@@ -93,7 +93,8 @@ class Model final : public Container, public SaysFacts, private GraphVisitor {
   /// The size of its file, if finding it reads nothing.
   std::optional<uint64_t> KnownSize(const TensorList& list,
                                     uint32_t tensor) const;
-  Result<Content> Open(const TensorList& list, uint32_t tensor) const;
+  Result<Content> Open(const TensorList& list, uint32_t tensor,
+                       const Request& request) const;
   EntryInfo Describe(const TensorList& list, uint32_t tensor) const;
   std::optional<Error> Fault(const TensorList& list, uint32_t tensor) const;
 
@@ -116,7 +117,8 @@ class Model final : public Container, public SaysFacts, private GraphVisitor {
   void NoteDuplicate(TensorUse use, const std::string& path, uint64_t at);
 
   std::string Label(const TensorList& list, uint32_t tensor) const;
-  Result<Content> OpenExternal(const TensorList& list, uint32_t tensor) const;
+  Result<Content> OpenExternal(const TensorList& list, uint32_t tensor,
+                               const Request& request) const;
   /// The first external tensor whose file cannot be opened, and how many there
   /// are.
   std::optional<Warning> ExternalFaults(const ReadContext& context) const;

@@ -17,9 +17,9 @@ constexpr uint32_t kTensorsACheck = 4096;
 
 /// The most frequent words of ss_tag_frequency, an object of datasets, each an
 /// object of words and counts: "cat, dog".
-std::string FrequentWords(const Json& metadata) {
+std::string FrequentWords(const Json& metadata, const Request& request) {
   const Result<ParsedJson> tags =
-      ParseJson(TextAt(metadata, "ss_tag_frequency"));
+      ParseJson(TextAt(metadata, "ss_tag_frequency"), request);
   if (!tags || !tags->value.is_object()) return {};
   std::map<std::string, uint64_t> counts;
   for (const auto& [dataset, words] : tags->value.items()) {
@@ -82,7 +82,7 @@ Status AddSafetensorsFacts(const Json& metadata,
            facts);
   if (!facts.Has("lora_rank")) CTXFS_TRY(AddRank(tensors, context, facts));
   if (!facts.Has("trained_words")) {
-    facts.Add("trained_words", FrequentWords(metadata));
+    facts.Add("trained_words", FrequentWords(metadata, context));
   }
   facts.AddMembers("metadata.", metadata);
   return {};

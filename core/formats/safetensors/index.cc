@@ -31,7 +31,7 @@ Status SafetensorsIndexContainer::Load(const ReadContext& context) {
   CTXFS_TRY(OpenShards(context));
   CTXFS_TRY(FindTensors(context));
   CTXFS_TRY(AddUnlisted(context));
-  if (!options_.alone) documents_ = FindModelFiles(*source());
+  if (!options_.alone) documents_ = FindModelFiles(*source(), context);
   return {};
 }
 
@@ -199,10 +199,11 @@ uint64_t SafetensorsIndexContainer::TensorSize(uint32_t item) const {
   return shards_[at.shard].container->TensorSize(at.tensor);
 }
 
-Result<Content> SafetensorsIndexContainer::OpenTensor(uint32_t item) const {
+Result<Content> SafetensorsIndexContainer::OpenTensor(
+    uint32_t item, const Request& request) const {
   if (std::optional<Error> fault = TensorFault(item)) return *std::move(fault);
   const Item& at = items_[item];
-  return shards_[at.shard].container->OpenTensor(at.tensor);
+  return shards_[at.shard].container->OpenTensor(at.tensor, request);
 }
 
 EntryInfo SafetensorsIndexContainer::DescribeTensor(uint32_t item) const {
@@ -250,17 +251,17 @@ std::optional<ArrayInfo> SafetensorsIndexContainer::ArrayOf(
 
 Status SafetensorsIndexContainer::AddFacts(const ReadContext& context,
                                            Facts& facts) const {
-  return AddSafetensorsFacts(Metadata(), documents_, *Entries(), context,
+  return AddSafetensorsFacts(Metadata(context), documents_, *Entries(), context,
                              facts);
 }
 
-Json SafetensorsIndexContainer::Metadata() const {
+Json SafetensorsIndexContainer::Metadata(const Request& request) const {
   if (!index_.metadata) return nullptr;
   const Result<Buffer> text =
       ReadBuffer(*source(), index_.metadata->offset, index_.metadata->length,
-                 "metadata", Request());
+                 "metadata", request);
   if (!text) return Json(Json::value_t::discarded);
-  Result<ParsedJson> parsed = ParseJson(AsText(text->span()));
+  Result<ParsedJson> parsed = ParseJson(AsText(text->span()), request);
   return parsed ? std::move(parsed->value) : Json();
 }
 

@@ -32,7 +32,7 @@ class SafetensorsIndexContainer final : public TensorContainer,
   void AddInfo(Json& info, const ReadContext& context) const override;
   Tables Files() const override;
   Exports Export() const override;
-  Json Metadata() const override;
+  Json Metadata(const Request& request) const override;
   Status AddFacts(const ReadContext& context, Facts& facts) const override;
   std::vector<Error> Inspect(const ReadContext& context) const override;
 
@@ -42,7 +42,8 @@ class SafetensorsIndexContainer final : public TensorContainer,
   std::string_view TensorName(uint32_t item) const override;
   uint64_t TensorSize(uint32_t item) const override;
   std::optional<Error> TensorFault(uint32_t item) const override;
-  Result<Content> OpenTensor(uint32_t item) const override;
+  Result<Content> OpenTensor(uint32_t item,
+                             const Request& request) const override;
   EntryInfo DescribeTensor(uint32_t item) const override;
   std::optional<ArrayInfo> ArrayOf(uint32_t item) const override;
 

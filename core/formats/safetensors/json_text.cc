@@ -101,15 +101,15 @@ Status ParseJsonText(std::string_view text, JsonEvents& events,
     return Error{Code::kCorrupt, "not JSON: it has a NUL byte", nul};
   }
   const auto as_is = [](const char* at) { return *at; };
-  JsonProgress progress(text.data());
+  JsonProgress progress(text.data(), context);
   JsonTextParser parser(progress, events, context);
   const JsonCursor first(text.data(), &progress, as_is);
   const JsonCursor last(text.data() + text.size(), &progress, as_is);
   const bool parsed =
       Json::sax_parse(first, last, &parser, Json::input_format_t::json,
                       /*strict=*/true);
-  // The parser may have taken a refusal for the end.
-  CTXFS_TRY(AllowedWork::MayGoOn(0));
+  CTXFS_TRY(HeapAllowance::Check());
+  if (!progress.refusal()) return progress.refusal();
   if (parsed) return {};
   Error error = parser.error();
   if (error.Permanent() && !IsUtf8(text)) error.what += " (it is not UTF-8)";

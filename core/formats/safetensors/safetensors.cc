@@ -80,7 +80,7 @@ Status SafetensorsContainer::Load(const ReadContext& context) {
   NeedTensors();
   WarnOf(faults);
   const bool whole = source()->name() == kWholeModel;
-  if (whole && !options_.alone) documents_ = FindModelFiles(*source());
+  if (whole && !options_.alone) documents_ = FindModelFiles(*source(), context);
   return {};
 }
 
@@ -127,7 +127,8 @@ uint64_t SafetensorsContainer::TensorSize(uint32_t tensor) const {
   return header_.tensors[tensor].end - header_.tensors[tensor].begin;
 }
 
-Result<Content> SafetensorsContainer::OpenTensor(uint32_t tensor) const {
+Result<Content> SafetensorsContainer::OpenTensor(
+    uint32_t tensor, const Request& /*request*/) const {
   if (std::optional<Error> fault = TensorFault(tensor)) {
     return *std::move(fault);
   }
@@ -168,8 +169,8 @@ std::optional<ArrayInfo> SafetensorsContainer::ArrayOf(uint32_t tensor) const {
   array.name = header_.names[tensor];
   array.dtype = *dtype;
   array.shape.assign(shape.begin(), shape.end());
-  array.open = [self = Share(*this), tensor](const ReadContext& /*context*/) {
-    return self->OpenTensor(tensor);
+  array.open = [self = Share(*this), tensor](const ReadContext& context) {
+    return self->OpenTensor(tensor, context);
   };
   return array;
 }
@@ -201,17 +202,18 @@ Exports SafetensorsContainer::Export() const {
 
 Status SafetensorsContainer::AddFacts(const ReadContext& context,
                                       Facts& facts) const {
-  return AddSafetensorsFacts(Metadata(), FindModelFiles(*source()), *Entries(),
+  return AddSafetensorsFacts(Metadata(context),
+                             FindModelFiles(*source(), context), *Entries(),
                              context, facts);
 }
 
-Json SafetensorsContainer::Metadata() const {
+Json SafetensorsContainer::Metadata(const Request& request) const {
   if (!header_.metadata) return nullptr;
   const Result<Buffer> text =
       ReadBuffer(*source(), kLengthBytes + header_.metadata->offset,
-                 header_.metadata->length, "metadata", Request());
+                 header_.metadata->length, "metadata", request);
   if (!text) return Json(Json::value_t::discarded);
-  Result<ParsedJson> parsed = ParseJson(AsText(text->span()));
+  Result<ParsedJson> parsed = ParseJson(AsText(text->span()), request);
   return parsed ? std::move(parsed->value) : Json();
 }
 

@@ -34,7 +34,7 @@ class SafetensorsContainer final : public TensorContainer, public SaysFacts {
   void AddInfo(Json& info, const ReadContext& context) const override;
   Tables Files() const override;
   Exports Export() const override;
-  Json Metadata() const override;
+  Json Metadata(const Request& request) const override;
   Status AddFacts(const ReadContext& context, Facts& facts) const override;
 
   const SafetensorsHeader& header() const { return header_; }
@@ -46,7 +46,8 @@ class SafetensorsContainer final : public TensorContainer, public SaysFacts {
   }
   uint64_t TensorSize(uint32_t tensor) const override;
   std::optional<Error> TensorFault(uint32_t tensor) const override;
-  Result<Content> OpenTensor(uint32_t tensor) const override;
+  Result<Content> OpenTensor(uint32_t tensor,
+                             const Request& request) const override;
   EntryInfo DescribeTensor(uint32_t tensor) const override;
   std::optional<ArrayInfo> ArrayOf(uint32_t tensor) const override;
 

@@ -24,8 +24,8 @@ constexpr uint32_t kSamplesLookedAt = 100;
 
 /// The picture of a sample that is a JSON object: a member with base64. Empty
 /// if it has none, or one that is too large to be shown.
-std::string PictureIn(std::string_view json) {
-  const Result<ParsedJson> sample = ParseJson(json);
+std::string PictureIn(std::string_view json, const Request& request) {
+  const Result<ParsedJson> sample = ParseJson(json, request);
   if (!sample) return {};
   for (const char* key : {"image", "picture", "jpg", "jpeg", "png"}) {
     std::optional<std::string> file = FromBase64(TextAt(sample->value, key));
@@ -74,6 +74,7 @@ std::optional<int64_t> SampleId(std::string_view name) {
 
 Status SampleShard::Load(const ReadContext& context) {
   CTXFS_TRY(shard::ShardContainer::Load(context));
+  data_set_ = DataSet(Metadata(context));
   if ((header().flags & shard::kHasChecksums) == 0) {
     kinds_ = std::vector<std::atomic<ChecksumKind>>(entry_count());
   }
@@ -168,7 +169,7 @@ Status SampleShard::AddOwnFacts(const ReadContext& context,
     if (!text && !text.error().Permanent()) return text.error();
     if (!text) continue;
     facts.Add("caption." + std::string(EntryName(sample).value_or("")),
-              CaptionIn(*text));
+              CaptionIn(*text, context));
   }
   return {};
 }
@@ -186,16 +187,16 @@ Result<std::vector<ShownSample>> SampleShard::FirstSamples(
     if (!text && !text.error().Permanent()) return text.error();
     if (!text) continue;
     ShownSample sample{.key = std::string(EntryName(entry).value_or("")),
-                       .caption = CaptionIn(*text),
-                       .picture = PictureIn(*text)};
+                       .caption = CaptionIn(*text, context),
+                       .picture = PictureIn(*text, context)};
     if (sample.caption.empty() && sample.picture.empty()) continue;
     samples.push_back(std::move(sample));
   }
   return samples;
 }
 
-EntryInfo SampleShard::Describe(uint32_t entry) const {
-  EntryInfo info = shard::ShardContainer::Describe(entry);
+EntryInfo SampleShard::Describe(uint32_t entry, const Request& request) const {
+  EntryInfo info = shard::ShardContainer::Describe(entry, request);
   if (IsSample(entry)) info.kind = "sample";
   info.checksum = shard::ShardContainer::StoredChecksum(Record(entry)).Text();
   return info;
@@ -301,9 +302,9 @@ std::string SampleShard::ErrorLine(uint32_t entry,
 
 Container::Tables SampleShard::Files() const {
   Tables files = shard::ShardContainer::Files();
-  if (const Json data_set = DataSet(Metadata()); !data_set.is_null()) {
+  if (!data_set_.is_null()) {
     files.push_back(FixedFile(Role::kMetadata, "dataset.json",
-                              LiteralContent(FormatJson(data_set))));
+                              LiteralContent(FormatJson(data_set_))));
   }
   for (auto& table : SampleViews(Share(*this))) {
     files.push_back(std::move(table));

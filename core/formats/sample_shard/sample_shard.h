@@ -33,7 +33,7 @@ class SampleShard final : public shard::ShardContainer, public ShowsSamples {
                             const ReadContext& context) const override;
   /// A legacy checksum is found when the entry is read.
   bool InfoMayChange() const override { return !kinds_.empty(); }
-  EntryInfo Describe(uint32_t entry) const override;
+  EntryInfo Describe(uint32_t entry, const Request& request) const override;
   void AddFindings(uint32_t entry, EntryInfo& info) const override;
   Tables Files() const override;
   Result<std::vector<ShownSample>> FirstSamples(
@@ -66,6 +66,7 @@ class SampleShard final : public shard::ShardContainer, public ShowsSamples {
                              const ReadContext& context) const;
   std::string ErrorLine(uint32_t entry, const std::string& reason) const;
 
+  Json data_set_;  // of the metadata, for dataset.json; null for none
   // The results of FindChecksum; empty if all checksums are CRC-32C.
   mutable std::vector<std::atomic<ChecksumKind>> kinds_;
 };

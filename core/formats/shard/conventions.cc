@@ -97,7 +97,8 @@ Status ShardContainer::ReadConventions(const ReadContext& context) {
       "metadata", context));
   if (!MayHaveConventions(AsText(text.span()))) return {};
   Conventions visitor(&conventions_);
-  if (!WalkJson(AsText(text.span()), JsonDialect::kStandard, visitor)) {
+  if (!WalkJson(AsText(text.span()), JsonDialect::kStandard, visitor,
+                context)) {
     conventions_.clear();  // Info and Inspect report the metadata
   }
   if (visitor.too_many()) {

@@ -91,7 +91,7 @@ Result<uint64_t> MetadataLength(const Source& source, uint64_t start,
   if (text.size() == 0) return uint64_t{0};
   ValueCounter values;
   Result<size_t> length =
-      WalkJson(AsText(text.span()), JsonDialect::kStandard, values);
+      WalkJson(AsText(text.span()), JsonDialect::kStandard, values, request);
   if (!length) return AtMetadata(std::move(length).error(), start);
   if (values.too_many()) {
     return AtMetadata(
@@ -149,7 +149,8 @@ std::vector<Error> ShardContainer::Inspect(const ReadContext& context) const {
   return faults;
 }
 
-EntryInfo ShardContainer::Describe(uint32_t entry) const {
+EntryInfo ShardContainer::Describe(uint32_t entry,
+                                   const Request& request) const {
   const ShardRecord record = Record(entry);
   EntryInfo info;
   if (const auto name = EntryName(entry)) info.name = *name;
@@ -170,7 +171,7 @@ EntryInfo ShardContainer::Describe(uint32_t entry) const {
     if (record.ambiguous_codec()) {
       const bool read =
           !fault &&
-          source()->ReadAt(record.data_offset, bytes, Request()).has_value();
+          source()->ReadAt(record.data_offset, bytes, request).has_value();
       if (!read) bytes = {};
       info.incomplete = !read && !fault;
     }
@@ -206,7 +207,7 @@ Status ShardContainer::AddFacts(const ReadContext& context,
                                 Facts& facts) const {
   facts.AddMember("profile", ShardContainer::Info(context), "role_name");
   CTXFS_TRY(AddOwnFacts(context, facts));
-  facts.AddMembers("metadata.", ShardContainer::Metadata());
+  facts.AddMembers("metadata.", ShardContainer::Metadata(context));
   return {};
 }
 
@@ -214,12 +215,12 @@ Result<ParsedJson> ShardContainer::ParseMetadata(const Request& request) const {
   const uint64_t start = header_.schema_offset;
   const Buffer text = CTXFS_TRY(MetadataText(*source(), start, request));
   if (text.size() == 0) return ParsedJson{nullptr, 0};
-  Result<ParsedJson> parsed = ParseJson(AsText(text.span()));
+  Result<ParsedJson> parsed = ParseJson(AsText(text.span()), request);
   if (!parsed) return AtMetadata(std::move(parsed).error(), start);
   return parsed;
 }
-Json ShardContainer::Metadata() const {
-  Result<ParsedJson> parsed = ParseMetadata(Request());
+Json ShardContainer::Metadata(const Request& request) const {
+  Result<ParsedJson> parsed = ParseMetadata(request);
   if (parsed) return std::move(parsed->value);
   return parsed.error().Permanent() ? Json() : Json(Json::value_t::discarded);
 }
@@ -240,12 +241,12 @@ void ShardContainer::Annotate(const Json& metadata, EntryInfo& info) const {
   if (own != entries->end()) info.extra["metadata"] = *own;
 }
 
-Result<Content> ShardContainer::OpenMetadata() const {
+Result<Content> ShardContainer::OpenMetadata(const Request& request) const {
   const uint64_t start = header_.schema_offset;
   uint64_t length = source()->size() - start;
   // Bytes after the JSON value are left out. If it is not JSON, all bytes up to
   // the end of the file are shown.
-  const Result<uint64_t> json = MetadataLength(*source(), start, Request());
+  const Result<uint64_t> json = MetadataLength(*source(), start, request);
   if (json) length = std::min(length, *json);
   if (!json && !json.error().Permanent()) return json.error();
   return Content(Range{source(), start, nullptr}, length);
@@ -258,36 +259,36 @@ std::string_view ShardContainer::EntryPath(uint32_t entry,
 }
 
 std::shared_ptr<const FileTable> ShardContainer::EntryTable() const {
-  return MakeTable({.placement = {.role = EntryRole(), .may_nest = true},
-                    .count = entry_count(),
-                    .path =
-                        [this](uint32_t entry, std::string& scratch) {
-                          return EntryPath(entry, scratch);
-                        },
-                    .open =
-                        [this](uint32_t entry, const ReadContext& context) {
-                          return OpenEntry(entry, context);
-                        },
-                    .facts =
-                        [this](uint32_t entry) {
-                          FileFacts facts{EntrySize(entry), EntryFault(entry)};
-                          if (!facts.fault && EntryLocked(entry)) {
-                            facts.fault =
-                                Error{Code::kLocked,
-                                      "encrypted, and no key was given",
-                                      Record(entry).data_offset};
-                          }
-                          return facts;
-                        },
-                    .describe =
-                        [this](uint32_t entry, const ReadContext& /*context*/) {
-                          EntryInfo info = Describe(entry);
-                          info.add_findings = [this, entry](EntryInfo& found) {
-                            AddFindings(entry, found);
-                          };
-                          return info;
-                        },
-                    .owner = Share(*this)});
+  return MakeTable(
+      {.placement = {.role = EntryRole(), .may_nest = true},
+       .count = entry_count(),
+       .path = [this](
+                   uint32_t entry,
+                   std::string& scratch) { return EntryPath(entry, scratch); },
+       .open =
+           [this](uint32_t entry, const ReadContext& context) {
+             return OpenEntry(entry, context);
+           },
+       .facts =
+           [this](uint32_t entry) {
+             FileFacts facts{EntrySize(entry), EntryFault(entry)};
+             if (!facts.fault && EntryLocked(entry)) {
+               facts.fault =
+                   Error{Code::kLocked, "encrypted, and no key was given",
+                         Record(entry).data_offset};
+             }
+             return facts;
+           },
+       .describe =
+           [this](uint32_t entry, const ReadContext& context) {
+             EntryInfo info = Describe(entry, context);
+             info.add_findings = [this, entry](EntryInfo& found,
+                                               const Request& /*request*/) {
+               AddFindings(entry, found);
+             };
+             return info;
+           },
+       .owner = Share(*this)});
 }
 
 Container::Tables ShardContainer::Files() const {
@@ -296,8 +297,8 @@ Container::Tables ShardContainer::Files() const {
   if (start != 0 && start < source()->size()) {
     files.push_back(
         OpenedFile(Role::kMetadata, "metadata.json",
-                   [self = Share(*this)](const ReadContext& /*context*/) {
-                     return self->OpenMetadata();
+                   [self = Share(*this)](const ReadContext& context) {
+                     return self->OpenMetadata(context);
                    }));
   }
   return files;

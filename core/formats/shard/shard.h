@@ -122,7 +122,7 @@ class ShardContainer : public Container, public SaysFacts {
 
   void AddInfo(Json& info, const ReadContext& context) const override;
   std::vector<Error> Inspect(const ReadContext& context) const override;
-  Json Metadata() const override;
+  Json Metadata(const Request& request) const override;
   void Annotate(const Json& metadata, EntryInfo& info) const override;
   /// The entries and metadata.json; profiles append theirs.
   Tables Files() const override;
@@ -142,7 +142,7 @@ class ShardContainer : public Container, public SaysFacts {
                                      std::string& scratch) const;
   /// Bytes of the entry's file; 0 for an entry that cannot be read.
   uint64_t EntrySize(uint32_t entry) const;
-  virtual EntryInfo Describe(uint32_t entry) const;
+  virtual EntryInfo Describe(uint32_t entry, const Request& request) const;
   /// See EntryInfo::add_findings.
   virtual void AddFindings(uint32_t /*entry*/, EntryInfo& /*info*/) const {}
   /// The structural fault that makes an entry unreadable. Without salvage such
@@ -213,7 +213,7 @@ class ShardContainer : public Container, public SaysFacts {
   /// Parses the value at schema_offset; null if there is none. Its length
   /// includes the white space after it.
   Result<ParsedJson> ParseMetadata(const Request& request) const;
-  Result<Content> OpenMetadata() const;
+  Result<Content> OpenMetadata(const Request& request) const;
 
   /// Reads the payload of an entry, decoded but not decrypted, without the
   /// cache.

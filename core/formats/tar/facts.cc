@@ -31,7 +31,7 @@ Result<std::string> CaptionOf(const FileTable& entries, uint32_t member,
   if (!content) return content.error();
   if (content->size() > ShowsSamples::kMaxTextBytes) return std::string();
   std::string caption = CTXFS_TRY(ReadAll(*content, context));
-  return text ? std::move(caption) : CaptionIn(caption);
+  return text ? std::move(caption) : CaptionIn(caption, context);
 }
 
 bool IsPictureName(const SampleName& name) {

@@ -133,7 +133,7 @@ Result<std::shared_ptr<const Checkpoint>> Checkpoint::OpenArchive(
 Status Checkpoint::Load(const ReadContext& context) {
   CTXFS_TRY(archive_ == nullptr ? LoadLegacy(context) : LoadArchive(context));
   if (!options_.alone && !tensors_.empty()) {
-    documents_ = FindModelFiles(*source());
+    documents_ = FindModelFiles(*source(), context);
   }
   return MakeDocuments(context);
 }
@@ -202,7 +202,7 @@ Result<std::string> Checkpoint::ReadRecord(uint32_t member,
   if (archive_->Size(member) > kMaxRecordText) {
     return Error{Code::kLimit, "a record is too long"};
   }
-  const Content content = CTXFS_TRY(archive_->Open(member));
+  const Content content = CTXFS_TRY(archive_->Open(member, context));
   return ReadAll(content, context);
 }
 
@@ -269,7 +269,7 @@ Status Checkpoint::ReadPickleRecord(Which which, const std::string& storages,
           archive_->member(*member).header, Severity::kDamage});
     return {};
   };
-  const Result<Content> content = archive_->Open(*member);
+  const Result<Content> content = archive_->Open(*member, context);
   if (!content) return refuse(content.error());
   if (const uint64_t most =
           MostPickleBytes(archive_->member(*member).stored_size);

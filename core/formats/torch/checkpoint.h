@@ -97,14 +97,15 @@ class Checkpoint final : public TensorContainer, public SaysFacts {
     return tensors_[number].layout->size;
   }
   std::optional<Error> TensorFault(uint32_t number) const override;
-  Result<Content> OpenTensor(uint32_t number) const override;
+  Result<Content> OpenTensor(uint32_t number,
+                             const Request& request) const override;
   EntryInfo DescribeTensor(uint32_t number) const override;
   std::optional<ArrayInfo> ArrayOf(uint32_t number) const override;
 
   /// What OpenTensor does in two steps: the record that a tensor without a
   /// fault is in, and the tensor in those bytes.
-  Result<Content> OpenStorageOf(uint32_t number) const {
-    return OpenStorage(storages_[tensors_[number].layout->storage]);
+  Result<Content> OpenStorageOf(uint32_t number, const Request& request) const {
+    return OpenStorage(storages_[tensors_[number].layout->storage], request);
   }
   Content Arranged(uint32_t number, const Content& stored) const;
 
@@ -204,7 +205,8 @@ class Checkpoint final : public TensorContainer, public SaysFacts {
   /// Warns if names are missing from the list.
   void WarnOfGlobals();
 
-  Result<Content> OpenStorage(const Storage& storage) const;
+  Result<Content> OpenStorage(const Storage& storage,
+                              const Request& request) const;
   /// Whether a tensor's file has just the bytes of its storage.
   bool IsWholeRecord(const Layout& tensor, const Storage& storage) const;
 

@@ -14,7 +14,6 @@
 
 #include "core/base/errors.h"
 #include "core/base/heap/heap_allowance.h"
-#include "core/base/interrupt_scope.h"
 #include "core/base/text/text.h"
 #include "core/container/open.h"
 #include "core/formats/torch/global_scan.h"
@@ -68,7 +67,7 @@ Status DistributedCheckpoint::OpenFiles(const ReadContext& context) {
       file.fault = fmt::format("the file {} is over the limit of {} files",
                                Quote(name), kMaxFiles);
     } else {
-      file = CTXFS_TRY(OpenFile(name));
+      file = CTXFS_TRY(OpenFile(name, context));
     }
     if (file.source != nullptr) AddStoredSize(file.source->stored_size());
     if (file.source == nullptr) {
@@ -80,7 +79,7 @@ Status DistributedCheckpoint::OpenFiles(const ReadContext& context) {
 }
 
 Result<DistributedCheckpoint::File> DistributedCheckpoint::OpenFile(
-    const std::string& name) const {
+    const std::string& name, const Request& /*request*/) const {
   const auto without = [&name](const std::string& why) {
     return File{nullptr, "the file " + Quote(name) + " " + why};
   };
@@ -374,13 +373,14 @@ Result<Content> DistributedCheckpoint::OpenChunk(
                  : fmt::format("{} tensors are not one", saved->count())),
         index_.pieces[chunk.piece].offset};
   }
-  const Content stored = CTXFS_TRY(saved->OpenStorageOf(0));
+  const Content stored = CTXFS_TRY(saved->OpenStorageOf(0, context));
   return saved->Arranged(0, Guarded(chunk.piece, stored));
 }
 
-Result<Content> DistributedCheckpoint::OpenTensor(uint32_t number) const {
+Result<Content> DistributedCheckpoint::OpenTensor(
+    uint32_t number, const Request& request) const {
   BlockCache cache{0};
-  return OpenTensorIn(number, {cache, InterruptScope::OfThread()});
+  return OpenTensorIn(number, {cache, request});
 }
 
 Result<Content> DistributedCheckpoint::OpenTensorIn(

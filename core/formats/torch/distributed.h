@@ -45,7 +45,8 @@ class DistributedCheckpoint final : public TensorContainer, public SaysFacts {
   }
   uint64_t TensorSize(uint32_t number) const override;
   std::optional<Error> TensorFault(uint32_t number) const override;
-  Result<Content> OpenTensor(uint32_t number) const override;
+  Result<Content> OpenTensor(uint32_t number,
+                             const Request& request) const override;
   EntryInfo DescribeTensor(uint32_t number) const override;
   std::optional<ArrayInfo> ArrayOf(uint32_t number) const override;
 
@@ -60,7 +61,7 @@ class DistributedCheckpoint final : public TensorContainer, public SaysFacts {
   // Steps of Load.
   Status ReadIndex(const ReadContext& context);
   Status OpenFiles(const ReadContext& context);
-  Result<File> OpenFile(const std::string& name) const;
+  Result<File> OpenFile(const std::string& name, const Request& request) const;
   /// Finds the pieces that are not in their files or overlap others, and the
   /// bytes that are in none.
   Status PlacePieces(const ReadContext& context);

@@ -24,8 +24,9 @@ bool IsFloat(DType dtype) {
 
 }  // namespace
 
-Result<Content> Checkpoint::OpenStorage(const Storage& storage) const {
-  if (storage.member) return archive_->Open(*storage.member);
+Result<Content> Checkpoint::OpenStorage(const Storage& storage,
+                                        const Request& request) const {
+  if (storage.member) return archive_->Open(*storage.member, request);
   return Content(Range{source(), storage.offset, nullptr}, storage.size);
 }
 
@@ -40,11 +41,12 @@ std::optional<Error> Checkpoint::TensorFault(uint32_t number) const {
                "tensor " + Quote(tensor.name) + ": " + *placed.fault, at};
 }
 
-Result<Content> Checkpoint::OpenTensor(uint32_t number) const {
+Result<Content> Checkpoint::OpenTensor(uint32_t number,
+                                       const Request& request) const {
   if (std::optional<Error> fault = TensorFault(number)) {
     return *std::move(fault);
   }
-  return Arranged(number, CTXFS_TRY(OpenStorageOf(number)));
+  return Arranged(number, CTXFS_TRY(OpenStorageOf(number, request)));
 }
 
 Content Checkpoint::Arranged(uint32_t number, const Content& stored) const {
@@ -165,8 +167,8 @@ std::optional<ArrayInfo> Checkpoint::ArrayOf(uint32_t number) const {
   array.dtype = layout.type.dtype;
   array.shape = *layout.shape;
   array.opening_reads = true;
-  array.open = [self = Share(*this), number](const ReadContext& /*context*/) {
-    return self->OpenTensor(number);
+  array.open = [self = Share(*this), number](const ReadContext& context) {
+    return self->OpenTensor(number, context);
   };
   return array;
 }

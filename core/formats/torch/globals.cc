@@ -58,7 +58,7 @@ Status Checkpoint::ListGlobals(const ReadContext& context) {
 
 Status Checkpoint::ListGlobalsOf(uint32_t member, const ReadContext& context) {
   const auto scan = [&](const zip::Archive& archive) -> Status {
-    const Content content = CTXFS_TRY(archive.Open(member));
+    const Content content = CTXFS_TRY(archive.Open(member, context));
     uint64_t end = 0;
     CTXFS_TRY(ScanGlobals(content, 0, context, globals_, end));
     return {};

@@ -106,7 +106,7 @@ class TraceShard final : public shard::ShardContainer {
                             const ReadContext& context) {
     if (cowrie::LooksLikeCowrie(AsBytes(bytes)))
       return cowrie::DecodeCowrie(AsBytes(bytes), context.interrupt());
-    ParsedJson event = CTXFS_TRY(ParseJson(bytes));
+    ParsedJson event = CTXFS_TRY(ParseJson(bytes, context));
     return std::move(event.value);
   }
 

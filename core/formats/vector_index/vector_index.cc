@@ -147,7 +147,7 @@ class VectorIndex final : public shard::ShardContainer {
                        kMaxMetaBytes);
     }
     const Buffer text = CTXFS_TRY(ReadEntry(entry, context));
-    ParsedJson parsed = CTXFS_TRY(ParseJson(AsText(text.span())));
+    ParsedJson parsed = CTXFS_TRY(ParseJson(AsText(text.span()), context));
     constexpr std::string_view kBlanks = " \t\r\n";
     const std::string_view rest = AsText(text.span()).substr(parsed.length);
     if (!parsed.value.is_object() ||
@@ -258,9 +258,9 @@ class VectorIndex final : public shard::ShardContainer {
     return StridedContent({owner_, uint64_t{index} << 32}, entry, array.layout);
   }
 
-  EntryInfo DescribeArray(size_t index) const {
+  EntryInfo DescribeArray(size_t index, const Request& request) const {
     const Array& array = arrays_[index];
-    EntryInfo info = Describe(array.entry);
+    EntryInfo info = Describe(array.entry, request);
     info.kind = "array";
     info.name = std::string(array.name);
     info.size = array.size();
@@ -287,8 +287,8 @@ class VectorIndex final : public shard::ShardContainer {
                return FileFacts{arrays_[array].size()};
              },
          .describe =
-             [this](uint32_t array, const ReadContext& /*context*/) {
-               return DescribeArray(array);
+             [this](uint32_t array, const ReadContext& context) {
+               return DescribeArray(array, context);
              },
          .owner = Share(*this)});
   }

@@ -52,7 +52,8 @@ class WShardChunks final : public shard::ShardContainer {
   Result<Content> OpenLane(const JoinedLane& joined,
                            const ReadContext& context) const;
   /// Describes the lane in all chunks; it is verified when each part is.
-  EntryInfo DescribeLane(const JoinedLane& joined) const;
+  EntryInfo DescribeLane(const JoinedLane& joined,
+                         const Request& request) const;
 
   std::vector<ArrayInfo> Arrays() const;
   Status OpenChunks(const ReadContext& context);
@@ -88,7 +89,7 @@ Status WShardChunks::Load(const ReadContext& context) {
     Disjoin("meta/manifest: " + json.error().Text());
     return {};
   }
-  manifest_ = ChunkManifest::Parse(*json);
+  manifest_ = ChunkManifest::Parse(*json, context);
   if (manifest_.chunks.size() > kMaxChunks) {
     Disjoin(fmt::format("{} chunks are over the limit of {}",
                         manifest_.chunks.size(), kMaxChunks));
@@ -181,7 +182,8 @@ Result<Content> WShardChunks::OpenLane(const JoinedLane& lane,
                  size);
 }
 
-EntryInfo WShardChunks::DescribeLane(const JoinedLane& joined) const {
+EntryInfo WShardChunks::DescribeLane(const JoinedLane& joined,
+                                     const Request& request) const {
   EntryInfo info;
   info.name = joined.name;
   info.kind = "joined lane";
@@ -194,7 +196,7 @@ EntryInfo WShardChunks::DescribeLane(const JoinedLane& joined) const {
         std::string("dtype and shape are a guess: ") + joined.lane.source;
   }
   for (size_t k = 0; k < chunks_.size(); ++k) {
-    const EntryInfo part = chunks_[k]->Describe(joined.entries[k]);
+    const EntryInfo part = chunks_[k]->Describe(joined.entries[k], request);
     info.stored_size += part.stored_size;
     if (k == 0) {
       info.codec = part.codec;
@@ -223,8 +225,8 @@ std::shared_ptr<const FileTable> WShardChunks::LaneFiles() const {
        .facts = [this, &lanes](
                     uint32_t lane) { return FileFacts{LaneSize(lanes[lane])}; },
        .describe =
-           [this, &lanes](uint32_t lane, const ReadContext& /*context*/) {
-             return DescribeLane(lanes[lane]);
+           [this, &lanes](uint32_t lane, const ReadContext& context) {
+             return DescribeLane(lanes[lane], context);
            },
        .owner = Share(*this)});
 }

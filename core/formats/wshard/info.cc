@@ -99,8 +99,9 @@ Status WShardContainer::AddOwnFacts(const ReadContext& context,
   return AddSignals("signal.", Arrays(context), context, facts);
 }
 
-EntryInfo WShardContainer::Describe(uint32_t entry) const {
-  EntryInfo info = shard::ShardContainer::Describe(entry);
+EntryInfo WShardContainer::Describe(uint32_t entry,
+                                    const Request& request) const {
+  EntryInfo info = shard::ShardContainer::Describe(entry, request);
   const auto add_note = [&info](const std::string& note) {
     if (!info.note.empty()) info.note += "; ";
     info.note += note;
@@ -129,8 +130,9 @@ EntryInfo WShardContainer::Describe(uint32_t entry) const {
   return info;
 }
 
-EntryInfo WShardContainer::DescribeSigns(const SignFile& file) const {
-  EntryInfo info = shard::ShardContainer::Describe(file.entry);
+EntryInfo WShardContainer::DescribeSigns(const SignFile& file,
+                                         const Request& request) const {
+  EntryInfo info = shard::ShardContainer::Describe(file.entry, request);
   info.size = file.layout.decoded_size();
   info.name.reset();
   info.kind = "signs";
@@ -145,8 +147,8 @@ EntryInfo WShardContainer::DescribeSigns(const SignFile& file) const {
 }
 
 // An entry is described by the metadata section and by meta/channels.
-Json WShardContainer::Metadata() const {
-  Json section = shard::ShardContainer::Metadata();
+Json WShardContainer::Metadata(const Request& request) const {
+  Json section = shard::ShardContainer::Metadata(request);
   if (section.is_discarded()) return section;
   Json metadata = {{"section", std::move(section)}};
   Json& by_block = metadata["channels"] = Json::object();

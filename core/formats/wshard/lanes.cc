@@ -95,19 +95,20 @@ std::optional<DType> LaneDType(std::string_view name) {
 }
 
 LaneTable::LaneTable(const Json& channels, std::optional<uint64_t> length,
-                     const Json& wshard)
+                     const Json& wshard, const Request& request)
     : length_(length) {
-  DeclareAll(channels);
-  DeclareOmens(wshard);
+  DeclareAll(channels, request);
+  DeclareOmens(wshard, request);
 }
 
-void LaneTable::DeclareAll(const Json& channels) {
+void LaneTable::DeclareAll(const Json& channels, const Request& request) {
   if (!channels.is_object()) return;
   const Json* list = MemberAt(channels, "channels");
   if (list != nullptr && list->is_array()) {
     for (const Json& element : *list) {
       if (std::optional<std::string> block = ChannelBlock(element)) {
-        Declare(Text(MemberAt(element, "id")), *std::move(block), element);
+        Declare(Text(MemberAt(element, "id")), *std::move(block), element,
+                request);
       } else {
         ++unusable_;
       }
@@ -117,7 +118,7 @@ void LaneTable::DeclareAll(const Json& channels) {
   // The first Go writer's form: a map keyed by the block's name.
   for (const auto& [block, element] : channels.items()) {
     if (element.is_object()) {
-      Declare(nullptr, block, element);
+      Declare(nullptr, block, element, request);
     } else {
       ++unusable_;
     }
@@ -145,20 +146,20 @@ std::optional<LaneTable::Channel> LaneTable::ParseChannel(const Json& element) {
 }
 
 void LaneTable::Declare(const std::string* id, std::string block,
-                        const Json& element) {
+                        const Json& element, const Request& request) {
   std::optional<Channel> channel = ParseChannel(element);
   if (!channel) {
     ++unusable_;
     return;
   }
   channel->is_signal = block.starts_with("signal/");
-  const std::optional<uint32_t> index = Add(*std::move(channel));
+  const std::optional<uint32_t> index = Add(*std::move(channel), request);
   if (!index) return;
   by_block_.try_emplace(std::move(block), *index);
   if (id != nullptr) by_id_.try_emplace(*id, *index);
 }
 
-void LaneTable::DeclareOmens(const Json& wshard) {
+void LaneTable::DeclareOmens(const Json& wshard, const Request& request) {
   const Json* list = MemberAt(wshard, "omen_channels");
   if (list == nullptr || !list->is_array()) return;
   for (const Json& element : *list) {
@@ -166,15 +167,16 @@ void LaneTable::DeclareOmens(const Json& wshard) {
     if (block == nullptr || !block->starts_with("omen/")) continue;
     std::optional<Channel> channel = ParseChannel(element);
     if (!channel || !channel->dtype) continue;
-    const std::optional<uint32_t> index = Add(*std::move(channel));
+    const std::optional<uint32_t> index = Add(*std::move(channel), request);
     if (!index) return;
     omens_.try_emplace(*block, *index);
   }
 }
 
-std::optional<uint32_t> LaneTable::Add(Channel channel) {
+std::optional<uint32_t> LaneTable::Add(Channel channel,
+                                       const Request& request) {
   // After an interrupt or a refusal, opening fails and the table is not used.
-  if (!AllowedWork::MayGoOn(0) || !AdmitGrowth(channels_)) return std::nullopt;
+  if (!request.CheckMemory() || !AdmitGrowth(channels_)) return std::nullopt;
   channels_.push_back(std::move(channel));
   return static_cast<uint32_t>(channels_.size() - 1);
 }

@@ -29,10 +29,11 @@ class LaneTable {
   /// `channels` is meta/channels in either form, or null. Of channels with the
   /// same name the first counts. `length` is the number of steps, if known.
   /// `wshard` is meta/wshard, or null; of its omen_channels, those that cannot
-  /// be used are ignored.
+  /// be used are ignored. If `request` is interrupted, it lacks some.
   explicit LaneTable(const Json& channels = nullptr,
                      std::optional<uint64_t> length = std::nullopt,
-                     const Json& wshard = nullptr);
+                     const Json& wshard = nullptr,
+                     const Request& request = Request());
 
   /// Returns dtype and shape of the entry `name` of `size` bytes; nullopt if it
   /// is not an array. If it is a lane by its name or declared, `why_not` is
@@ -60,11 +61,12 @@ class LaneTable {
 
   /// Parses dtype and shape; nullopt if the shape is not valid.
   static std::optional<Channel> ParseChannel(const Json& element);
-  void DeclareAll(const Json& channels);
-  void Declare(const std::string* id, std::string block, const Json& element);
-  void DeclareOmens(const Json& wshard);
+  void DeclareAll(const Json& channels, const Request& request);
+  void Declare(const std::string* id, std::string block, const Json& element,
+               const Request& request);
+  void DeclareOmens(const Json& wshard, const Request& request);
   /// Returns the number of a channel that was added; nullopt if opening fails.
-  std::optional<uint32_t> Add(Channel channel);
+  std::optional<uint32_t> Add(Channel channel, const Request& request);
   const Channel* At(const Names& names, std::string_view name) const;
   /// The signal of a prediction "SIGNAL/...": the longest declared id that the
   /// path starts with.

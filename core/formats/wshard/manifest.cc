@@ -35,7 +35,8 @@ ChunkRef ParseChunk(const Json& json) {
 }
 
 std::vector<std::string> Discontinuities(const std::vector<ChunkRef>& chunks,
-                                         std::optional<uint64_t> total) {
+                                         std::optional<uint64_t> total,
+                                         const Request& request) {
   std::vector<std::string> faults;
   for (size_t i = 0; i < chunks.size(); ++i) {
     if (chunks[i].index != static_cast<int64_t>(i)) {
@@ -49,7 +50,7 @@ std::vector<std::string> Discontinuities(const std::vector<ChunkRef>& chunks,
                                   : std::nullopt;
     if (i == 0 || !chunks[i].start || !chunks[i - 1].last) continue;
     if (CheckedAdd(*chunks[i - 1].last, 1) != chunks[i].start) {
-      if (!AllowedWork::MayGoOn(0)) break;
+      if (!request.CheckMemory()) break;
       faults.push_back(fmt::format("timestep gap between chunk {} and {}",
                                    chunks[i - 1].index, chunks[i].index));
     }
@@ -59,7 +60,7 @@ std::vector<std::string> Discontinuities(const std::vector<ChunkRef>& chunks,
   }
   for (const ChunkRef& chunk : chunks) {
     if (!StaysInside(chunk.uri)) {
-      if (!AllowedWork::MayGoOn(0)) break;
+      if (!request.CheckMemory()) break;
       faults.push_back("uri leaves the folder: " + chunk.uri);
     }
   }
@@ -84,7 +85,7 @@ bool StaysInside(std::string_view path) {
   return true;
 }
 
-ChunkManifest ChunkManifest::Parse(const Json& json) {
+ChunkManifest ChunkManifest::Parse(const Json& json, const Request& request) {
   ChunkManifest manifest;
   const std::optional<uint64_t> total = CountAt(json, "total_timesteps");
   const std::optional<uint64_t> declared = CountAt(json, "total_chunks");
@@ -98,11 +99,11 @@ ChunkManifest ChunkManifest::Parse(const Json& json) {
     return manifest;
   }
   for (const Json& chunk : *chunks) {
-    if (!AllowedWork::MayGoOn(0) || !AdmitGrowth(manifest.chunks)) break;
+    if (!request.CheckMemory() || !AdmitGrowth(manifest.chunks)) break;
     manifest.chunks.push_back(ParseChunk(chunk));
   }
   std::ranges::stable_sort(manifest.chunks, {}, &ChunkRef::index);
-  manifest.faults = Discontinuities(manifest.chunks, total);
+  manifest.faults = Discontinuities(manifest.chunks, total, request);
   return manifest;
 }
 

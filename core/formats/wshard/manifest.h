@@ -28,7 +28,7 @@ struct ChunkManifest {
   std::vector<ChunkRef> chunks;     // by index
   std::vector<std::string> faults;  // reasons why they are not one episode
 
-  static ChunkManifest Parse(const Json& json);
+  static ChunkManifest Parse(const Json& json, const Request& request);
 };
 
 /// Returns whether a relative path stays in its directory, judged by its text

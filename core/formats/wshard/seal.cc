@@ -34,11 +34,11 @@ Result<std::string> WShardContainer::SealedIdentity(
   }
   const std::string text =
       CTXFS_TRY(ReadMetaEntry(*this, *known_.identity, context));
-  const Result<ParsedJson> parsed = ParseJson(text);
+  const Result<ParsedJson> parsed = ParseJson(text, context);
   // Our JSON has sorted keys and no blanks, as canonical JSON has.
   if (!parsed || JsonLine(parsed->value) != text) {
     return Error{Code::kCorrupt, "meta/identity is not canonical JSON",
-                 Describe(*known_.identity).offset};
+                 Describe(*known_.identity, context).offset};
   }
   Sha256 digest;
   digest.Update(AsBytes(text));
@@ -56,7 +56,7 @@ Result<std::string> WShardContainer::PreviousIdentity(
 std::vector<Error> WShardContainer::Inspect(const ReadContext& context) const {
   std::vector<Error> faults = shard::ShardContainer::Inspect(context);
   if (!known_.identity) return faults;
-  const uint64_t at = Describe(*known_.identity).offset;
+  const uint64_t at = Describe(*known_.identity, context).offset;
   const Result<Json> identity = ReadEntryJson(*this, *known_.identity, context);
   if (!identity) {
     const Error& error = identity.error();
@@ -78,7 +78,7 @@ std::vector<Error> WShardContainer::Inspect(const ReadContext& context) const {
 
 std::vector<Error> WShardContainer::CompareWithSeal(
     const Json& listed, const ReadContext& context) const {
-  const uint64_t at = Describe(*known_.identity).offset;
+  const uint64_t at = Describe(*known_.identity, context).offset;
   std::set<std::string> there;
   std::map<std::string, Error> differences;
   for (uint32_t entry = 0; entry < entry_count() && context.Check(); ++entry) {
@@ -98,7 +98,7 @@ std::vector<Error> WShardContainer::CompareWithSeal(
     differences.try_emplace(name, Error{Code::kChecksum,
                                         "the sha256 of entry " + Quote(name) +
                                             " is not the one in meta/identity",
-                                        Describe(entry).offset});
+                                        Describe(entry, context).offset});
   }
   for (const auto& [name, hash] : listed.items()) {
     if (there.contains(name)) continue;

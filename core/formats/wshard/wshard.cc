@@ -64,7 +64,7 @@ Result<std::string> ReadMetaEntry(const shard::ShardContainer& container,
 Result<Json> ReadEntryJson(const shard::ShardContainer& container,
                            uint32_t entry, const ReadContext& context) {
   const std::string text = CTXFS_TRY(ReadMetaEntry(container, entry, context));
-  Result<ParsedJson> parsed = ParseJson(text);
+  Result<ParsedJson> parsed = ParseJson(text, context);
   if (!parsed) {
     return Error{parsed.error().code, parsed.error().what,
                  container.Record(entry).data_offset};
@@ -86,7 +86,7 @@ Status WShardContainer::Load(const ReadContext& context) {
       Pick(episode, {"length_T", "length_t"}, &Json::is_number_unsigned);
   std::optional<uint64_t> steps = LengthBySize();
   if (!length.is_null()) steps = length.get<uint64_t>();
-  lanes_ = LaneTable(channels, steps, wshard);
+  lanes_ = LaneTable(channels, steps, wshard, context);
   if (lanes_.unusable() > 0) {
     Warn({fmt::format("{} elements of meta/channels are not valid",
                       lanes_.unusable())});
@@ -301,8 +301,8 @@ std::shared_ptr<const FileTable> WShardContainer::SignFiles() const {
              return FileFacts{(*signs)[file].layout.decoded_size()};
            },
        .describe =
-           [this, signs](uint32_t file, const ReadContext& /*context*/) {
-             return DescribeSigns((*signs)[file]);
+           [this, signs](uint32_t file, const ReadContext& context) {
+             return DescribeSigns((*signs)[file], context);
            },
        .owner = Share(*this)});
 }

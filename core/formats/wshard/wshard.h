@@ -32,11 +32,11 @@ class WShardContainer final : public shard::ShardContainer, public HasIdentity {
   Status Load(const ReadContext& context) override;
 
   void AddInfo(Json& info, const ReadContext& context) const override;
-  EntryInfo Describe(uint32_t entry) const override;
+  EntryInfo Describe(uint32_t entry, const Request& request) const override;
   Result<Content> OpenEntry(uint32_t entry,
                             const ReadContext& context) const override;
   std::vector<Error> Inspect(const ReadContext& context) const override;
-  Json Metadata() const override;
+  Json Metadata(const Request& request) const override;
   void Annotate(const Json& metadata, EntryInfo& info) const override;
   Tables Files() const override;
   Exports Export() const override;
@@ -74,7 +74,7 @@ class WShardContainer final : public shard::ShardContainer, public HasIdentity {
                                      const ReadContext& context) const;
   std::shared_ptr<const FileTable> SignFiles() const;
   Result<Content> OpenSigns(const SignFile& file) const;
-  EntryInfo DescribeSigns(const SignFile& file) const;
+  EntryInfo DescribeSigns(const SignFile& file, const Request& request) const;
   /// Entries that describe others or give the length; of equal names the first.
   struct Known {
     std::optional<uint32_t> wshard, episode, channels, identity, provenance;

@@ -180,8 +180,8 @@ Result<uint64_t> Archive::DataOffset(uint32_t number,
   return data;
 }
 
-Result<Content> Archive::Open(uint32_t number) const {
-  const uint64_t data = CTXFS_TRY(DataOffset(number, Request()));
+Result<Content> Archive::Open(uint32_t number, const Request& request) const {
+  const uint64_t data = CTXFS_TRY(DataOffset(number, request));
   const Member& one = member(number);
   const Checksum checksum = ExpectedChecksum(number);
   if (one.method == kStored) {

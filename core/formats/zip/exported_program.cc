@@ -214,9 +214,9 @@ std::optional<ArrayInfo> ExportedProgram::ArrayOf(const std::string& directory,
   const Key key{owner_, uint64_t{member->second} << 32};
   array.open = [archive = archive_, number = member->second, key,
                 empty = *elements == 0,
-                layout](const ReadContext& /*context*/) -> Result<Content> {
+                layout](const ReadContext& context) -> Result<Content> {
     if (empty) return Content();
-    const Content stored = CTXFS_TRY(archive->Open(number));
+    const Content stored = CTXFS_TRY(archive->Open(number, context));
     return StridedContent(key, stored, layout);
   };
   return array;

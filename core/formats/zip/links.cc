@@ -37,7 +37,7 @@ Status Links::ReadTarget(const Archive& archive, uint32_t member,
     return {};
   }
   Result<std::string> target = [&]() -> Result<std::string> {
-    const Content content = CTXFS_TRY(archive.Open(member));
+    const Content content = CTXFS_TRY(archive.Open(member, context));
     return ReadAll(content, context);
   }();
   if (target) {

@@ -55,21 +55,22 @@ class NpyMembers {
 
   /// Reads the header of a .npy member. Fails as npy::ReadWholeArray does, and
   /// for a member that cannot be read.
-  Result<npy::Array> Header(uint32_t number) const {
+  Result<npy::Array> Header(uint32_t number, const Request& request) const {
     Announce(number);
     const uint64_t size = archive_->Size(number);
-    Buffer start = CTXFS_TRY(archive_->Prefix(number, kFirstRead, Request()));
+    Buffer start = CTXFS_TRY(archive_->Prefix(number, kFirstRead, request));
     const uint64_t bytes = CTXFS_TRY(npy::HeaderBytes(start.span()));
     if (bytes > start.size() && bytes <= size) {
-      start = CTXFS_TRY(archive_->Prefix(number, bytes, Request()));
+      start = CTXFS_TRY(archive_->Prefix(number, bytes, request));
     }
     return npy::ReadWholeArray(start.span(), size);
   }
 
   /// Adds dtype and shape to `info`, which describes the member, or says why it
   /// is no array of views/. Reads the start of the member.
-  void DescribeArray(uint32_t number, EntryInfo& info) const {
-    Result<npy::Array> array = Header(number);
+  void DescribeArray(uint32_t number, EntryInfo& info,
+                     const Request& request) const {
+    Result<npy::Array> array = Header(number, request);
     if (array) {
       info.dtype = DTypeName(array->dtype);
       info.shape = std::move(array->shape);
@@ -80,9 +81,9 @@ class NpyMembers {
     }
   }
 
-  Result<Content> Open(uint32_t number) const {
-    const npy::Array array = CTXFS_TRY(Header(number));
-    const Content file = CTXFS_TRY(archive_->Open(number));
+  Result<Content> Open(uint32_t number, const Request& request) const {
+    const npy::Array array = CTXFS_TRY(Header(number, request));
+    const Content file = CTXFS_TRY(archive_->Open(number, request));
     // The keys of the blocks of a member: it has fewer than 2^32 blocks.
     return npy::Elements({owner_, uint64_t{number} << 32}, array, file);
   }
@@ -117,8 +118,8 @@ std::shared_ptr<const FileTable> ArrayFiles(
     const std::shared_ptr<const NpyMembers>& arrays) {
   const auto describe =
       [arrays](uint32_t file,
-               const ReadContext& /*context*/) -> std::optional<EntryInfo> {
-    const Result<npy::Array> array = arrays->Header(file);
+               const ReadContext& context) -> std::optional<EntryInfo> {
+    const Result<npy::Array> array = arrays->Header(file, context);
     if (!array) return std::nullopt;
     EntryInfo info = arrays->archive().Describe(file);
     info.kind = "array";
@@ -141,23 +142,23 @@ std::shared_ptr<const FileTable> ArrayFiles(
          return arrays->Name(file);
        },
        .open =
-           [arrays](uint32_t file, const ReadContext& /*context*/) {
-             return arrays->Open(file);
+           [arrays](uint32_t file, const ReadContext& context) {
+             return arrays->Open(file, context);
            },
        .facts =
            [](uint32_t /*file*/) {
              return FileFacts{.size_cost = Cost::kSmallRead};
            },
        .size = [arrays](uint32_t file,
-                        const ReadContext& /*context*/) -> Result<uint64_t> {
-         const Result<npy::Array> array = arrays->Header(file);
+                        const ReadContext& context) -> Result<uint64_t> {
+         const Result<npy::Array> array = arrays->Header(file, context);
          if (!array) return SizeIn(array, &npy::Array::data_offset);
          return arrays->archive().Size(file) - array->data_offset;
        },
        .exists = [arrays](uint32_t file, Cost most,
-                          const ReadContext& /*context*/) -> Result<bool> {
+                          const ReadContext& context) -> Result<bool> {
          if (most < Cost::kSmallRead) return true;
-         return ExistsIf(arrays->Header(file));
+         return ExistsIf(arrays->Header(file, context));
        },
        .describe = describe});
 }
@@ -207,18 +208,18 @@ class Members final : public FileTable {
     return {TimeOf(packed), packed.mode()};
   }
   Result<Content> Open(uint32_t file,
-                       const ReadContext& /*context*/) const override {
-    return archive_->Open(file);
+                       const ReadContext& context) const override {
+    return archive_->Open(file, context);
   }
-  std::optional<EntryInfo> Describe(
-      uint32_t file, const ReadContext& /*context*/) const override {
+  std::optional<EntryInfo> Describe(uint32_t file,
+                                    const ReadContext& context) const override {
     EntryInfo info = archive_->Describe(file);
     if (const auto target = Target(file)) {
       PutText(info.extra, "target", *target);
     } else if (archive_->member(file).kind == Kind::kLink) {
       info.note = "not shown: " + info.note;
     } else if (arrays_ != nullptr && IsNpy(*archive_, file) && !Fault(file)) {
-      arrays_->DescribeArray(file, info);
+      arrays_->DescribeArray(file, info, context);
     }
     return info;
   }
@@ -338,7 +339,7 @@ class ZipContainer final : public Container, public SaysFacts {
     for (uint32_t i = 0; i < count && arrays.size() < kMaxArrays; ++i) {
       if (!context.Check()) break;
       if (!IsNpy(members->archive(), i)) continue;
-      Result<npy::Array> header = members->Header(i);
+      Result<npy::Array> header = members->Header(i, context);
       if (!header) continue;
       if (!AdmitGrowth(arrays)) break;
       ArrayInfo array;
@@ -346,8 +347,8 @@ class ZipContainer final : public Container, public SaysFacts {
       array.dtype = header->dtype;
       array.shape = std::move(header->shape);
       array.opening_reads = true;
-      array.open = [members, i](const ReadContext& /*context*/) {
-        return members->Open(i);
+      array.open = [members, i](const ReadContext& context) {
+        return members->Open(i, context);
       };
       arrays.push_back(std::move(array));
     }

@@ -74,7 +74,7 @@ class Archive : public std::enable_shared_from_this<Archive> {
   /// next member. Another form of the name is noted in other_names(). Reading
   /// the content fails with kCorrupt or kChecksum unless the data decodes to
   /// exactly the size and CRC-32 of the directory.
-  Result<Content> Open(uint32_t number) const;
+  Result<Content> Open(uint32_t number, const Request& request) const;
 
   /// The first bytes of a member, at most `most`, decoded but not compared with
   /// its CRC-32. Reads at most a mebibyte more than that many, and mostly a few

@@ -81,9 +81,9 @@ class TokenizerVisitor final : public JsonVisitor {
 
 }  // namespace
 
-Result<Json> TokenizerSummary(std::string_view text) {
+Result<Json> TokenizerSummary(std::string_view text, const Request& request) {
   TokenizerVisitor visitor;
-  CTXFS_TRY(WalkJson(text, JsonDialect::kPython, visitor));
+  CTXFS_TRY(WalkJson(text, JsonDialect::kPython, visitor, request));
   return std::move(visitor).Summary();
 }
 

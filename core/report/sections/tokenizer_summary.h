@@ -14,6 +14,6 @@ namespace ctxfs {
 /// missing, or
 /// of another type than expected, count as empty. Fails with kCorrupt if `text`
 /// is not JSON, as WalkJson does.
-Result<Json> TokenizerSummary(std::string_view text);
+Result<Json> TokenizerSummary(std::string_view text, const Request& request);
 
 }  // namespace ctxfs

@@ -292,7 +292,7 @@ void ValueReport::AddDocuments(Json& report) {
       shown["text"] = *text;
       shown["cut"] = content->size() > text->size();
     } else if (document.role == DocumentRole::kTokenizer) {
-      Result<Json> summary = TokenizerSummary(*text);
+      Result<Json> summary = TokenizerSummary(*text, context_);
       if (summary) {
         report["tokenizer"] = *std::move(summary);
       } else {

@@ -114,7 +114,7 @@ namespace {
 
 /// The container's metadata, and the keys of its descriptions that it lacks.
 Json MetadataOf(const Viewed& viewed, const ReadContext& context) {
-  Json all = viewed.container->Metadata();
+  Json all = viewed.container->Metadata(context);
   if (!all.is_object()) all = Json::object();
   for (const Document& document : viewed.exports.documents) {
     if (document.role != DocumentRole::kDescription) continue;
@@ -123,7 +123,8 @@ Json MetadataOf(const Viewed& viewed, const ReadContext& context) {
     if (!content || content->size() > kMaxMetadata) continue;
     const Result<std::string> text = ReadAll(*content, context);
     if (!text) continue;
-    const Result<ParsedJson> parsed = ParseJson(*text, JsonDialect::kPython);
+    const Result<ParsedJson> parsed =
+        ParseJson(*text, context, JsonDialect::kPython);
     if (!parsed || !parsed->value.is_object()) continue;
     for (const auto& [key, value] : parsed->value.items()) {
       if (!all.contains(key)) all[key] = value;

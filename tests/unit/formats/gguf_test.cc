@@ -231,7 +231,7 @@ TEST(Gguf, ModelSafetensorsHasTheScalars) {
                 Pair("list", kGgufArray, Array(kGgufUint8, 2, "\x01\x02")) +
                 Record("w", {1}, 0, 0) + std::string(64, '\0'));
   ASSERT_TRUE(model) << model.error().Text();
-  const Json metadata = (*model)->Metadata();
+  const Json metadata = (*model)->Metadata(Request());
   EXPECT_EQ(metadata["name"], "tiny");
   EXPECT_EQ(metadata["rate"], "0.1");
   EXPECT_FALSE(metadata.contains("list"));

@@ -265,7 +265,7 @@ TEST(McfModelInfo, NamesThatAreNotTextAreHexToo) {
   std::string info = ModelInfo(0, 0, 88);
   Put(info, 2, 4);
   info += "\xFF!";
-  const Result<Json> parsed = ParseMcfModelInfo(AsBytes(info));
+  const Result<Json> parsed = ParseMcfModelInfo(AsBytes(info), Request());
   ASSERT_TRUE(parsed);
   EXPECT_EQ((*parsed)["model_name_hex"], "ff21");
 }
@@ -282,7 +282,7 @@ TEST(McfModelInfo, SharedTextsCannotComeToMoreThanTheLimit) {
   }
   Put(info, kText, 4);
   info += std::string(kText, 't');
-  const Result<Json> parsed = ParseMcfModelInfo(AsBytes(info));
+  const Result<Json> parsed = ParseMcfModelInfo(AsBytes(info), Request());
   ASSERT_FALSE(parsed);
   EXPECT_EQ(parsed.error().code, Code::kLimit);
 }
@@ -291,11 +291,11 @@ TEST(McfModelInfo, OffsetsAnywhereAreErrors) {
   for (const uint64_t offset :
        {uint64_t{85}, uint64_t{1} << 40, UINT64_MAX, UINT64_MAX - 4}) {
     const std::string name = ModelInfo(0, 0, offset);
-    EXPECT_FALSE(ParseMcfModelInfo(AsBytes(name))) << offset;
+    EXPECT_FALSE(ParseMcfModelInfo(AsBytes(name), Request())) << offset;
     const std::string pairs = ModelInfo(1, offset);
-    EXPECT_FALSE(ParseMcfModelInfo(AsBytes(pairs))) << offset;
+    EXPECT_FALSE(ParseMcfModelInfo(AsBytes(pairs), Request())) << offset;
   }
-  EXPECT_FALSE(ParseMcfModelInfo(AsBytes("{}")));
+  EXPECT_FALSE(ParseMcfModelInfo(AsBytes("{}"), Request()));
   EXPECT_FALSE(ParseMcfQuantInfo(AsBytes("")));
 }
 

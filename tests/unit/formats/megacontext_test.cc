@@ -155,7 +155,7 @@ std::vector<std::string> Compare(const std::string& text) {
   header.count = 2;
   header.name = "Instr";
   const std::vector<ContextLevel> levels = {Level(header.A(8), 0)};
-  return CompareMetadata(text, levels);
+  return CompareMetadata(text, levels, Request());
 }
 
 using Texts = std::vector<std::string>;
@@ -191,7 +191,8 @@ Texts CompareTokens(uint64_t tokens, const std::string& levels0,
   header.count = tokens;
   const std::vector<ContextLevel> levels = {
       Level(header.A(static_cast<size_t>(tokens) * 4), 0)};
-  return CompareMetadata(R"({"levels": {"LOD0": {)" + levels0 + "}}}", levels);
+  return CompareMetadata(R"({"levels": {"LOD0": {)" + levels0 + "}}}", levels,
+                         Request());
 }
 
 TEST(ContextMetadata, BlocksAreThoseOfTheTokensRoundedDownOrUp) {

@@ -83,8 +83,8 @@ TEST(Safetensors, NamesBecomeEntriesInTheOrderOfTheHeader) {
   ASSERT_TRUE(file) << file.error().Text();
   ASSERT_EQ((*file)->count(), 2U);
   EXPECT_EQ(EntryPath(**file, 0), "b");
-  EXPECT_EQ(*ReadAll(*(*file)->OpenTensor(0), LoneContext()), "yz");
-  EXPECT_EQ(*ReadAll(*(*file)->OpenTensor(1), LoneContext()), "x");
+  EXPECT_EQ(*ReadAll(*(*file)->OpenTensor(0, Request()), LoneContext()), "yz");
+  EXPECT_EQ(*ReadAll(*(*file)->OpenTensor(1, Request()), LoneContext()), "x");
 }
 
 TEST(Safetensors, KeepsAHundredFaultsOfAMillion) {
@@ -179,7 +179,7 @@ TEST_F(Index, JoinsItsShards) {
   EXPECT_EQ(EntryPath(**model, 0), "b");
   EXPECT_EQ(*ReadAll(*OpenEntry(**model, 0), LoneContext()), "B");
   EXPECT_EQ(*ReadAll(*OpenEntry(**model, 1), LoneContext()), "A");
-  EXPECT_EQ((*model)->Metadata(), (Json{{"n", 1}}));
+  EXPECT_EQ((*model)->Metadata(Request()), (Json{{"n", 1}}));
 }
 
 TEST_F(Index, OpensNothingWhenAlone) {

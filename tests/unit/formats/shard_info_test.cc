@@ -202,7 +202,7 @@ TEST(ShardMetadata, IsOneJsonValueAndWhatFollowsIsNot) {
              0x0020, 0x0030}) {  // HAS_SCHEMA is ignored
       const auto shard =
           MustOpen(BuildShard({{Raw("a", "hello")}, flags, 1, 0, c.section}));
-      EXPECT_EQ(shard->Metadata(), c.value) << c.section;
+      EXPECT_EQ(shard->Metadata(Request()), c.value) << c.section;
       EXPECT_EQ(*MetadataFile(*shard), c.file);
       EXPECT_EQ(shard->Info(LoneContext())["warnings"].size(), c.warnings)
           << c.section;
@@ -230,7 +230,7 @@ TEST(ShardMetadata, MayBeMissingOrOutOfReach) {
     std::string patched = bytes;
     Poke(patched, 32, at);
     const auto shard = MustOpen(patched);
-    EXPECT_EQ(shard->Metadata(), nullptr);
+    EXPECT_EQ(shard->Metadata(Request()), nullptr);
     EXPECT_TRUE(Fails(MetadataFile(*shard), Code::kNotFound));
     EXPECT_EQ(shard->Info(LoneContext())["warnings"].empty(),
               at <= bytes.size())
@@ -244,7 +244,7 @@ TEST(ShardMetadata, MayLieBeforeTheData) {
       BuildShard({{Raw("a", "hello")}, 0x0020, 1, 0, "", R"(--{"k":"v"}--)"});
   Poke(bytes, 32, uint64_t{bytes.find('{')});
   const auto shard = MustOpen(bytes);
-  EXPECT_EQ(shard->Metadata(), Json({{"k", "v"}}));
+  EXPECT_EQ(shard->Metadata(Request()), Json({{"k", "v"}}));
   EXPECT_EQ(*MetadataFile(*shard), R"({"k":"v"})");
 }
 

@@ -227,11 +227,12 @@ TEST(ChunkManifest, HostileJson) {
         R"({"chunks": [{"chunk_index": 0,
                         "timestep_range": [0, 18446744073709551615]},
                        {"chunk_index": 1, "timestep_range": [0, 1]}]})"}) {
-    EXPECT_FALSE(ChunkManifest::Parse(Json::parse(text)).faults.empty())
+    EXPECT_FALSE(
+        ChunkManifest::Parse(Json::parse(text), Request()).faults.empty())
         << text;
   }
-  EXPECT_TRUE(
-      ChunkManifest::Parse(Json::parse(R"({"chunks": []})")).faults.empty());
+  EXPECT_TRUE(ChunkManifest::Parse(Json::parse(R"({"chunks": []})"), Request())
+                  .faults.empty());
 }
 
 Content LiteralOf(const std::string& text) {

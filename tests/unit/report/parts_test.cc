@@ -361,7 +361,8 @@ TEST(TokenizerSummaryTest, BytePairs) {
     "version": "1.0", "added_tokens": [
       {"id": 0, "content": "<s>", "special": true}, {"id": 1, "content": 7}],
     "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2},
-              "merges": ["a b", ["a", "b"]]}})");
+              "merges": ["a b", ["a", "b"]]}})",
+                                                Request());
   ASSERT_TRUE(Ok(summary));
   EXPECT_EQ(*summary, Json::parse(R"({"type": "BPE", "tokens": 3, "merges": 2,
       "added": 2, "first_tokens": ["a", "b", "ab"], "added_tokens": ["<s>"]})"));
@@ -369,7 +370,8 @@ TEST(TokenizerSummaryTest, BytePairs) {
 
 TEST(TokenizerSummaryTest, PiecesWithScores) {
   const Result<Json> summary = TokenizerSummary(
-      R"({"model": {"type": "Unigram", "vocab": [["<unk>", 0], ["x", -1.5]]}})");
+      R"({"model": {"type": "Unigram", "vocab": [["<unk>", 0], ["x", -1.5]]}})",
+      Request());
   ASSERT_TRUE(Ok(summary));
   EXPECT_EQ((*summary)["tokens"], 2);
   EXPECT_EQ((*summary)["first_tokens"], Json::parse(R"(["<unk>", "x"])"));
@@ -380,11 +382,11 @@ TEST(TokenizerSummaryTest, OddTokenizers) {
        {"{}", "[]", "3", R"({"model": 3})", R"({"model": {"vocab": 3}})",
         R"({"model": {"vocab": {"a": {"b": 1}}}})",
         R"({"added_tokens": {}})"}) {
-    const Result<Json> summary = TokenizerSummary(odd);
+    const Result<Json> summary = TokenizerSummary(odd, Request());
     ASSERT_TRUE(Ok(summary)) << odd;
     EXPECT_EQ((*summary)["tokens"], 0) << odd;
   }
-  EXPECT_TRUE(Fails(TokenizerSummary("{"), Code::kCorrupt));
+  EXPECT_TRUE(Fails(TokenizerSummary("{", Request()), Code::kCorrupt));
 }
 
 }  // namespace

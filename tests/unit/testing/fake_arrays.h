@@ -48,7 +48,7 @@ class FakeArrays final : public FakeContainer {
   }
 
   Exports Export() const override { return exports; }
-  Json Metadata() const override { return metadata; }
+  Json Metadata(const Request& /*request*/) const override { return metadata; }
 
   Exports exports;
   Json metadata;

@@ -31,7 +31,7 @@ inline EntryInfo DescribeEntry(const Container& container, uint32_t entry) {
   const auto entries = container.Entries();
   EntryInfo info =
       entries->Describe(entry, LoneContext()).value_or(EntryInfo{});
-  if (info.add_findings) info.add_findings(info);
+  if (info.add_findings) info.add_findings(info, Request());
   return info;
 }
 

@@ -188,19 +188,28 @@ TEST_F(HeapAllowanceTest, Item28_14_AsksBeforeTextOfJsonGrows) {
 
 TEST_F(HeapAllowanceTest, Item28_14_InterruptsJson) {
   const std::string text = '"' + std::string(1 << 20, 'x') + '"';
-  SettableInterrupt request;
-  {
-    const AllowedWork work(request);
-    EXPECT_TRUE(ParseJson(text));
-    request.Set();
-    const auto parsed = ParseJson(text);
-    ASSERT_FALSE(parsed);
-    EXPECT_EQ(parsed.error().code, Code::kInterrupted);
-    const UnmeteredHeap for_others;
-    const HeapAllowance its(limits::kGiB, kRefusal);
-    EXPECT_TRUE(ParseJson(text));
-  }
-  EXPECT_TRUE(ParseJson(text));
+  SettableInterrupt interrupt;
+  const AllowedWork work(interrupt);
+  const Request request(work);
+  EXPECT_TRUE(ParseJson(text, request));
+  interrupt.Set();
+  const auto parsed = ParseJson(text, request);
+  ASSERT_FALSE(parsed);
+  EXPECT_EQ(parsed.error().code, Code::kInterrupted);
+  EXPECT_TRUE(ParseJson(text)) << "of no request";
+}
+
+TEST_F(HeapAllowanceTest, Item42_1_ARequestEndsWithItsMemory) {
+  const std::string text = '"' + std::string(1 << 20, 'x') + '"';
+  const HeapAllowance allowance(1 << 20, kRefusal);
+  const AllowedWork work(NeverInterrupted());
+  const Request request(work);
+  EXPECT_TRUE(request.CheckMemory(1 << 19));
+  const auto parsed = ParseJson(text, request);
+  ASSERT_FALSE(parsed);
+  EXPECT_EQ(parsed.error().code, Code::kLimit);
+  EXPECT_EQ(request.CheckMemory().error().code, Code::kLimit);
+  EXPECT_EQ(request.Check().error().code, Code::kInterrupted);
 }
 
 TEST_F(HeapAllowanceTest, Item28_14_AsksBeforeAFrameIsDecoded) {
