@@ -15,9 +15,11 @@ using ctxfs::Code;
 using ctxfs::Container;
 using ctxfs::Error;
 using ctxfs::Result;
+using ctxfs::ServerWait;
 using ctxfs::SourceTree;
 using ctxfs::Status;
 using ctxfs::api::Call;
+using ctxfs::api::CallTree;
 using ctxfs::api::WithoutNul;
 
 struct ctxfs_arrays {
@@ -69,10 +71,11 @@ extern "C" {
 
 int ctxfs_open_arrays(ctxfs_tree* tree, const char* path, ctxfs_arrays** arrays,
                       ctxfs_error** error) {
-  return Call(error, *tree, path, [&]() -> Status {
-    const SourceTree::File at = CTXFS_TRY(tree->tree->Find(path));
-    auto container = CTXFS_TRY(tree->tree->ContainerAt(at));
-    const ctxfs::ReadContext context = tree->tree->context();
+  return CallTree(error, path, [&](ServerWait* waits) -> Status {
+    const SourceTree::File at =
+        CTXFS_TRY(tree->tree->Find(path, /*follow=*/true, waits));
+    auto container = CTXFS_TRY(tree->tree->ContainerAt(at, waits));
+    const ctxfs::ReadContext context = tree->tree->context(waits);
     std::vector<ArrayInfo> infos =
         ctxfs::UsualArrays(container->Export(), context);
     CTXFS_TRY(context.Check());  // some may be missing after an interrupt
@@ -110,11 +113,11 @@ int ctxfs_open_array(const ctxfs_arrays* arrays, size_t index,
                      ctxfs_file** file, ctxfs_error** error) {
   const ctxfs_array* const array = ctxfs_array_at(arrays, index);
   const char* const name = array == nullptr ? "" : array->name;
-  return Call(error, arrays->owner, name, [&]() -> Status {
+  return CallTree(error, name, [&](ServerWait* waits) -> Status {
     if (array == nullptr) return Error{Code::kNotFound, "no such array"};
     ctxfs_tree& tree = arrays->owner;
     ctxfs::Content elements = CTXFS_TRY(
-        ctxfs::OpenElements(arrays->infos[index], tree.tree->context()));
+        ctxfs::OpenElements(arrays->infos[index], tree.tree->context(waits)));
     *file = new ctxfs_file{tree, array->name, std::move(elements),
                            arrays->container};
     return {};

@@ -21,9 +21,11 @@
 using ctxfs::Code;
 using ctxfs::Error;
 using ctxfs::Result;
+using ctxfs::ServerWait;
 using ctxfs::SourceTree;
 using ctxfs::Status;
 using ctxfs::api::Call;
+using ctxfs::api::CallTree;
 
 namespace {
 
@@ -46,15 +48,16 @@ Status Open(const char* source, const ctxfs_options& options,
         CTXFS_TRY(ctxfs::ReadKeyFile(options.key_file, /*insecure=*/false));
   }
   auto made = std::make_unique<ctxfs_tree>(options);
-  const ctxfs::InterruptScope waits(made->interrupt);
+  ServerWait waits;
   if (ctxfs::IsUrl(source)) {
-    CTXFS_TRY(ctxfs::api::ServeUrls(options.fetch_program));
+    CTXFS_TRY(ctxfs::api::ServeUrls(options.fetch_program,
+                                    ctxfs::Request(made->interrupt)));
   }
   ctxfs::RequestLimits limits{.interrupt = &made->interrupt};
   if (options.cache_bytes != 0) limits.cache_bytes = options.cache_bytes;
   made->tree = CTXFS_TRY(SourceTree::Open(
       source, open, ctxfs::AllViews(), ctxfs::ListMode::kPrimary,
-      ctxfs::LeavingLinks::kFollowed, limits));
+      ctxfs::LeavingLinks::kFollowed, limits, &waits));
   *tree = made.release();
   return {};
 }
@@ -65,9 +68,9 @@ ctxfs_kind KindOf(const SourceTree::File& file) {
 }
 
 Status Read(ctxfs_file& file, uint64_t offset, ctxfs::MutableBytes out,
-            size_t* got) {
+            ServerWait* waits, size_t* got) {
   const ctxfs::Content& content = file.content;
-  const ctxfs::ReadContext context = file.owner.tree->context();
+  const ctxfs::ReadContext context = file.owner.tree->context(waits);
   // An empty file may be a damaged one.
   if (content.size() == 0) CTXFS_TRY(content.Verify(context));
   if (offset >= content.size()) return {};
@@ -96,10 +99,10 @@ void ctxfs_close(ctxfs_tree* tree) { delete tree; }
 
 int ctxfs_lstat(ctxfs_tree* tree, const char* path, ctxfs_stat* stat,
                 ctxfs_error** error) {
-  return Call(error, *tree, path, [&]() -> Status {
+  return CallTree(error, path, [&](ServerWait* waits) -> Status {
     const SourceTree::File file =
-        CTXFS_TRY(tree->tree->Find(path, /*follow=*/false));
-    const ctxfs::Attributes found = CTXFS_TRY(tree->tree->Examine(file));
+        CTXFS_TRY(tree->tree->Find(path, /*follow=*/false, waits));
+    const ctxfs::Attributes found = CTXFS_TRY(tree->tree->Examine(file, waits));
     *stat = {KindOf(file), found.size, found.mtime.seconds,
              static_cast<int32_t>(found.mtime.nanoseconds)};
     return {};
@@ -110,27 +113,30 @@ int ctxfs_list(ctxfs_tree* tree, const char* path,
                int (*visit)(void* argument, const char* name,
                             enum ctxfs_kind kind),
                void* argument, ctxfs_error** error) {
-  return Call(error, *tree, path, [&]() -> Status {
-    const SourceTree::File directory = CTXFS_TRY(tree->tree->Find(path));
+  return CallTree(error, path, [&](ServerWait* waits) -> Status {
+    const SourceTree::File directory =
+        CTXFS_TRY(tree->tree->Find(path, /*follow=*/true, waits));
     if (!directory.directory) return Error{Code::kNotFound, "is no directory"};
     bool stopped = false;
     const Status listed = tree->tree->ForEach(
-        directory, [&](const SourceTree::File& file) -> Status {
+        directory,
+        [&](const SourceTree::File& file) -> Status {
           stopped = visit(argument, file.name().c_str(), KindOf(file)) != 0;
           if (!stopped) return {};
           return Error{Code::kInterrupted, "the caller has what it wants"};
-        });
+        },
+        /*lost=*/nullptr, SourceTree::Children::kFound, waits);
     return stopped ? Status() : listed;
   });
 }
 
 int ctxfs_readlink(ctxfs_tree* tree, const char* path, char** target,
                    ctxfs_error** error) {
-  return Call(error, *tree, path, [&]() -> Status {
+  return CallTree(error, path, [&](ServerWait* waits) -> Status {
     const SourceTree::File file =
-        CTXFS_TRY(tree->tree->Find(path, /*follow=*/false));
+        CTXFS_TRY(tree->tree->Find(path, /*follow=*/false, waits));
     if (!file.link) return Error{Code::kNotFound, "is no symbolic link"};
-    const std::string text = CTXFS_TRY(tree->tree->ReadLink(file));
+    const std::string text = CTXFS_TRY(tree->tree->ReadLink(file, waits));
     *target = ::strdup(text.c_str());
     if (*target == nullptr) throw std::bad_alloc();
     return {};
@@ -141,9 +147,11 @@ int ctxfs_attributes(ctxfs_tree* tree, const char* path,
                      int (*visit)(void* argument, const char* name,
                                   const void* value, size_t size),
                      void* argument, ctxfs_error** error) {
-  return Call(error, *tree, path, [&]() -> Status {
-    const SourceTree::File file = CTXFS_TRY(tree->tree->Find(path));
-    for (const auto& [name, value] : CTXFS_TRY(tree->tree->Xattrs(file))) {
+  return CallTree(error, path, [&](ServerWait* waits) -> Status {
+    const SourceTree::File file =
+        CTXFS_TRY(tree->tree->Find(path, /*follow=*/true, waits));
+    for (const auto& [name, value] :
+         CTXFS_TRY(tree->tree->Xattrs(file, waits))) {
       if (visit(argument, name.c_str(), value.data(), value.size()) != 0) break;
     }
     return {};
@@ -152,9 +160,10 @@ int ctxfs_attributes(ctxfs_tree* tree, const char* path,
 
 int ctxfs_open_file(ctxfs_tree* tree, const char* path, ctxfs_file** file,
                     ctxfs_error** error) {
-  return Call(error, *tree, path, [&]() -> Status {
-    const SourceTree::File found = CTXFS_TRY(tree->tree->Find(path));
-    ctxfs::OpenFile open = CTXFS_TRY(tree->tree->Open(found));
+  return CallTree(error, path, [&](ServerWait* waits) -> Status {
+    const SourceTree::File found =
+        CTXFS_TRY(tree->tree->Find(path, /*follow=*/true, waits));
+    ctxfs::OpenFile open = CTXFS_TRY(tree->tree->Open(found, waits));
     *file = new ctxfs_file{*tree, path, std::move(open.content),
                            std::move(open.tree)};
     return {};
@@ -174,29 +183,32 @@ uint64_t ctxfs_piece_end(const ctxfs_file* file, uint64_t offset) {
 int ctxfs_read(ctxfs_file* file, uint64_t offset, void* buffer, size_t length,
                size_t* got, ctxfs_error** error) {
   *got = 0;
-  return Call(error, file->owner, file->path.c_str(), [&] {
-    return Read(*file, offset, {static_cast<std::byte*>(buffer), length}, got);
+  return CallTree(error, file->path.c_str(), [&](ServerWait* waits) {
+    return Read(*file, offset, {static_cast<std::byte*>(buffer), length}, waits,
+                got);
   });
 }
 
 int ctxfs_verify(ctxfs_file* file, ctxfs_error** error) {
-  return Call(error, file->owner, file->path.c_str(), [&] {
-    return file->content.Verify(file->owner.tree->context());
+  return CallTree(error, file->path.c_str(), [&](ServerWait* waits) {
+    return file->content.Verify(file->owner.tree->context(waits));
   });
 }
 
 int ctxfs_scan(ctxfs_file* file, ctxfs_error** error) {
-  return Call(error, file->owner, file->path.c_str(),
-              [&] { return file->content.Scan(file->owner.tree->context()); });
+  return CallTree(error, file->path.c_str(), [&](ServerWait* waits) {
+    return file->content.Scan(file->owner.tree->context(waits));
+  });
 }
 
 int ctxfs_faults(ctxfs_tree* tree, const char* path,
                  int (*visit)(void* argument, const ctxfs_error* fault),
                  void* argument, ctxfs_error** error) {
-  return Call(error, *tree, path, [&]() -> Status {
-    const SourceTree::File at = CTXFS_TRY(tree->tree->Find(path));
-    const auto container = CTXFS_TRY(tree->tree->ContainerAt(at));
-    const ctxfs::ReadContext context = tree->tree->context();
+  return CallTree(error, path, [&](ServerWait* waits) -> Status {
+    const SourceTree::File at =
+        CTXFS_TRY(tree->tree->Find(path, /*follow=*/true, waits));
+    const auto container = CTXFS_TRY(tree->tree->ContainerAt(at, waits));
+    const ctxfs::ReadContext context = tree->tree->context(waits);
     std::vector<Error> faults = container->Inspect(context);
     CTXFS_TRY(context.Check());
     for (const ctxfs::Warning& warning : container->warnings()) {

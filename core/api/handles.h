@@ -7,7 +7,6 @@
 #include "core/api/ctxfs.h"
 #include "core/base/caught.h"
 #include "core/base/interrupt.h"
-#include "core/base/interrupt_scope.h"
 #include "core/base/result.h"
 #include "core/base/server_wait.h"
 #include "core/vfs/source_tree.h"
@@ -82,14 +81,12 @@ int Call(ctxfs_error** out, const char* path, const Body& body) noexcept {
   }
 }
 
-/// Like the other Call, for a call that uses `tree`: a wait for a server ends
-/// when the caller gives up, and all waits of the call have one timeout.
+/// Like the other Call, for a call that uses a tree: `body` gets the waits for
+/// servers of the call (ServerWait*), which have one timeout.
 template <typename Body>
-int Call(ctxfs_error** out, const ctxfs_tree& tree, const char* path,
-         const Body& body) noexcept {
-  const InterruptScope interrupts(tree.interrupt);
-  const ServerWait waits;
-  return Call(out, path, body);
+int CallTree(ctxfs_error** out, const char* path, const Body& body) noexcept {
+  ServerWait waits;
+  return Call(out, path, [&] { return body(&waits); });
 }
 
 }  // namespace ctxfs::api

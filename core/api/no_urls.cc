@@ -5,7 +5,7 @@
 
 namespace ctxfs::api {
 
-Status ServeUrls(const char* /*program*/) {
+Status ServeUrls(const char* /*program*/, const Request& /*request*/) {
   return Error{Code::kUnsupported,
                "this build of libctxfs cannot open URLs; download the file"};
 }

@@ -48,11 +48,13 @@ Result<std::string> ReportOf(const std::shared_ptr<const Container>& container,
 }
 
 Status MakePage(ctxfs_tree& tree, const char* path, const char* name,
-                ReportDepth depth, uint64_t bytes, char** page) {
-  const SourceTree::File at = CTXFS_TRY(tree.tree->Find(path));
-  const auto container = CTXFS_TRY(tree.tree->ContainerAt(at));
-  const std::string report =
-      CTXFS_TRY(ReportOf(container, name, depth, bytes, tree.tree->context()));
+                ReportDepth depth, uint64_t bytes, ServerWait* waits,
+                char** page) {
+  const SourceTree::File at =
+      CTXFS_TRY(tree.tree->Find(path, /*follow=*/true, waits));
+  const auto container = CTXFS_TRY(tree.tree->ContainerAt(at, waits));
+  const std::string report = CTXFS_TRY(
+      ReportOf(container, name, depth, bytes, tree.tree->context(waits)));
   const std::string whole =
       PageHead(name) + PageData(depth, name, {report}, 0) + *TheFrame().tail;
   auto* const text = static_cast<char*>(std::malloc(whole.size() + 1));
@@ -75,8 +77,8 @@ extern "C" int ctxfs_report(ctxfs_tree* tree, const char* path,
   if (depth < CTXFS_REPORT_INDEX || depth > CTXFS_REPORT_EXACT) {
     return ctxfs::api::FailUsage(error, "no such depth of a report");
   }
-  return ctxfs::api::Call(error, *tree, path, [&] {
+  return ctxfs::api::CallTree(error, path, [&](ctxfs::ServerWait* waits) {
     return ctxfs::api::MakePage(*tree, path, name == nullptr ? path : name,
-                                depths[depth], read_bytes, page);
+                                depths[depth], read_bytes, waits, page);
   });
 }

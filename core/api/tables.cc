@@ -21,9 +21,10 @@ using ctxfs::ArrowTable;
 using ctxfs::Code;
 using ctxfs::Error;
 using ctxfs::Result;
+using ctxfs::ServerWait;
 using ctxfs::SourceTree;
 using ctxfs::Status;
-using ctxfs::api::Call;
+using ctxfs::api::CallTree;
 
 namespace ctxfs::api {
 
@@ -266,14 +267,16 @@ Result<std::shared_ptr<const Body>> ReadBody(const Content& content,
   return body;
 }
 
-Status ReadTable(ctxfs_tree& tree, const char* path, ArrowArrayStream* stream) {
-  const SourceTree::File at = CTXFS_TRY(tree.tree->Find(path));
-  const auto container = CTXFS_TRY(tree.tree->ContainerAt(at));
+Status ReadTable(ctxfs_tree& tree, const char* path, ServerWait* waits,
+                 ArrowArrayStream* stream) {
+  const SourceTree::File at =
+      CTXFS_TRY(tree.tree->Find(path, /*follow=*/true, waits));
+  const auto container = CTXFS_TRY(tree.tree->ContainerAt(at, waits));
   const Exports exports = container->Export();
   if (exports.table == nullptr) {
     return Error{Code::kNotFound, "the container has no table"};
   }
-  const ReadContext context = tree.tree->context();
+  const ReadContext context = tree.tree->context(waits);
   auto parts = std::make_unique<StreamParts>();
   parts->table = CTXFS_TRY(MakeArrowTable(container, exports.table(), context));
   parts->body = CTXFS_TRY(ReadBody(parts->table.body, context));
@@ -290,6 +293,7 @@ Status ReadTable(ctxfs_tree& tree, const char* path, ArrowArrayStream* stream) {
 extern "C" int ctxfs_table(ctxfs_tree* tree, const char* path,
                            struct ArrowArrayStream* stream,
                            ctxfs_error** error) {
-  return Call(error, *tree, path,
-              [&] { return ctxfs::api::ReadTable(*tree, path, stream); });
+  return CallTree(error, path, [&](ServerWait* waits) {
+    return ctxfs::api::ReadTable(*tree, path, waits, stream);
+  });
 }

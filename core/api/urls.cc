@@ -53,11 +53,11 @@ std::string InstalledProgram() {
 
 // Without a lock, which a thread could hold while another one forks. Of two
 // threads that start a program at the same time, one stops its own.
-Result<Fetching*> Serving(const char* program) {
+Result<Fetching*> Serving(const char* program, const Request& request) {
   Fetching* current = g_fetching;
   if (Serves(current)) return current;
   auto client = CTXFS_TRY(remote::StartFetchProgram(
-      program == nullptr ? InstalledProgram() : program));
+      program == nullptr ? InstalledProgram() : program, request));
   std::unique_ptr<Fetching> made(new Fetching{
       ::getpid(),
       client,
@@ -70,8 +70,8 @@ Result<Fetching*> Serving(const char* program) {
 
 }  // namespace
 
-Status ServeUrls(const char* program) {
-  Fetching* const serving = CTXFS_TRY(Serving(program));
+Status ServeUrls(const char* program, const Request& request) {
+  Fetching* const serving = CTXFS_TRY(Serving(program, request));
   SetUrlStore(&serving->store);
   return {};
 }

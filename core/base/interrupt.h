@@ -23,10 +23,11 @@ class Interrupt {
   /// and cheap enough to be called once per 64 KiB of work.
   virtual bool interrupted() const = 0;
 
-  /// Returns whether to start work of about `bytes` bytes; kUnknownWork means
-  /// waiting for another thread. A thread that has to stay free starts small
-  /// work only: if this is false, the request is repeated on another thread.
-  virtual bool MayTake(uint64_t /*bytes*/) const { return !interrupted(); }
+  /// Returns whether this thread may start work of about `bytes` bytes;
+  /// kUnknownWork means waiting for another thread. A thread that has to stay
+  /// free starts small work only: if this is false, the request is repeated on
+  /// another thread.
+  virtual bool MayTake(uint64_t /*bytes*/) const { return true; }
   static constexpr uint64_t kUnknownWork = UINT64_MAX;
 
   /// kInterrupted if the computation is to give up. A caller that gets this
@@ -37,7 +38,7 @@ class Interrupt {
   }
   /// Like Check, before work of about `bytes` bytes.
   Status CheckFor(uint64_t bytes) const {
-    if (MayTake(bytes)) return {};
+    if (MayTake(bytes) && !interrupted()) return {};
     return Error{Code::kInterrupted, "interrupted"};
   }
 };

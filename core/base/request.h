@@ -6,6 +6,7 @@
 #include "core/base/heap/heap_allowance.h"
 #include "core/base/interrupt.h"
 #include "core/base/result.h"
+#include "core/base/server_wait.h"
 #include "core/base/work.h"
 
 namespace ctxfs {
@@ -25,16 +26,17 @@ struct Ahead {
 };
 
 /// The state of one request, passed to everything that may read for it: whether
-/// the requester has given up, how much work the request may still cause, who
-/// its caller is, and what is read next. A value of a few pointers to objects
-/// on the stack of the thread that serves; With returns a narrower one. Must
-/// not be kept longer than the call that it is passed to.
+/// the requester has given up, how long it may wait for servers, how much work
+/// it may still cause, who its caller is, and what is read next. A value of a
+/// few pointers to objects on the stack of the thread that serves; With returns
+/// a narrower one. Must not be kept longer than the call that it is passed to.
 class Request {
  public:
   /// A request of nobody: it is never interrupted, and its work has no bound.
   Request() : Request(NeverInterrupted()) {}
-  explicit Request(const Interrupt& interrupt, uint64_t caller = 0)
-      : interrupt_(&interrupt), caller_(caller) {}
+  explicit Request(const Interrupt& interrupt, ServerWait* wait = nullptr,
+                   uint64_t caller = 0)
+      : interrupt_(&interrupt), wait_(wait), caller_(caller) {}
 
   const Interrupt& interrupt() const { return *interrupt_; }
 
@@ -50,6 +52,16 @@ class Request {
     narrower.interrupt_ = &interrupt;
     return narrower;
   }
+
+  /// This request, whose waits for servers are those of `own` unless it has
+  /// others already.
+  Request WithWaitUnlessSet(ServerWait& own) const {
+    Request narrower = *this;
+    if (narrower.wait_ == nullptr) narrower.wait_ = &own;
+    return narrower;
+  }
+  /// What has been waited for servers; there must be one.
+  ServerWait& wait() const { return *wait_; }
 
   /// This request, limited to `work`.
   Request With(Work& work) const {
@@ -103,6 +115,7 @@ class Request {
 
  private:
   const Interrupt* interrupt_;
+  ServerWait* wait_;      // null: each fetch has a timeout of its own
   Work* work_ = nullptr;  // null: no bound
   uint64_t caller_;
   Ahead ahead_;

@@ -9,24 +9,17 @@
 
 namespace ctxfs {
 
-/// The waits for servers of the request that this thread works on. However many
-/// fetches it needs one after another, they share one timeout, and have another
-/// one for each 4 MiB that came: a slow line may bring a large entry. Scopes
-/// nest, and the outermost counts. Lives on the stack.
+/// The waits for servers of one request. However many fetches it needs one
+/// after another, they share one timeout, and have another one for each 4 MiB
+/// that came: a slow line may bring a large entry. Lives on the stack of who
+/// serves; the fetcher's client changes it under its mutex.
 class ServerWait {
  public:
   using Clock = std::chrono::steady_clock;
 
-  explicit ServerWait(Clock::time_point began = Clock::now())
-      : began_(began), outer_(Current()) {
-    if (outer_ == nullptr) Current() = this;
-  }
-  ~ServerWait() { Current() = outer_; }
+  explicit ServerWait(Clock::time_point began = Clock::now()) : began_(began) {}
   ServerWait(const ServerWait&) = delete;
   ServerWait& operator=(const ServerWait&) = delete;
-
-  /// The outermost scope of the thread, which must have one.
-  static ServerWait& OfThread() { return *Current(); }
 
   /// When the request began.
   Clock::time_point began() const { return began_; }
@@ -46,13 +39,7 @@ class ServerWait {
  private:
   static constexpr uint64_t kBytesPerTimeout = 4 * limits::kMiB;
 
-  static ServerWait*& Current() {
-    thread_local ServerWait* current = nullptr;
-    return current;
-  }
-
   const Clock::time_point began_;
-  ServerWait* const outer_;
   Clock::time_point latest_ = Clock::time_point::max();
   uint64_t came_ = 0;
 };

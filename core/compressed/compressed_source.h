@@ -51,15 +51,17 @@ class CompressedSource final : public DerivedSource {
   void EndOpening(PersistentCache* kept) const;
   /// The compressed file, which is decoded again when it is opened.
   Result<SourcePtr> Renew() const override { return from().Renew(); }
-  Result<SourcePtr> OpenBeside(const std::string& path) const override {
-    return from().OpenBeside(path);
+  Result<SourcePtr> OpenBeside(const std::string& path,
+                               const Request& request) const override {
+    return from().OpenBeside(path, request);
   }
-  Result<SourcePtr> OpenSibling(const std::string& path) const override {
-    return from().OpenSibling(path);
+  Result<SourcePtr> OpenSibling(const std::string& path,
+                                const Request& request) const override {
+    return from().OpenSibling(path, request);
   }
-  Result<SourcePtr> OpenDirectoryBeside(
-      const std::string& path) const override {
-    return from().OpenDirectoryBeside(path);
+  Result<SourcePtr> OpenDirectoryBeside(const std::string& path,
+                                        const Request& request) const override {
+    return from().OpenDirectoryBeside(path, request);
   }
 
  private:

@@ -11,7 +11,6 @@
 #include "core/base/assert.h"
 #include "core/base/caught.h"
 #include "core/base/heap/heap_meter.h"
-#include "core/base/interrupt_scope.h"
 #include "core/base/limits.h"
 #include "core/base/mutex_unlock.h"
 #include "core/base/on_exit.h"
@@ -88,6 +87,9 @@ class BlockCache::SharedWork final : public Interrupt {
     given_up_.store(true, std::memory_order_relaxed);
     return true;
   }
+  // The thread of a request that must be answered at once does not wait inside
+  // shared work either, whoever waits for that.
+  bool MayTake(uint64_t bytes) const override { return first_.MayTake(bytes); }
 
  private:
   const Interrupt& first_;  // of the request that runs the work
@@ -264,7 +266,6 @@ Result<BlockCache::Pinned> BlockCache::Find(const Block& block,
 
   const OnExit leave([&]() CTXFS_REQUIRES(mutex_) { Leave(key); });
   const SharedWork shared(context.interrupt(), *entered);
-  const InterruptScope waits(shared);
   return CatchAll<Result<Pinned>>([&]() CTXFS_REQUIRES(mutex_) {
     return ProduceAndKeep(block, context.With(shared), *entered);
   });
@@ -319,7 +320,6 @@ Status BlockCache::Once(Key key, const ReadContext& context,
   }
   const MutexUnlock unlocked(mutex_);
   const SharedWork shared(context.interrupt(), *entered);
-  const InterruptScope waits(shared);
   return CatchAll<Status>([&] { return work(context.With(shared)); });
 }
 

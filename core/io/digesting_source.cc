@@ -79,8 +79,9 @@ Status DigestingSource::ReadAt(uint64_t offset, MutableBytes out,
   return read;
 }
 
-Result<std::vector<DirectoryEntry>> DigestingSource::List() const {
-  Result<std::vector<DirectoryEntry>> listed = Noted(from().List());
+Result<std::vector<DirectoryEntry>> DigestingSource::List(
+    const Request& request) const {
+  Result<std::vector<DirectoryEntry>> listed = Noted(from().List(request));
   if (!recorder_->recording()) return listed;
   recorder_->Add(listed ? listed->size() : UINT64_MAX);
   for (size_t i = 0; listed && i < listed->size(); ++i) {
@@ -90,17 +91,19 @@ Result<std::vector<DirectoryEntry>> DigestingSource::List() const {
   return listed;
 }
 
-Result<SourcePtr> DigestingSource::OpenBeside(const std::string& path) const {
-  return Record(path, Noted(from().OpenBeside(path)));
+Result<SourcePtr> DigestingSource::OpenBeside(const std::string& path,
+                                              const Request& request) const {
+  return Record(path, Noted(from().OpenBeside(path, request)));
 }
 
-Result<SourcePtr> DigestingSource::OpenSibling(const std::string& path) const {
-  return Record(path, Noted(from().OpenSibling(path)));
+Result<SourcePtr> DigestingSource::OpenSibling(const std::string& path,
+                                               const Request& request) const {
+  return Record(path, Noted(from().OpenSibling(path, request)));
 }
 
 Result<SourcePtr> DigestingSource::OpenDirectoryBeside(
-    const std::string& path) const {
-  return Record(path, Noted(from().OpenDirectoryBeside(path)));
+    const std::string& path, const Request& request) const {
+  return Record(path, Noted(from().OpenDirectoryBeside(path, request)));
 }
 
 Result<SourcePtr> DigestingSource::Record(const std::string& path,

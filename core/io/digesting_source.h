@@ -35,10 +35,14 @@ class DigestingSource final : public DerivedSource {
     from().Prefetch(ranges);
   }
   Result<SourcePtr> Renew() const override { return from().Renew(); }
-  Result<std::vector<DirectoryEntry>> List() const override;
-  Result<SourcePtr> OpenBeside(const std::string& path) const override;
-  Result<SourcePtr> OpenSibling(const std::string& path) const override;
-  Result<SourcePtr> OpenDirectoryBeside(const std::string& path) const override;
+  Result<std::vector<DirectoryEntry>> List(
+      const Request& request) const override;
+  Result<SourcePtr> OpenBeside(const std::string& path,
+                               const Request& request) const override;
+  Result<SourcePtr> OpenSibling(const std::string& path,
+                                const Request& request) const override;
+  Result<SourcePtr> OpenDirectoryBeside(const std::string& path,
+                                        const Request& request) const override;
 
  private:
   class Recorder;

@@ -72,7 +72,8 @@ Status DirectorySource::ReadAt(uint64_t offset, MutableBytes out,
   return PastTheEnd(offset);
 }
 
-Result<std::vector<DirectoryEntry>> DirectorySource::List() const {
+Result<std::vector<DirectoryEntry>> DirectorySource::List(
+    const Request& /*request*/) const {
   if (companions_ == nullptr) return Noted(ListOnce());
   {
     const MutexLock lock(mutex_);
@@ -116,7 +117,8 @@ Status DirectorySource::CheckAllUnchanged() const {
   return companions_ == nullptr ? Status() : companions_->CheckUnchanged();
 }
 
-Result<SourcePtr> DirectorySource::OpenBeside(const std::string& path) const {
+Result<SourcePtr> DirectorySource::OpenBeside(
+    const std::string& path, const Request& /*request*/) const {
   const auto open = [&] {
     return FileSource::OpenIn(path_, path, options_, read_access_);
   };
@@ -124,7 +126,7 @@ Result<SourcePtr> DirectorySource::OpenBeside(const std::string& path) const {
 }
 
 Result<SourcePtr> DirectorySource::OpenDirectoryBeside(
-    const std::string& path) const {
+    const std::string& path, const Request& /*request*/) const {
   const auto open = [&] { return OpenDirectoryOnce(path); };
   return Noted(companions_ == nullptr ? open() : companions_->Open(path, open));
 }
@@ -141,8 +143,9 @@ Result<SourcePtr> DirectorySource::OpenDirectoryOnce(
 }
 
 Result<SourcePtr> OpenSource(const std::string& path,
-                             const SourceOptions& options) {
-  if (IsUrl(path)) return OpenUrl(path);
+                             const SourceOptions& options,
+                             const Request& request) {
+  if (IsUrl(path)) return OpenUrl(path, request);
   struct stat st {};
   if (::stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode)) {
     return DirectorySource::Open(path, options);

@@ -36,9 +36,12 @@ class DirectorySource final : public Source {
   /// Sorted by name. A link counts as what it leads to, within this directory;
   /// one that leads elsewhere is no directory. kLimit for more names than
   /// limits::kDirectoryNames.
-  Result<std::vector<DirectoryEntry>> List() const override;
-  Result<SourcePtr> OpenBeside(const std::string& path) const override;
-  Result<SourcePtr> OpenDirectoryBeside(const std::string& path) const override;
+  Result<std::vector<DirectoryEntry>> List(
+      const Request& request) const override;
+  Result<SourcePtr> OpenBeside(const std::string& path,
+                               const Request& request) const override;
+  Result<SourcePtr> OpenDirectoryBeside(const std::string& path,
+                                        const Request& request) const override;
 
  private:
   Result<std::vector<DirectoryEntry>> ListOnce() const;
@@ -61,6 +64,7 @@ class DirectorySource final : public Source {
 
 /// The file or directory at `path`.
 Result<SourcePtr> OpenSource(const std::string& path,
-                             const SourceOptions& options = {});
+                             const SourceOptions& options = {},
+                             const Request& request = Request());
 
 }  // namespace ctxfs

@@ -109,12 +109,13 @@ Result<SourcePtr> OpenFound(const Fd& found, std::string name,
 
 }  // namespace
 
-Result<SourcePtr> Source::OpenBeside(const std::string& /*path*/) const {
+Result<SourcePtr> Source::OpenBeside(const std::string& /*path*/,
+                                     const Request& /*request*/) const {
   return Error{Code::kNotFound, "there are no files beside this one"};
 }
 
 Result<SourcePtr> Source::OpenDirectoryBeside(
-    const std::string& /*path*/) const {
+    const std::string& /*path*/, const Request& /*request*/) const {
   return Error{Code::kNotFound, "there are no directories beside this one"};
 }
 
@@ -122,7 +123,8 @@ Result<SourcePtr> Source::Renew() const {
   return Error{Code::kStale, "it is opened anew with what it lies in"};
 }
 
-Result<std::vector<DirectoryEntry>> Source::List() const {
+Result<std::vector<DirectoryEntry>> Source::List(
+    const Request& /*request*/) const {
   return Error{Code::kNotFound, "is no directory"};
 }
 
@@ -157,14 +159,16 @@ Result<std::shared_ptr<const FileSource>> FileSource::Open(
   return source;
 }
 
-Result<SourcePtr> FileSource::OpenBeside(const std::string& path) const {
+Result<SourcePtr> FileSource::OpenBeside(const std::string& path,
+                                         const Request& /*request*/) const {
   const auto open = [&] {
     return OpenIn(DirectoryOf(path_), path, options_, read_access_);
   };
   return Noted(companions_ == nullptr ? open() : companions_->Open(path, open));
 }
 
-Result<SourcePtr> FileSource::OpenSibling(const std::string& path) const {
+Result<SourcePtr> FileSource::OpenSibling(const std::string& path,
+                                          const Request& /*request*/) const {
   const auto open = [&]() -> Result<SourcePtr> {
     const std::string directory = DirectoryOf(options_.given);
     Result<SourcePtr> inside = OpenIn(directory, path, options_, read_access_);

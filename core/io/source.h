@@ -141,26 +141,30 @@ class Source {
 
   /// Returns the contents of this directory, sorted by name. Fails with
   /// kNotFound for a file.
-  virtual Result<std::vector<DirectoryEntry>> List() const;
+  virtual Result<std::vector<DirectoryEntry>> List(
+      const Request& request) const;
 
   /// Opens the file at `path`, which is relative to this directory or, if this
   /// is a file, to the directory that it is in. Fails with kCorrupt for a path
   /// that leads out of that directory, by "..", from the root or through a
   /// link; with kNotFound if there is no such file or this source has no other
   /// files; with kIo if the file cannot be opened.
-  virtual Result<SourcePtr> OpenBeside(const std::string& path) const;
+  virtual Result<SourcePtr> OpenBeside(const std::string& path,
+                                       const Request& request) const;
 
   /// Opens another file of the set that this file belongs to. Like OpenBeside,
   /// with two differences for download caches (core/io/download_cache.h): if
   /// this file was opened through a link, `path` is relative to the directory
   /// of the link, and if that is a link of such a cache, the last component may
   /// be one to the same blobs, from the same snapshot.
-  virtual Result<SourcePtr> OpenSibling(const std::string& path) const {
-    return OpenBeside(path);
+  virtual Result<SourcePtr> OpenSibling(const std::string& path,
+                                        const Request& request) const {
+    return OpenBeside(path, request);
   }
 
   /// Opens the directory at `path`, with the rules of OpenBeside.
-  virtual Result<SourcePtr> OpenDirectoryBeside(const std::string& path) const;
+  virtual Result<SourcePtr> OpenDirectoryBeside(const std::string& path,
+                                                const Request& request) const;
 
   /// Returns the error of the last List, OpenBeside or OpenDirectoryBeside that
   /// failed because descriptors or memory ran out, if any did. A format may
@@ -219,8 +223,10 @@ class FileSource final : public Source {
   Status CheckAllUnchanged() const override;
   bool asked_others() const override;
   Result<SourcePtr> Renew() const override;
-  Result<SourcePtr> OpenBeside(const std::string& path) const override;
-  Result<SourcePtr> OpenSibling(const std::string& path) const override;
+  Result<SourcePtr> OpenBeside(const std::string& path,
+                               const Request& request) const override;
+  Result<SourcePtr> OpenSibling(const std::string& path,
+                                const Request& request) const override;
   std::string name() const override;
   /// Bytes that were read from all files of this process, closed ones included.
   static uint64_t AllBytesRead();

@@ -161,9 +161,11 @@ Cost FileTreeSource::SizeCost(Node node) const {
   return files->SizeCost(file);
 }
 
-Result<std::string> FileTreeSource::ReadLink(Node node) const {
+Result<std::string> FileTreeSource::ReadLink(Node node,
+                                             const ReadContext& context) const {
   const auto link = static_cast<NodeId>(node);
-  if (files->Type(link) != NodeType::kLink) return TreeSource::ReadLink(node);
+  if (files->Type(link) != NodeType::kLink)
+    return TreeSource::ReadLink(node, context);
   std::string target = files->LinkTarget(link);
   if (target.size() <= kMaxLinkTarget) return target;
   return Error{

@@ -25,7 +25,8 @@ class FileTreeSource : public TreeSource {
   Inode Parent(Node node) const override;
   std::string Path(Node node) const override;
   Cost SizeCost(Node node) const override;
-  Result<std::string> ReadLink(Node node) const override;
+  Result<std::string> ReadLink(Node node,
+                               const ReadContext& context) const override;
 
   /// The node of an inode that is one of this source's.
   NodeId NodeOf(Inode inode) const {

@@ -127,7 +127,7 @@ Result<std::string> Namespace::ReadLink(Inode inode,
                                         const ReadContext& context) const {
   const Place place =
       CTXFS_TRY(resolver_.FindFresh(resolver_.Decode(inode), context));
-  return place.source->ReadLink(place.node);
+  return place.source->ReadLink(place.node, context);
 }
 
 Maybe<EntryInfo> Namespace::Describe(Inode inode,

@@ -138,7 +138,8 @@ Result<Resolver::Place> Resolver::FindDirectory(
   if (!inode.mirrored() || inode.inode == kRootInode) {
     return Find(inode, context);
   }
-  const Mirror::Found found = CTXFS_TRY(mirror_->mirror().Find(inode.inode));
+  const Mirror::Found found =
+      CTXFS_TRY(mirror_->mirror().Find(inode.inode, context));
   if (found.node.kind != Kind::kContainer) return Find(inode, context);
   Result<Place> root = RootOf({.at = inode.inode}, context);
   if (!root) RetireIfLost(inode);
@@ -223,7 +224,7 @@ Renewal::Chain Resolver::ContainersOf(const InodeRef& inode) const {
 
 bool Resolver::Renew(const InodeRef& inode, const ReadContext& context) const {
   if (inode.mirrored() && inode.inode != kRootInode &&
-      !mirror_->mirror().Find(inode.inode)) {
+      !mirror_->mirror().Find(inode.inode, context)) {
     return false;
   }
   const Renewal::Chain chain = ContainersOf(inode);

@@ -62,10 +62,12 @@ SourceTree::SourceTree(std::unique_ptr<Namespace> files, bool of_store,
 
 Result<std::unique_ptr<SourceTree>> SourceTree::Open(
     const std::string& source, const OpenOptions& options, const ViewSet& views,
-    ListMode list, LeavingLinks links, const RequestLimits& limits) {
+    ListMode list, LeavingLinks links, const RequestLimits& limits,
+    ServerWait* waits) {
   CTXFS_TRY(CheckNotEmpty(source));
   std::string failed;
-  Sources sources = CTXFS_TRY(FindSources({source}, options, &failed));
+  Sources sources = CTXFS_TRY(FindSources({source}, options, &failed, 0,
+                                          Request(*limits.interrupt, waits)));
   Shown shown{.open = options,
               .list_mode = list,
               .extras =
@@ -88,7 +90,8 @@ Result<std::unique_ptr<SourceTree>> SourceTree::Open(
       new SourceTree(std::move(files), IsUrl(source), limits));
 }
 
-Status SourceTree::GoTo(Walk& walk, std::string_view name, bool follow) {
+Status SourceTree::GoTo(Walk& walk, std::string_view name, bool follow,
+                        ServerWait* waits) {
   constexpr unsigned kMaxLinks = 40;  // as Linux
   const Error missing{Code::kNotFound, "no such file or directory"};
   if (name.empty() || name == ".") return {};
@@ -101,7 +104,7 @@ Status SourceTree::GoTo(Walk& walk, std::string_view name, bool follow) {
   const File& at = walk.way.back();
   if (!at.directory) return missing;
   const std::optional<FoundNode> found =
-      CTXFS_TRY(files_->Lookup(at.inode, name, context()));
+      CTXFS_TRY(files_->Lookup(at.inode, name, context(waits)));
   if (!found) return missing;
   const Attributes& attributes = found->attributes;
   File file{.path = at.path.empty() ? std::string(name)
@@ -117,24 +120,25 @@ Status SourceTree::GoTo(Walk& walk, std::string_view name, bool follow) {
   if (++walk.links > kMaxLinks) {
     return Error{Code::kNotFound, "too many levels of symbolic links"};
   }
-  const std::string target = CTXFS_TRY(ReadLink(file));
+  const std::string target = CTXFS_TRY(ReadLink(file, waits));
   walk.rest = walk.rest.empty() ? target : target + "/" + walk.rest;
   return {};
 }
 
-Status SourceTree::Go(Walk& walk, bool follow) {
+Status SourceTree::Go(Walk& walk, bool follow, ServerWait* waits) {
   while (!walk.rest.empty()) {
     const size_t slash = std::min(walk.rest.find('/'), walk.rest.size());
     const std::string name = walk.rest.substr(0, slash);
     walk.rest.erase(0, slash + 1);
-    CTXFS_TRY(GoTo(walk, name, follow));
+    CTXFS_TRY(GoTo(walk, name, follow, waits));
   }
   return {};
 }
 
-Result<SourceTree::File> SourceTree::Find(std::string_view path, bool follow) {
+Result<SourceTree::File> SourceTree::Find(std::string_view path, bool follow,
+                                          ServerWait* waits) {
   Walk walk{.way = {{"", kRootInode, true}}, .rest = std::string(path)};
-  CTXFS_TRY(Go(walk, follow));
+  CTXFS_TRY(Go(walk, follow, waits));
   File file = std::move(walk.way.back());
   file.path = path;
   return file;
@@ -143,10 +147,10 @@ Result<SourceTree::File> SourceTree::Find(std::string_view path, bool follow) {
 Result<bool> SourceTree::StaysBelow(const File& top, const File& link) {
   if (top.path.empty()) return true;  // it stays in its container
   Walk walk{.way = {top}, .rest = link.path.substr(top.path.size() + 1)};
-  CTXFS_TRY(Go(walk, /*follow=*/false));
+  CTXFS_TRY(Go(walk, /*follow=*/false, nullptr));
   walk.way.pop_back();
   walk.rest = CTXFS_TRY(ReadLink(link));
-  const Status gone = Go(walk, /*follow=*/true);
+  const Status gone = Go(walk, /*follow=*/true, nullptr);
   if (gone || gone.error().code == Code::kNotFound) return !walk.leaves;
   return gone.error();
 }
@@ -160,19 +164,19 @@ bool SourceTree::NeedsLookup(const Listing::Name& name,
 }
 
 void SourceTree::LookAhead(const File& directory, const Listing& listing,
-                           Children children) {
+                           Children children, const ReadContext& context) {
   if (!of_store_) return;
   constexpr unsigned kAtOnce = 8;
   std::vector<std::string> names;
   for (uint64_t i = 0; i < listing.count(); ++i) {
-    const std::optional<Listing::Name> name = listing.At(i, false, context());
+    const std::optional<Listing::Name> name = listing.At(i, false, context);
     if (name && !name->type_known && NeedsLookup(*name, children)) {
       names.push_back(name->name);
     }
   }
   // What they are is kept; errors come back when they are looked up again.
   ForEachInParallel(names.size(), kAtOnce, [&](uint64_t i) {
-    (void)files_->Lookup(directory.inode, names[i], context());
+    (void)files_->Lookup(directory.inode, names[i], context);
   });
 }
 
@@ -180,14 +184,15 @@ Status SourceTree::ForEach(const File& directory,
                            const std::function<Status(const File&)>& visit,
                            const std::function<void(const std::string& path,
                                                     const Error& error)>& lost,
-                           Children children) {
+                           Children children, ServerWait* waits) {
+  const ReadContext context = this->context(waits);
   const std::unique_ptr<Listing> listing =
-      CTXFS_TRY(files_->OpenDirectory(directory.inode, context()));
-  CTXFS_TRY(listing->Rewind(context()));
-  LookAhead(directory, *listing, children);
+      CTXFS_TRY(files_->OpenDirectory(directory.inode, context));
+  CTXFS_TRY(listing->Rewind(context));
+  LookAhead(directory, *listing, children, context);
   const std::string above = directory.path.empty() ? "" : directory.path + "/";
   for (uint64_t i = 0; i < listing->count(); ++i) {
-    const std::optional<Listing::Name> name = listing->At(i, false, context());
+    const std::optional<Listing::Name> name = listing->At(i, false, context);
     if (!name) continue;
     // The inode of a mirrored file is valid from its first look-up on. It is
     // not forgotten: `visit` may keep the file.
@@ -195,7 +200,7 @@ Status SourceTree::ForEach(const File& directory,
               name->has_others};
     if (NeedsLookup(*name, children)) {
       const Result<std::optional<FoundNode>> found =
-          files_->Lookup(directory.inode, name->name, context());
+          files_->Lookup(directory.inode, name->name, context);
       if (!found && lost != nullptr) {
         lost(file.path, found.error());
         continue;
@@ -224,15 +229,16 @@ Result<std::optional<uint64_t>> SourceTree::CheapSize(const File& file) {
 }
 
 Result<std::vector<std::pair<std::string, std::string>>> SourceTree::Xattrs(
-    const File& file) {
-  const std::optional<EntryInfo> info = CTXFS_TRY(Describe(file));
+    const File& file, ServerWait* waits) {
+  const std::optional<EntryInfo> info = CTXFS_TRY(Describe(file, waits));
   if (!info) return std::vector<std::pair<std::string, std::string>>();
-  return EntryXattrs(*info, files_->PathInContainer(file.inode, context()));
+  return EntryXattrs(*info,
+                     files_->PathInContainer(file.inode, context(waits)));
 }
 
-Result<OpenFile> SourceTree::Open(const File& file) {
+Result<OpenFile> SourceTree::Open(const File& file, ServerWait* waits) {
   if (file.directory) return Error{Code::kNotFound, "is a directory"};
-  return files_->Open(file.inode, context());
+  return files_->Open(file.inode, context(waits));
 }
 
 }  // namespace ctxfs

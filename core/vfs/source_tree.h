@@ -46,7 +46,7 @@ class SourceTree {
       const std::string& source, const OpenOptions& options,
       const ViewSet& views, ListMode list,
       LeavingLinks links = LeavingLinks::kFollowed,
-      const RequestLimits& limits = {});
+      const RequestLimits& limits = {}, ServerWait* waits = nullptr);
 
   /// A file or a directory of the tree.
   struct File {
@@ -61,11 +61,12 @@ class SourceTree {
 
   /// Follows symbolic links, the last component only if `follow` is set. Fails
   /// with kNotFound if `path` does not exist.
-  Result<File> Find(std::string_view path, bool follow = true);
+  Result<File> Find(std::string_view path, bool follow = true,
+                    ServerWait* waits = nullptr);
 
   /// The target of a symbolic link.
-  Result<std::string> ReadLink(const File& link) {
-    return files_->ReadLink(link.inode, context());
+  Result<std::string> ReadLink(const File& link, ServerWait* waits = nullptr) {
+    return files_->ReadLink(link.inode, context(waits));
   }
   /// Whether the target of a link below the directory `top` is below it too.
   Result<bool> StaysBelow(const File& top, const File& link);
@@ -82,29 +83,37 @@ class SourceTree {
                  const std::function<Status(const File&)>& visit,
                  const std::function<void(const std::string& path,
                                           const Error& error)>& lost = nullptr,
-                 Children children = Children::kFound);
+                 Children children = Children::kFound,
+                 ServerWait* waits = nullptr);
 
   /// Returns the bytes of a file. This may generate or decode it.
   Result<uint64_t> Size(const File& file);
   /// Like Size; nullopt if finding it may decode the file.
   Result<std::optional<uint64_t>> CheapSize(const File& file);
-  Result<OpenFile> Open(const File& file);
-  Result<std::optional<EntryInfo>> Describe(const File& file) {
-    return files_->Describe(file.inode, context());
+  Result<OpenFile> Open(const File& file, ServerWait* waits = nullptr);
+  Result<std::optional<EntryInfo>> Describe(const File& file,
+                                            ServerWait* waits = nullptr) {
+    return files_->Describe(file.inode, context(waits));
   }
   /// The container at a directory; fails with kNotContainer if there is none.
-  Result<std::shared_ptr<const Container>> ContainerAt(const File& directory) {
-    return files_->ContainerAt(directory.inode, context());
+  Result<std::shared_ptr<const Container>> ContainerAt(
+      const File& directory, ServerWait* waits = nullptr) {
+    return files_->ContainerAt(directory.inode, context(waits));
   }
-  Result<Attributes> Examine(const File& file) {
-    return files_->Examine(file.inode, context());
+  Result<Attributes> Examine(const File& file, ServerWait* waits = nullptr) {
+    return files_->Examine(file.inode, context(waits));
   }
   /// EntryXattrs of a file; empty if there are none.
   Result<std::vector<std::pair<std::string, std::string>>> Xattrs(
-      const File& file);
+      const File& file, ServerWait* waits = nullptr);
 
   BlockCache& cache() { return cache_; }
-  ReadContext context() { return {cache_, *interrupt_}; }
+  /// A request for a call. `waits`, as in all functions: what this and the
+  /// other parts of the call wait for servers; null: each fetch has a timeout
+  /// of its own.
+  ReadContext context(ServerWait* waits = nullptr) {
+    return {cache_, Request(*interrupt_, waits)};
+  }
 
  private:
   SourceTree(std::unique_ptr<Namespace> files, bool of_store,
@@ -114,7 +123,7 @@ class SourceTree {
   /// Looks up the names of a listing whose type is not known and has to be,
   /// many at a time: each is a request to a server.
   void LookAhead(const File& directory, const Listing& listing,
-                 Children children);
+                 Children children, const ReadContext& context);
 
   /// A walk along a path.
   struct Walk {
@@ -125,8 +134,9 @@ class SourceTree {
   };
   /// Goes to the end of `walk`. Fails with kNotFound if that does not exist or
   /// is above the start.
-  Status Go(Walk& walk, bool follow);
-  Status GoTo(Walk& walk, std::string_view name, bool follow);
+  Status Go(Walk& walk, bool follow, ServerWait* waits);
+  Status GoTo(Walk& walk, std::string_view name, bool follow,
+              ServerWait* waits);
 
   const bool of_store_;  // the source is a URL
   const Interrupt* interrupt_;

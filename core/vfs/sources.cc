@@ -46,16 +46,17 @@ Status CheckTop(const std::string& path) {
 
 }  // namespace
 
-bool IsPlainDirectory(const std::string& path) {
+bool IsPlainDirectory(const std::string& path, const Request& request) {
   struct stat st {};
   const bool url = IsUrl(path);
   if (!url && (::stat(path.c_str(), &st) != 0 || !S_ISDIR(st.st_mode))) {
     return false;
   }
-  const Result<std::shared_ptr<const Source>> directory = OpenSource(path);
+  const Result<std::shared_ptr<const Source>> directory =
+      OpenSource(path, {}, request);
   if (url && (!directory || !(*directory)->is_directory())) return false;
-  return !directory || !(IsContainerDirectory(**directory) ||
-                         ResemblesContainer(**directory));
+  return !directory || !(IsContainerDirectory(**directory, request) ||
+                         ResemblesContainer(**directory, request));
 }
 
 std::vector<std::string> TreesOf(const std::string& path) {
@@ -112,12 +113,13 @@ MountedContainers::Budget BudgetFor(const Sources& sources, uint64_t index) {
 
 Result<Sources> FindSources(const std::vector<std::string>& paths,
                             const OpenOptions& options, std::string* failed,
-                            uint64_t index) {
+                            uint64_t index, const Request& request) {
   Sources sources;
   const std::string& first = *failed = paths.front();
   // A server that fails is asked once. What it gave is not asked for again.
-  if (paths.size() == 1 && IsUrl(first)) CTXFS_TRY(OpenSource(first));
-  if (paths.size() == 1 && IsPlainDirectory(first)) {
+  if (paths.size() == 1 && IsUrl(first))
+    CTXFS_TRY(OpenSource(first, {}, request));
+  if (paths.size() == 1 && IsPlainDirectory(first, request)) {
     sources.directory = CTXFS_TRY(AbsolutePath(first));
     return sources;
   }
@@ -125,7 +127,7 @@ Result<Sources> FindSources(const std::vector<std::string>& paths,
     const HeapMeter meter;
     const HeapAllowance allowance(index == 0 ? limits::kOpenBytes : index,
                                   {Code::kLimit, "index="});
-    sources.container = CTXFS_TRY(OpenContainerFile(first, options));
+    sources.container = CTXFS_TRY(OpenContainerFile(first, options, request));
     sources.bytes = meter.bytes();
     return sources;
   }

@@ -32,10 +32,12 @@ MountedContainers::Budget BudgetFor(const Sources& sources, uint64_t index = 0);
 /// that an Error is about; `index` as for BudgetFor.
 Result<Sources> FindSources(const std::vector<std::string>& paths,
                             const OpenOptions& options, std::string* failed,
-                            uint64_t index = 0);
+                            uint64_t index = 0,
+                            const Request& request = Request());
 
 /// Whether `path` is a directory, and neither a container nor meant as one.
-bool IsPlainDirectory(const std::string& path);
+bool IsPlainDirectory(const std::string& path,
+                      const Request& request = Request());
 
 /// The directories in which a container at `path`, or those in the directory
 /// `path`, may name files, symbolic links not followed: its own, that of the

@@ -113,7 +113,8 @@ class TreeSource {
   /// Cost of computing a file's size.
   virtual Cost SizeCost(Node /*node*/) const { return Cost::kNone; }
   /// The target of a symbolic link; kNotFound for any other file.
-  virtual Result<std::string> ReadLink(Node /*node*/) const {
+  virtual Result<std::string> ReadLink(Node /*node*/,
+                                       const ReadContext& /*context*/) const {
     return Error{Code::kNotFound, "is no symbolic link"};
   }
   /// kStale once what the files are made from has changed.

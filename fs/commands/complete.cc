@@ -225,7 +225,7 @@ class Completer {
     const std::string url(kBuckets);
     if (!StartFetcher({url}, variables)) return;
     ConfineToReading({url}, LeavingLinks::kRefused);
-    const Result<StoreListingPtr> buckets = TheUrlStore()->List(url);
+    const Result<StoreListingPtr> buckets = TheUrlStore()->List(url, Request());
     if (!buckets) return;
     for (const StoreName& bucket : (*buckets)->names) {
       Offer(url + bucket.name + "/");

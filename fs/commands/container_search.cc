@@ -262,7 +262,7 @@ ContainerSearch::Step ContainerSearch::TakePrefix(const std::string& url,
   const Result<SourcePtr> directory = OpenSource(above);
   if (!directory) return failed(directory.error());
   if (!top && IsContainerDirectory(**directory)) return found;
-  const Result<StoreListingPtr> listing = TheUrlStore()->List(above);
+  const Result<StoreListingPtr> listing = TheUrlStore()->List(above, Request());
   if (!listing) return failed(listing.error());
   foreign = foreign || !ForeignDirectory(**directory).empty();
   Level level{above, {}, foreign};

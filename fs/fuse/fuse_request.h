@@ -13,7 +13,6 @@
 
 #include "core/base/caught.h"
 #include "core/base/error_number.h"
-#include "core/base/interrupt_scope.h"
 #include "core/base/server_wait.h"
 #include "core/content/read_context.h"
 #include "fs/common/exit_code.h"
@@ -79,10 +78,9 @@ class FuseRequest final : public PendingRequest {
   // Exceptions are caught here and in Answer: nothing throws on purpose, but
   // libraries do, and memory can run out.
   void Work(const Interrupt& interrupt) override {
-    const InterruptScope interrupts(interrupt);
-    const ServerWait waits(began_);
+    ServerWait waits(began_);
     computed_.emplace(CatchAll<Computed>([&] {
-      return compute_({server_.cache(), Request(interrupt, thread_)});
+      return compute_({server_.cache(), Request(interrupt, &waits, thread_)});
     }));
   }
   void Answer() override {

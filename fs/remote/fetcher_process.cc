@@ -72,7 +72,7 @@ Status StartFetcher(const std::vector<std::string>& sources,
   other = Fd(-1);
   WipeSecrets();
   const std::chrono::milliseconds timeout =
-      CTXFS_TRY(remote::AwaitFetcher(own));
+      CTXFS_TRY(remote::AwaitFetcher(own, Request()));
   auto client = std::make_shared<remote::FetchClient>(
       std::move(own), std::move(slots), timeout);
   client->TellRefusals([](int error) {

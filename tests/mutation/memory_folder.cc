@@ -41,7 +41,7 @@ class FolderFile final : public Source {
   }
 
   Result<std::shared_ptr<const Source>> OpenBeside(
-      const std::string& path) const override {
+      const std::string& path, const Request& /*request*/) const override {
     const size_t slash = path_.rfind('/');
     return folder_->OpenBeneath(
         slash == std::string::npos ? "" : path_.substr(0, slash), path, false);
@@ -66,7 +66,8 @@ class FolderDirectory final : public Source {
     return Error{Code::kCorrupt, "read past the end", offset};
   }
 
-  Result<std::vector<DirectoryEntry>> List() const override {
+  Result<std::vector<DirectoryEntry>> List(
+      const Request& /*request*/) const override {
     if (Tamper* tamper = folder_->tamper()) {
       if (Status fault = tamper->OnOpen(); !fault) return fault.error();
     }
@@ -84,11 +85,11 @@ class FolderDirectory final : public Source {
   }
 
   Result<std::shared_ptr<const Source>> OpenBeside(
-      const std::string& path) const override {
+      const std::string& path, const Request& /*request*/) const override {
     return folder_->OpenBeneath(path_, path, false);
   }
   Result<std::shared_ptr<const Source>> OpenDirectoryBeside(
-      const std::string& path) const override {
+      const std::string& path, const Request& /*request*/) const override {
     return folder_->OpenBeneath(path_, path, true);
   }
 

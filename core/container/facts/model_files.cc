@@ -49,11 +49,11 @@ std::string_view ModelFileName(DocumentRole role) {
 }
 
 std::vector<Document> FindModelFiles(const Source& container,
-                                     const Request& /*request*/) {
+                                     const Request& request) {
   std::vector<Document> documents;
   for (const auto& [name, role] : kModelFiles) {
     Result<std::shared_ptr<const Source>> file =
-        container.OpenSibling(std::string(name));
+        container.OpenSibling(std::string(name), request);
     if (!file || (*file)->size() > kMaxBytes) {
       if (role == DocumentRole::kConfig) break;
       continue;

@@ -162,8 +162,8 @@ bool LooksLikeText(Bytes head) {
   return false;
 }
 
-std::string ForeignDirectory(const Source& directory, const Request& /*request*/) {
-  const Result<std::vector<DirectoryEntry>> names = directory.List();
+std::string ForeignDirectory(const Source& directory, const Request& request) {
+  const Result<std::vector<DirectoryEntry>> names = directory.List(request);
   if (!names) return "";
   const auto has = [&names](std::string_view name) {
     return std::any_of(

@@ -86,7 +86,7 @@ Status GgufContainer::LoadPart(const std::string& file, int64_t number,
     return Status();
   };
   Result<std::shared_ptr<const Source>> opened =
-      source()->OpenSibling(file);
+      source()->OpenSibling(file, context);
   if (!opened) {
     const Error& error = opened.error();
     if (error.Exhausted()) return error;

@@ -225,7 +225,7 @@ void Manifest::Look(Reference& reference, const Request& request) const {
     return;
   }
   const Result<std::shared_ptr<const Source>> source =
-      this->source()->OpenBeside(reference.path);
+      this->source()->OpenBeside(reference.path, request);
   if (!source) {
     reference.reason = source.error().what;
     if (source.error().code != Code::kCorrupt) reference.kind = Kind::kAbsent;
@@ -243,7 +243,7 @@ Result<Verdict> Manifest::Check(size_t index,
   if (known != Verdict::kUnknown) return known;
   const Reference& reference = references_[index];
   std::shared_ptr<const Source> source =
-      CTXFS_TRY(this->source()->OpenBeside(reference.path));
+      CTXFS_TRY(this->source()->OpenBeside(reference.path, context));
   const std::string digest = CTXFS_TRY(Sha256Of(std::move(source), context));
   const Verdict verdict =
       digest == reference.sha256 ? Verdict::kPassed : Verdict::kFailed;
@@ -290,9 +290,9 @@ Json Manifest::Listing() const {
 }
 
 Result<Content> Manifest::OpenPart(const Reference& reference,
-                                   const Request& /*request*/) const {
+                                   const Request& request) const {
   std::shared_ptr<const Source> part =
-      CTXFS_TRY(source()->OpenBeside(reference.path));
+      CTXFS_TRY(source()->OpenBeside(reference.path, request));
   if (part->size() != reference.size) {
     return Error{Code::kStale, "the file changed under the mount"};
   }
@@ -348,8 +348,8 @@ std::vector<ChildContainer> Manifest::Children() const {
     if (!reference.shown || reference.kind != Kind::kContainer) continue;
     parts.push_back({"parts/" + reference.path,
                      [self = Share(*this),
-                      path = reference.path](const ReadContext& /*context*/) {
-                       return self->source()->OpenBeside(path);
+                      path = reference.path](const ReadContext& context) {
+                       return self->source()->OpenBeside(path, context);
                      }});
   }
   return parts;

@@ -121,7 +121,7 @@ Status MegaContext::LoadFile(const Request& request) {
 }
 
 Status MegaContext::LoadTree(const ReadContext& context) {
-  const Listing listing = CTXFS_TRY(source()->List());
+  const Listing listing = CTXFS_TRY(source()->List(context));
   CTXFS_TRY(LoadLevels(listing, context));
   for (std::string& text : CompareLevels(levels_)) Warn({std::move(text)});
   LoadMetadata(listing, context);
@@ -136,7 +136,7 @@ Status MegaContext::LoadLevels(const Listing& listing, const Request& request) {
       break;
     }
     levels_.push_back(ReadContextLevel(
-        files[0], number, source()->OpenBeside(files[0]), request));
+        files[0], number, source()->OpenBeside(files[0], request), request));
     // An I/O error is no damage of the level. If opening succeeded without the
     // level, it would be missing until the next mount.
     const ContextLevel& level = levels_.back();
@@ -164,7 +164,7 @@ Status MegaContext::LoadLevels(const Listing& listing, const Request& request) {
 }
 
 Result<Buffer> MegaContext::ReadMetadata(const Request& request) {
-  metadata_ = CTXFS_TRY(source()->OpenBeside(kMetadata));
+  metadata_ = CTXFS_TRY(source()->OpenBeside(kMetadata, request));
   const uint64_t size = metadata_->size();
   if (size > kMaxMetadataBytes) {
     return OverLimit(fmt::format("{} bytes are", size), kMaxMetadataBytes);
@@ -191,8 +191,8 @@ Status MegaContext::FindSnapshots(const Listing& listing,
   if (!HasName(listing, kCheckpoints, /*directory=*/true)) return {};
   const auto open = [&](const std::string& path) -> Result<Listing> {
     const SourcePtr directory =
-        CTXFS_TRY(source()->OpenDirectoryBeside(path));
-    return directory->List();
+        CTXFS_TRY(source()->OpenDirectoryBeside(path, context));
+    return directory->List(context);
   };
   const Result<Listing> checkpoints = open(kCheckpoints);
   if (!checkpoints) {
@@ -388,8 +388,8 @@ std::vector<ChildContainer> MegaContext::Children() const {
     snapshot.path = std::string(kCheckpoints) + "/" + name;
     snapshot.open_source =
         [tree = source(), path = snapshot.path](
-            const ReadContext& /*context*/) -> Result<SourcePtr> {
-      SourcePtr directory = CTXFS_TRY(tree->OpenDirectoryBeside(path));
+            const ReadContext& context) -> Result<SourcePtr> {
+      SourcePtr directory = CTXFS_TRY(tree->OpenDirectoryBeside(path, context));
       return SourcePtr(std::make_shared<const SnapshotSource>(
           tree, std::move(directory), path));
     };
@@ -419,11 +419,11 @@ bool Probe(Bytes head) {
 
 /// Whether the header of any level can be read.
 bool ProbeDirectory(const Source& directory, const Request& request) {
-  const Result<Listing> listing = directory.List();
+  const Result<Listing> listing = directory.List(request);
   if (!listing) return false;
   for (const auto& [number, files] : LevelFiles(*listing)) {
     if (!ReadContextLevel(files[0], number,
-                          directory.OpenBeside(files[0]), request)
+                          directory.OpenBeside(files[0], request), request)
              .fault) {
       return true;
     }
@@ -433,8 +433,8 @@ bool ProbeDirectory(const Source& directory, const Request& request) {
 
 /// Whether there are level files, readable or not, or metadata.json alone,
 /// which writers create before the first level.
-bool ResemblesDirectory(const Source& directory, const Request& /*request*/) {
-  const Result<Listing> listing = directory.List();
+bool ResemblesDirectory(const Source& directory, const Request& request) {
+  const Result<Listing> listing = directory.List(request);
   if (!listing) return false;
   return !LevelFiles(*listing).empty() ||
          (listing->size() == 1 && listing->front().name == kMetadata);

@@ -28,15 +28,16 @@ class SnapshotSource final : public Source {
                 const Request& request) const override {
     return directory_->ReadAt(offset, out, request);
   }
-  Result<std::vector<DirectoryEntry>> List() const override {
-    auto listing = directory_->List();
+  Result<std::vector<DirectoryEntry>> List(
+      const Request& request) const override {
+    auto listing = directory_->List(request);
     if (listing)
       std::erase_if(*listing, std::mem_fn(&DirectoryEntry::directory));
     return listing;
   }
   Result<std::shared_ptr<const Source>> OpenBeside(
-      const std::string& path) const override {
-    return tree_->OpenBeside(path_ + "/" + path);
+      const std::string& path, const Request& request) const override {
+    return tree_->OpenBeside(path_ + "/" + path, request);
   }
 
  private:

@@ -91,7 +91,7 @@ Status Deltas::Load(const TensorShard* shard, const OpenOptions& options,
       continue;
     }
     Result<std::shared_ptr<const Source>> source =
-        shard->source()->OpenBeside(file);
+        shard->source()->OpenBeside(file, context);
     if (!source) {
       base.why = source.error().what;
       continue;

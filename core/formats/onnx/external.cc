@@ -39,7 +39,7 @@ std::optional<std::string> LocationBelow(std::string_view location) {
 }
 
 Result<std::shared_ptr<const Source>> ExternalFiles::Open(
-    const std::string& location, const Request& /*request*/) const {
+    const std::string& location, const Request& request) const {
   if (alone_) {
     return Error{Code::kCorrupt,
                  "external: no other files are opened for this model"};
@@ -51,7 +51,7 @@ Result<std::shared_ptr<const Source>> ExternalFiles::Open(
     }
   }
   Result<std::shared_ptr<const Source>> file =
-      model_->OpenSibling(location);
+      model_->OpenSibling(location, request);
   if (!file) {
     Error error = std::move(file).error();
     error.what = "external: " + Quote(location) + ": " + error.what;

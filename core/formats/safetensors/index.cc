@@ -96,7 +96,7 @@ Result<SafetensorsIndexContainer::Shard> SafetensorsIndexContainer::OpenShard(
   };
   if (file.find('\0') != std::string::npos) return without("has a NUL byte");
   Result<std::shared_ptr<const Source>> source =
-      this->source()->OpenSibling(file);
+      this->source()->OpenSibling(file, context);
   if (!source) {
     const Error& error = source.error();
     if (error.Exhausted()) return error;

@@ -79,12 +79,12 @@ Status DistributedCheckpoint::OpenFiles(const ReadContext& context) {
 }
 
 Result<DistributedCheckpoint::File> DistributedCheckpoint::OpenFile(
-    const std::string& name, const Request& /*request*/) const {
+    const std::string& name, const Request& request) const {
   const auto without = [&name](const std::string& why) {
     return File{nullptr, "the file " + Quote(name) + " " + why};
   };
   if (name.find('\0') != std::string::npos) return without("has a NUL byte");
-  Result<SourcePtr> opened = source()->OpenSibling(name);
+  Result<SourcePtr> opened = source()->OpenSibling(name, request);
   if (opened) return File{*std::move(opened), {}};
   const Error& error = opened.error();
   if (error.Exhausted()) return error;

@@ -144,7 +144,7 @@ Status WShardChunks::OpenChunks(const ReadContext& context) {
 Result<std::shared_ptr<const WShardContainer>> WShardChunks::OpenChunk(
     const ChunkRef& chunk, const ReadContext& context) const {
   std::shared_ptr<const Source> file =
-      CTXFS_TRY(source()->OpenBeside(chunk.uri));
+      CTXFS_TRY(source()->OpenBeside(chunk.uri, context));
   const Buffer head = CTXFS_TRY(ReadHead(*file, context));
   if (!shard::HasShardRole(head.span(), shard::kWShardRole)) {
     return Error{Code::kCorrupt, "not an episode (Shard role 5)", 0};
@@ -259,8 +259,8 @@ std::vector<ChildContainer> WShardChunks::Children() const {
     if (chunk.uri.empty() || !StaysInside(chunk.uri)) continue;
     if (chunks.size() == kMaxDerivedFiles) break;
     const auto open = [manifest = source(),
-                       uri = chunk.uri](const ReadContext& /*context*/) {
-      return manifest->OpenBeside(uri);
+                       uri = chunk.uri](const ReadContext& context) {
+      return manifest->OpenBeside(uri, context);
     };
     chunks.push_back({"chunks/" + chunk.uri, open, Role::kViews});
   }

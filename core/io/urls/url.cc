@@ -36,9 +36,9 @@ std::string WithoutVersion(const std::string& path) {
                                    : path;
 }
 
-Result<SourcePtr> OpenUrl(const std::string& url) {
+Result<SourcePtr> OpenUrl(const std::string& url, const Request& request) {
   UrlStore* const store = TheUrlStore();
-  if (store != nullptr) return store->Open(url);
+  if (store != nullptr) return store->Open(url, request);
   return Error{Code::kUnsupported, "URLs cannot be opened here"};
 }
 

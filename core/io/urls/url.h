@@ -25,6 +25,6 @@ std::string WithoutQuery(const std::string& path);
 
 /// Opens what `url` names by the UrlStore (url_store.h). Fails with
 /// kUnsupported if there is none.
-Result<SourcePtr> OpenUrl(const std::string& url);
+Result<SourcePtr> OpenUrl(const std::string& url, const Request& request);
 
 }  // namespace ctxfs

@@ -37,7 +37,7 @@ struct StoreListing {
 using StoreListingPtr = std::shared_ptr<const StoreListing>;
 
 /// Opens URLs in this process. URLs of directories end in '/'. Safe for
-/// any number of threads, which wait as their InterruptScope allows.
+/// any number of threads, which wait as their requests allow.
 class UrlStore {
  public:
   UrlStore() = default;
@@ -47,16 +47,19 @@ class UrlStore {
 
   /// Opens the object at `url` or, if there is none but others whose keys
   /// continue it after a '/', this directory.
-  virtual Result<SourcePtr> Open(const std::string& url) = 0;
+  virtual Result<SourcePtr> Open(const std::string& url,
+                                 const Request& request) = 0;
 
   /// Returns what is in a directory: nothing, if it does not exist. What was
   /// listed before is believed for a while.
-  virtual Result<StoreListingPtr> List(const std::string& directory) = 0;
+  virtual Result<StoreListingPtr> List(const std::string& directory,
+                                       const Request& request) = 0;
 
   /// Opens what `name` of a listing of `directory` is. If an object is another
   /// one by now, reads fail with kStale, and the directory is listed anew.
   virtual Result<SourcePtr> OpenListed(const std::string& directory,
-                                       const StoreName& name) = 0;
+                                       const StoreName& name,
+                                       const Request& request) = 0;
 
   /// The URL of `name` in `directory`.
   virtual std::string UrlOf(const std::string& directory,

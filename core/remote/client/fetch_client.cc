@@ -11,7 +11,6 @@
 #include "core/base/assert.h"
 #include "core/base/heap/heap_allowance.h"
 #include "core/base/mutex_unlock.h"
-#include "core/base/server_wait.h"
 #include "core/remote/client/fetch_errors.h"
 
 namespace ctxfs::remote {
@@ -246,24 +245,23 @@ void FetchClient::End() {
   pending_.clear();
 }
 
-Status FetchClient::WaitMore(const Interrupt& interrupt) {
-  CTXFS_TRY(interrupt.CheckFor(Interrupt::kUnknownWork));
+Status FetchClient::WaitMore(const Request& request) {
+  CTXFS_TRY(request.CheckFor(Interrupt::kUnknownWork));
   // A moment later than a fetch, which knows why there is no answer.
-  const auto end = ServerWait::OfThread().End(timeout_);
+  const auto end = request.wait().End(timeout_);
   if (ServerWait::Clock::now() > end + kMoment) return NoAnswer(timeout_);
   AwaitNews();
   return {};
 }
 
-Status FetchClient::Await(const PendingPtr& pending,
-                          const Interrupt& interrupt) {
-  while (!pending->done) CTXFS_TRY(WaitMore(interrupt));
+Status FetchClient::Await(const PendingPtr& pending, const Request& request) {
+  while (!pending->done) CTXFS_TRY(WaitMore(request));
   if (pending->failed()) return pending->error();
   return {};
 }
 
 Status FetchClient::TakeSlots(const PendingPtr& pending, size_t count,
-                              const Interrupt& interrupt) {
+                              const Request& request) {
   std::vector<uint16_t>& slots = pending->request.slots;
   while (true) {
     if (ended_) return FetcherEnded();
@@ -277,7 +275,7 @@ Status FetchClient::TakeSlots(const PendingPtr& pending, size_t count,
     // Two that each have some would wait for each other.
     for (const uint16_t slot : slots) Forget(slot);
     slots.clear();
-    CTXFS_TRY(WaitMore(interrupt));
+    CTXFS_TRY(WaitMore(request));
   }
 }
 
@@ -350,21 +348,21 @@ void FetchClient::KeepTail(const PendingPtr& tail) {
 }
 
 Result<RemoteObject> FetchClient::Open(const std::string& url,
-                                       const Interrupt& interrupt,
-                                       bool with_tail) {
+                                       const Request& opener, bool with_tail) {
   CTXFS_TRY(CheckLength(url));
-  const ServerWait wait;
+  ServerWait own;
+  const Request request = opener.WithWaitUnlessSet(own);
   const MutexLock lock(mutex_);
   Unsent unsent(*this, 1);
   unsent.request().url = url;
-  CTXFS_TRY(TakeSlots(unsent.pending(), 1, interrupt));
+  CTXFS_TRY(TakeSlots(unsent.pending(), 1, request));
   const uint16_t slot = unsent.request().slots.front();
   Awaited opening(*this, unsent.pending());
   Send(unsent);
   Awaited tail(*this,
                with_tail ? SendIfRoom(TailOf(url), kTailGranules) : nullptr);
   const PendingPtr& pending = opening.pending();
-  CTXFS_TRY(Await(pending, interrupt));
+  CTXFS_TRY(Await(pending, request));
   RemoteObject object;
   object.number = ++objects_;
   object.url = url;

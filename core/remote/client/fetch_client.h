@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "core/base/bytes.h"
-#include "core/base/interrupt.h"
 #include "core/base/mutex.h"
+#include "core/base/request.h"
 #include "core/base/result.h"
 #include "core/io/fd.h"
 #include "core/remote/client/channel.h"
@@ -44,7 +44,7 @@ struct RemoteObject {
 /// the replies for all. Makes no system calls that a confined thread may not
 /// make. Safe for any number of threads.
 ///
-/// What waits gives up when the ServerWait of its thread ends, or else has a
+/// What waits gives up when the ServerWait of its request ends, or else has a
 /// timeout to itself. A fetch that comes later is kept for the next read.
 ///
 /// Under mutex_ it holds:
@@ -67,7 +67,7 @@ class FetchClient {
   /// Opens the object at `url`. Fails as CheckHead (response.h) does, with
   /// kNotFound for what is no URL, or with kInterrupted. With `with_tail`, the
   /// object's last granules are fetched at the same time as its first.
-  Result<RemoteObject> Open(const std::string& url, const Interrupt& interrupt,
+  Result<RemoteObject> Open(const std::string& url, const Request& request,
                             bool with_tail = false);
 
   /// Returns the object at `url` as a listing told of it, without a request.
@@ -85,13 +85,13 @@ class FetchClient {
   /// Returns a page of the listing of `directory`; `token` as for LocatePage.
   /// That is `ahead`, if it is the right one. Fails as Open does.
   Result<PageText> ListPage(const std::string& directory,
-                            const std::string& token,
-                            const Interrupt& interrupt, PageAhead ahead);
+                            const std::string& token, const Request& request,
+                            PageAhead ahead);
 
   /// Fills `out` with the bytes at `offset`, which lie within the object. Waits
-  /// until they are there or `interrupt` says so.
+  /// until they are there or `request` says so.
   Status Read(const RemoteObject& object, uint64_t offset, MutableBytes out,
-              const Interrupt& interrupt);
+              const Request& request);
 
   /// Starts to fetch a range of the object as far as there is room for it, and
   /// does not wait. It is a part of the `window` bytes that the reader has
@@ -167,8 +167,9 @@ class FetchClient {
   /// Requests those granules of [offset, offset + length) that are neither
   /// there nor on their way, while there is room, in ranges for a reader of
   /// `window` bytes at a time. Returns up to where it came.
-  uint64_t Request(const RemoteObject& object, uint64_t offset, uint64_t length,
-                   uint64_t window, Purpose purpose) CTXFS_REQUIRES(mutex_);
+  uint64_t RequestRange(const RemoteObject& object, uint64_t offset,
+                        uint64_t length, uint64_t window, Purpose purpose)
+      CTXFS_REQUIRES(mutex_);
   /// Requests at most `most` granules from `first` on by one message; returns
   /// how many.
   uint64_t RequestRun(const RemoteObject& object, uint64_t first, uint64_t most,
@@ -177,7 +178,7 @@ class FetchClient {
   std::optional<uint16_t> TakeSlot() CTXFS_REQUIRES(mutex_);
   /// Takes slots for a request that has none, and waits for them.
   Status TakeSlots(const PendingPtr& pending, size_t count,
-                   const Interrupt& interrupt) CTXFS_REQUIRES(mutex_);
+                   const Request& request) CTXFS_REQUIRES(mutex_);
   void Forget(uint16_t slot) CTXFS_REQUIRES(mutex_);
   /// Sends a request for `count` granules; null if there is no room.
   PendingPtr SendIfRoom(FetchRequest request, size_t count)
@@ -197,20 +198,20 @@ class FetchClient {
   /// Sends the message of a request. Does not fail for lack of memory.
   void Transmit(const std::string& message) CTXFS_REQUIRES(mutex_);
   /// Copies bytes at `offset` from the granule in `slot`; returns how many.
-  size_t Copy(uint16_t slot, uint64_t offset, MutableBytes out)
-      CTXFS_REQUIRES(mutex_);
+  size_t Copy(uint16_t slot, uint64_t offset, MutableBytes out,
+              const Request& request) CTXFS_REQUIRES(mutex_);
   /// Copies bytes at `offset` from a file that has their granule: all that the
   /// file has of `out`, or none after part of a granule was moved to a slot.
   /// nullopt if the file is damaged.
   Result<std::optional<size_t>> CopyFrom(const BlockFile& file,
                                          const RemoteObject& object,
                                          uint64_t offset, MutableBytes out,
-                                         const Interrupt& interrupt)
+                                         const Request& request)
       CTXFS_REQUIRES(mutex_);
   /// Moves a granule from a file to a slot, or waits if all are in use; false
   /// if it is damaged.
   Result<bool> Load(const BlockFile& file, const RemoteObject& object,
-                    uint64_t granule, const Interrupt& interrupt)
+                    uint64_t granule, const Request& request)
       CTXFS_REQUIRES(mutex_);
   /// Whether a granule is there or on its way, files aside for kDamaged.
   bool IsThere(const RemoteObject& object, uint64_t granule,
@@ -219,20 +220,21 @@ class FetchClient {
   /// in advance.
   bool IsWanted(const RemoteObject& object, uint64_t granule,
                 Purpose purpose) const CTXFS_REQUIRES(mutex_);
-  Status Await(const PendingPtr& pending, const Interrupt& interrupt)
+  Status Await(const PendingPtr& pending, const Request& request)
       CTXFS_REQUIRES(mutex_);
   /// Like Await, for granules; notes which ones failed. `older` is the number
   /// of the last request before the reader came. Returns true if the reader
   /// should send a request of its own: the one it waited for was a tail, or it
   /// is older, so that it had less time, and its error is transient.
   Result<bool> AwaitGranules(const PendingPtr& pending, uint64_t older,
-                             const Interrupt& interrupt) CTXFS_REQUIRES(mutex_);
+                             const Request& request) CTXFS_REQUIRES(mutex_);
   /// Fails if the granule was waited for in vain a moment ago, before the
-  /// thread's request began. What is left of the time for it is the most that
+  /// request began. What is left of the time for it is the most that
   /// the request may wait.
-  Status CheckFailed(const Key& key) CTXFS_REQUIRES(mutex_);
+  Status CheckFailed(const Key& key, const Request& request)
+      CTXFS_REQUIRES(mutex_);
   /// Waits a moment for news, unless the thread may wait no longer.
-  Status WaitMore(const Interrupt& interrupt) CTXFS_REQUIRES(mutex_);
+  Status WaitMore(const Request& request) CTXFS_REQUIRES(mutex_);
   /// Waits a moment for news: reads a reply, or lets the thread that does so.
   void AwaitNews() CTXFS_REQUIRES(mutex_);
   void Take(FetchReply reply, std::vector<BlockFile> files)

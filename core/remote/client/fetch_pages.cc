@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "core/base/heap/heap_allowance.h"
-#include "core/base/server_wait.h"
 #include "core/remote/client/fetch_client.h"
 
 namespace ctxfs::remote {
@@ -36,12 +35,12 @@ void FetchClient::DropPage(const PendingPtr& pending) {
 
 Result<PageText> FetchClient::ListPage(const std::string& directory,
                                        const std::string& token,
-                                       const Interrupt& interrupt,
-                                       PageAhead ahead) {
+                                       const Request& reader, PageAhead ahead) {
   CTXFS_TRY(CheckLength(directory));
-  const ServerWait wait;
+  ServerWait own;
+  const Request request = reader.WithWaitUnlessSet(own);
   // Before the request: a thread that must not wait would waste it.
-  CTXFS_TRY(interrupt.CheckFor(Interrupt::kUnknownWork));
+  CTXFS_TRY(request.CheckFor(Interrupt::kUnknownWork));
   CTXFS_TRY(HeapAllowance::Admit(kMaxPageBytes));
   const MutexLock lock(mutex_);
   Awaited awaited(*this, ahead.Take(directory, token));
@@ -49,16 +48,16 @@ Result<PageText> FetchClient::ListPage(const std::string& directory,
     Unsent unsent(*this, kPageGranules);
     unsent.request().url = directory;
     unsent.request().page = token;
-    CTXFS_TRY(TakeSlots(unsent.pending(), kPageGranules, interrupt));
+    CTXFS_TRY(TakeSlots(unsent.pending(), kPageGranules, request));
     awaited.Await(unsent.pending());
     Send(unsent);
   }
   const PendingPtr& pending = awaited.pending();
-  CTXFS_TRY(Await(pending, interrupt));
+  CTXFS_TRY(Await(pending, request));
   PageText page{"", std::move(pending->reply.link)};
   uint64_t left = std::min<uint64_t>(pending->reply.page_bytes, kMaxPageBytes);
   page.body.reserve(static_cast<size_t>(left));
-  ServerWait::OfThread().NoteArrival(left);
+  request.wait().NoteArrival(left);
   for (const uint16_t slot : pending->request.slots) {
     const auto n = static_cast<size_t>(std::min(left, kGranuleBytes));
     page.body += AsText(shared_.At(slot).first(n));

@@ -12,7 +12,6 @@
 #include <cerrno>
 #include <utility>
 
-#include "core/base/interrupt_scope.h"
 #include "core/base/text/text.h"
 #include "core/io/io_error.h"
 #include "core/remote/client/channel.h"
@@ -87,13 +86,14 @@ Error CannotStart(const std::string& path, int number) {
 
 }  // namespace
 
-Result<std::chrono::milliseconds> AwaitFetcher(const Fd& socket) {
+Result<std::chrono::milliseconds> AwaitFetcher(const Fd& socket,
+                                               const Request& request) {
   constexpr int kMoment = 50;  // milliseconds
   struct pollfd readable {
     socket.get(), POLLIN, 0
   };
   while (::poll(&readable, 1, kMoment) <= 0) {
-    CTXFS_TRY(InterruptScope::OfThread().CheckFor(Interrupt::kUnknownWork));
+    CTXFS_TRY(request.CheckFor(Interrupt::kUnknownWork));
   }
   const auto ready = DecodeReply(ReceiveMessage(socket.get()).text);
   if (!ready) {
@@ -103,8 +103,8 @@ Result<std::chrono::milliseconds> AwaitFetcher(const Fd& socket) {
   return std::chrono::milliseconds(ready->timeout_ms);
 }
 
-Result<std::shared_ptr<FetchClient>> StartFetchProgram(
-    const std::string& path) {
+Result<std::shared_ptr<FetchClient>> StartFetchProgram(const std::string& path,
+                                                       const Request& request) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
     return IoError("cannot make a socket");
@@ -125,7 +125,8 @@ Result<std::shared_ptr<FetchClient>> StartFetchProgram(
   while (::waitpid(process, nullptr, 0) < 0 && errno == EINTR) {
   }
   other = Fd(-1);
-  const std::chrono::milliseconds timeout = CTXFS_TRY(AwaitFetcher(own));
+  const std::chrono::milliseconds timeout =
+      CTXFS_TRY(AwaitFetcher(own, request));
   return std::make_shared<FetchClient>(std::move(own), std::move(slots),
                                        timeout);
 }

@@ -17,12 +17,14 @@ constexpr int kFetchMemory = 4;
 
 /// Starts ctxfs-fetch (fs/remote/fetch_main.cc), the file `path`, which fetches
 /// URLs for this process until that ends. For processes that may have threads
-/// and cannot fork. Waits until it is ready, as the thread's InterruptScope
-/// allows; fails with the reason why it is not.
-Result<std::shared_ptr<FetchClient>> StartFetchProgram(const std::string& path);
+/// and cannot fork. Waits until it is ready, as `request` allows; fails with
+/// the reason why it is not.
+Result<std::shared_ptr<FetchClient>> StartFetchProgram(const std::string& path,
+                                                       const Request& request);
 
 /// Waits for the first message of a fetcher, which says whether it is ready.
 /// Returns how long it tries to fetch something.
-Result<std::chrono::milliseconds> AwaitFetcher(const Fd& socket);
+Result<std::chrono::milliseconds> AwaitFetcher(const Fd& socket,
+                                               const Request& request);
 
 }  // namespace ctxfs::remote

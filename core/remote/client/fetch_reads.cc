@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "core/base/mutex_unlock.h"
-#include "core/base/server_wait.h"
 #include "core/remote/client/fetch_client.h"
 #include "core/remote/client/fetch_errors.h"
 
@@ -66,9 +65,9 @@ uint64_t FetchClient::RequestRun(const RemoteObject& object, uint64_t first,
   return count;
 }
 
-uint64_t FetchClient::Request(const RemoteObject& object, uint64_t offset,
-                              uint64_t length, uint64_t window,
-                              Purpose purpose) {
+uint64_t FetchClient::RequestRange(const RemoteObject& object, uint64_t offset,
+                                   uint64_t length, uint64_t window,
+                                   Purpose purpose) {
   if (length == 0) return offset;
   uint64_t granule = offset / kGranuleBytes;
   const uint64_t end = (offset + length - 1) / kGranuleBytes + 1;
@@ -99,7 +98,8 @@ class FetchClient::Pinned {
   Slot& slot_;
 };
 
-size_t FetchClient::Copy(uint16_t number, uint64_t offset, MutableBytes out) {
+size_t FetchClient::Copy(uint16_t number, uint64_t offset, MutableBytes out,
+                         const Request& request) {
   Slot& slot = slots_[number];
   const auto at = static_cast<size_t>(offset % kGranuleBytes);
   const size_t n = std::min(out.size(), kGranuleBytes - at);
@@ -111,7 +111,7 @@ size_t FetchClient::Copy(uint16_t number, uint64_t offset, MutableBytes out) {
   order_.splice(first ? order_.begin() : order_.end(), order_, slot.place);
   MarkRead(slot);
   if (!std::exchange(slot.counted, true)) {
-    ServerWait::OfThread().NoteArrival(kGranuleBytes);
+    request.wait().NoteArrival(kGranuleBytes);
   }
   const Pinned pinned(slot);
   const MutexUnlock unlocked(mutex_);
@@ -132,15 +132,17 @@ bool FetchClient::IsWanted(const RemoteObject& object, uint64_t granule,
           failed_.Find(object.number, granule) == nullptr);
 }
 
-Result<std::optional<size_t>> FetchClient::CopyFrom(
-    const BlockFile& file, const RemoteObject& object, uint64_t offset,
-    MutableBytes out, const Interrupt& interrupt) {
-  CTXFS_TRY(interrupt.Check());
+Result<std::optional<size_t>> FetchClient::CopyFrom(const BlockFile& file,
+                                                    const RemoteObject& object,
+                                                    uint64_t offset,
+                                                    MutableBytes out,
+                                                    const Request& request) {
+  CTXFS_TRY(request.Check());
   const uint64_t granule = offset / kGranuleBytes;
   const std::vector<MutableBytes> whole =
       WholeGranules(object.identity.size, offset, out, file.end() - granule);
   if (whole.empty()) {
-    const bool loaded = CTXFS_TRY(Load(file, object, granule, interrupt));
+    const bool loaded = CTXFS_TRY(Load(file, object, granule, request));
     return loaded ? std::optional<size_t>(0) : std::nullopt;
   }
   size_t read = 0;
@@ -156,10 +158,10 @@ Result<std::optional<size_t>> FetchClient::CopyFrom(
 
 Result<bool> FetchClient::Load(const BlockFile& file,
                                const RemoteObject& object, uint64_t granule,
-                               const Interrupt& interrupt) {
+                               const Request& request) {
   const std::optional<uint16_t> number = TakeSlot();
   if (!number) {
-    CTXFS_TRY(WaitMore(interrupt));
+    CTXFS_TRY(WaitMore(request));
     return true;
   }
   const Key key{object.number, granule};
@@ -183,20 +185,20 @@ Result<bool> FetchClient::Load(const BlockFile& file,
   return true;
 }
 
-Status FetchClient::CheckFailed(const Key& key) {
-  const ServerWait& wait = ServerWait::OfThread();
+Status FetchClient::CheckFailed(const Key& key, const Request& request) {
+  ServerWait& wait = request.wait();
   const auto now = ServerWait::Clock::now();
   const auto failed = failed_.Take(key.first, key.second, wait.began(), now);
   if (!failed) return {};
   if (failed->end <= now + kTooLittle) return failed->error;
-  ServerWait::OfThread().EndBy(failed->end);
+  wait.EndBy(failed->end);
   return {};
 }
 
 Result<bool> FetchClient::AwaitGranules(const PendingPtr& pending,
                                         uint64_t older,
-                                        const Interrupt& interrupt) {
-  const Status fetched = Await(pending, interrupt);
+                                        const Request& request) {
+  const Status fetched = Await(pending, request);
   if (fetched) return false;
   const Error& error = fetched.error();
   if (error.code == Code::kInterrupted || error.sys_errno == ENETDOWN) {
@@ -204,21 +206,21 @@ Result<bool> FetchClient::AwaitGranules(const PendingPtr& pending,
   }
   // A server that refuses a tail may serve the same granules by their offsets.
   if (pending->request.tail && pending->done) return true;
-  const auto end = ServerWait::OfThread().End(timeout_);
+  const auto end = request.wait().End(timeout_);
   const bool passes = pending->done && error.sys_errno == EAGAIN;
   if (passes && pending->request.id <= older &&
       end > ServerWait::Clock::now() + kTooLittle) {
     return true;
   }
-  const FetchRequest& request = pending->request;
-  failed_.Add(
-      {pending->object, request.first, request.slots.size(), end, error});
+  const FetchRequest& asked = pending->request;
+  failed_.Add({pending->object, asked.first, asked.slots.size(), end, error});
   return error;
 }
 
 Status FetchClient::Read(const RemoteObject& object, uint64_t offset,
-                         MutableBytes out, const Interrupt& interrupt) {
-  const ServerWait wait;
+                         MutableBytes out, const Request& reader) {
+  ServerWait own;
+  const Request request = reader.WithWaitUnlessSet(own);
   const MutexLock lock(mutex_);
   const uint64_t older = requests_;
   uint64_t requested = offset;
@@ -230,7 +232,7 @@ Status FetchClient::Read(const RemoteObject& object, uint64_t offset,
     if (!granules_.contains(key) && purpose != Purpose::kDamaged) {
       if (const auto file = files_.Find(object.number, key.second)) {
         const std::optional<size_t> copied =
-            CTXFS_TRY(CopyFrom(*file, object, offset, out, interrupt));
+            CTXFS_TRY(CopyFrom(*file, object, offset, out, request));
         if (!copied) {
           files_.Drop(file);
           purpose = Purpose::kDamaged;
@@ -243,24 +245,24 @@ Status FetchClient::Read(const RemoteObject& object, uint64_t offset,
     const auto found = granules_.find(key);
     const bool here =
         found != granules_.end() && slots_[found->second].pending == nullptr;
-    if (!here) CTXFS_TRY(CheckFailed(key));
+    if (!here) CTXFS_TRY(CheckFailed(key, request));
     // Half a step in advance, so that ranges are large and none is late.
     if (found == granules_.end() || requested < offset + step / 2) {
       const uint64_t from =
           found == granules_.end() ? offset : std::max(requested, offset);
       const uint64_t end = offset + std::min<uint64_t>(out.size(), step);
       if (from < end) {
-        requested = Request(object, from, end - from, end - from, purpose);
+        requested = RequestRange(object, from, end - from, end - from, purpose);
       }
     }
     const auto there = granules_.find(key);
     if (there == granules_.end()) {
       // Other requests hold all slots, or kMaxPending are on their way.
-      CTXFS_TRY(WaitMore(interrupt));
+      CTXFS_TRY(WaitMore(request));
       continue;
     }
     if (const PendingPtr pending = slots_[there->second].pending) {
-      const Result<bool> again = AwaitGranules(pending, older, interrupt);
+      const Result<bool> again = AwaitGranules(pending, older, request);
       if (!again && !MayBePart(again.error(), pending->request)) {
         return again.error();
       }
@@ -268,7 +270,7 @@ Status FetchClient::Read(const RemoteObject& object, uint64_t offset,
       if (!again || *again) requested = offset;
       continue;
     }
-    const size_t copied = Copy(there->second, offset, out);
+    const size_t copied = Copy(there->second, offset, out, request);
     out = out.subspan(copied);
     offset += copied;
   }
@@ -283,8 +285,8 @@ bool FetchClient::Has(const RemoteObject& object, uint64_t offset) const {
 uint64_t FetchClient::Prefetch(const RemoteObject& object, uint64_t offset,
                                uint64_t length, uint64_t window) {
   const MutexLock lock(mutex_);
-  return Request(object, offset, length, std::max(length, window),
-                 Purpose::kAhead);
+  return RequestRange(object, offset, length, std::max(length, window),
+                      Purpose::kAhead);
 }
 
 }  // namespace ctxfs::remote

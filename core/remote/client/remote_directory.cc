@@ -33,8 +33,9 @@ FileIdentity RemoteDirectory::identity() const {
   return IdentityOfDirectory(url_);
 }
 
-Result<std::vector<DirectoryEntry>> RemoteDirectory::List() const {
-  const StoreListingPtr listing = CTXFS_TRY(store_.List(url_));
+Result<std::vector<DirectoryEntry>> RemoteDirectory::List(
+    const Request& request) const {
+  const StoreListingPtr listing = CTXFS_TRY(store_.List(url_, request));
   std::vector<DirectoryEntry> entries;
   entries.reserve(listing->names.size());
   for (const StoreName& name : listing->names) {
@@ -46,7 +47,8 @@ Result<std::vector<DirectoryEntry>> RemoteDirectory::List() const {
 }
 
 Result<SourcePtr> RemoteDirectory::OpenBelow(std::string_view path,
-                                             bool directory) const {
+                                             bool directory,
+                                             const Request& request) const {
   if (path.starts_with('/')) {
     return Error{Code::kCorrupt, "leads out of the directory"};
   }
@@ -58,23 +60,24 @@ Result<SourcePtr> RemoteDirectory::OpenBelow(std::string_view path,
     }
     if (component == "." && !path.empty()) continue;
     const bool last = path.empty();
-    const StoreListingPtr listing = CTXFS_TRY(store_.List(at));
+    const StoreListingPtr listing = CTXFS_TRY(store_.List(at, request));
     const StoreName* const found = listing->Find(component, !last || directory);
     if (found == nullptr) {
       return Error{Code::kNotFound, "there is no such object"};
     }
-    if (last) return store_.OpenListed(at, *found);
+    if (last) return store_.OpenListed(at, *found, request);
     at = store_.UrlOf(at, *found);
   }
 }
 
-Result<SourcePtr> RemoteDirectory::OpenBeside(const std::string& path) const {
-  return Noted(OpenBelow(path, /*directory=*/false));
+Result<SourcePtr> RemoteDirectory::OpenBeside(const std::string& path,
+                                              const Request& request) const {
+  return Noted(OpenBelow(path, /*directory=*/false, request));
 }
 
 Result<SourcePtr> RemoteDirectory::OpenDirectoryBeside(
-    const std::string& path) const {
-  return Noted(OpenBelow(path, /*directory=*/true));
+    const std::string& path, const Request& request) const {
+  return Noted(OpenBelow(path, /*directory=*/true, request));
 }
 
 }  // namespace ctxfs::remote

@@ -23,12 +23,16 @@ class RemoteDirectory final : public Source {
   std::string name() const override;
   FileIdentity identity() const override;
   bool is_directory() const override { return true; }
-  Result<std::vector<DirectoryEntry>> List() const override;
-  Result<SourcePtr> OpenBeside(const std::string& path) const override;
-  Result<SourcePtr> OpenDirectoryBeside(const std::string& path) const override;
+  Result<std::vector<DirectoryEntry>> List(
+      const Request& request) const override;
+  Result<SourcePtr> OpenBeside(const std::string& path,
+                               const Request& request) const override;
+  Result<SourcePtr> OpenDirectoryBeside(const std::string& path,
+                                        const Request& request) const override;
 
  private:
-  Result<SourcePtr> OpenBelow(std::string_view path, bool directory) const;
+  Result<SourcePtr> OpenBelow(std::string_view path, bool directory,
+                              const Request& request) const;
 
   UrlStore& store_;
   const std::string url_;

@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <vector>
 
-#include "core/base/interrupt_scope.h"
 #include "core/io/io_error.h"
 #include "core/remote/stores/url.h"
 
@@ -35,9 +34,9 @@ constexpr unsigned kInARow = 3;
 }  // namespace
 
 Result<SourcePtr> RemoteSource::Open(std::shared_ptr<FetchClient> client,
-                                     const std::string& url, bool with_tail) {
-  const RemoteObject object =
-      CTXFS_TRY(client->Open(url, InterruptScope::OfThread(), with_tail));
+                                     const std::string& url,
+                                     const Request& request, bool with_tail) {
+  const RemoteObject object = CTXFS_TRY(client->Open(url, request, with_tail));
   return SourcePtr(
       std::make_shared<const RemoteSource>(std::move(client), object));
 }
@@ -140,7 +139,7 @@ Status RemoteSource::ReadAt(uint64_t offset, MutableBytes out,
   if (!InBounds(offset, out.size(), size())) return PastTheEnd(offset);
   CTXFS_TRY(CheckUnchanged());
   FetchAhead(offset, out.size(), request.ahead());
-  Status read = client_->Read(object_, offset, out, InterruptScope::OfThread());
+  Status read = client_->Read(object_, offset, out, request);
   if (!read && read.error().code == Code::kStale) {
     stale_ = true;
     if (listed_.changed) listed_.changed();
@@ -154,9 +153,10 @@ Status RemoteSource::CheckUnchanged() const {
                "the object changed on the server since it was opened"};
 }
 
-Result<SourcePtr> RemoteSource::OpenBeside(const std::string& path) const {
+Result<SourcePtr> RemoteSource::OpenBeside(const std::string& path,
+                                           const Request& request) const {
   const std::string url = CTXFS_TRY(UrlBeside(object_.url, path));
-  Result<SourcePtr> opened = Open(client_, url);
+  Result<SourcePtr> opened = Open(client_, url, request);
   if (!opened && opened.error().sys_errno == ENOENT) {
     return Error{Code::kNotFound, "there is no such object beside this one"};
   }

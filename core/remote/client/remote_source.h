@@ -17,12 +17,13 @@ namespace ctxfs::remote {
 
 /// An object on a server, as it was when it was opened: once a read finds that
 /// it has changed, all later reads fail with kStale. Reads wait for the server
-/// until the thread's InterruptScope is interrupted.
+/// until their request is interrupted.
 class RemoteSource final : public Source {
  public:
   /// `with_tail` as for FetchClient::Open.
   static Result<SourcePtr> Open(std::shared_ptr<FetchClient> client,
-                                const std::string& url, bool with_tail = false);
+                                const std::string& url, const Request& request,
+                                bool with_tail = false);
 
   /// What a listing told of the object, and who is told when it is another one.
   struct Listed {
@@ -46,7 +47,8 @@ class RemoteSource final : public Source {
   void Prefetch(std::span<const SourceRange> ranges) const override;
   Status CheckUnchanged() const override;
   /// The object at `path`, relative to the last '/' of this one's URL.
-  Result<SourcePtr> OpenBeside(const std::string& path) const override;
+  Result<SourcePtr> OpenBeside(const std::string& path,
+                               const Request& request) const override;
 
  private:
   /// Reads that each begin near the end of an earlier one.

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "core/base/environment.h"
-#include "core/base/interrupt_scope.h"
 #include "core/base/limits.h"
 #include "core/remote/client/remote_directory.h"
 #include "core/remote/client/remote_source.h"
@@ -74,7 +73,7 @@ bool RemoteStore::IsFresh(const Kept& kept) const {
 }
 
 Result<RemoteStore::Kept> RemoteStore::Take(const std::string& directory,
-                                            const Interrupt& interrupt) {
+                                            const Request& request) {
   const Listings* const listings = ListingsOf(directory);
   if (listings == nullptr) return Refused("web servers have no listings");
   ListingBuilder builder(directory);
@@ -84,7 +83,7 @@ Result<RemoteStore::Kept> RemoteStore::Take(const std::string& directory,
   FetchClient::PageAhead ahead;
   do {
     const PageText text = CTXFS_TRY(client_->ListPage(
-        directory, builder.next(), interrupt, std::move(ahead)));
+        directory, builder.next(), request, std::move(ahead)));
     // The next page comes while this one is parsed.
     const std::string next = listings->likely_next(text);
     if (!next.empty() && !builder.HadToken(next)) {
@@ -139,9 +138,9 @@ class RemoteStore::EndOfAttempt {
   const AttemptPtr& attempt_;
 };
 
-Status RemoteStore::Await(const Attempt& attempt, const Interrupt& interrupt) {
+Status RemoteStore::Await(const Attempt& attempt, const Request& request) {
   while (!attempt.done) {
-    CTXFS_TRY(interrupt.CheckFor(Interrupt::kUnknownWork));
+    CTXFS_TRY(request.CheckFor(Interrupt::kUnknownWork));
     news_.WaitFor(mutex_, kNap);
   }
   return {};
@@ -149,9 +148,9 @@ Status RemoteStore::Await(const Attempt& attempt, const Interrupt& interrupt) {
 
 Result<StoreListingPtr> RemoteStore::ListFor(const std::string& directory,
                                              const AttemptPtr& attempt,
-                                             const Interrupt& interrupt) {
+                                             const Request& request) {
   const EndOfAttempt end(*this, directory, attempt);
-  Result<Kept> taken = Take(directory, interrupt);
+  Result<Kept> taken = Take(directory, request);
   const MutexLock lock(mutex_);
   if (!taken) {
     attempt->error = taken.error();
@@ -163,8 +162,8 @@ Result<StoreListingPtr> RemoteStore::ListFor(const std::string& directory,
   return attempt->listing;
 }
 
-Result<StoreListingPtr> RemoteStore::List(const std::string& directory) {
-  const Interrupt& interrupt = InterruptScope::OfThread();
+Result<StoreListingPtr> RemoteStore::List(const std::string& directory,
+                                          const Request& request) {
   const Clock::time_point came = Clock::now();
   AttemptPtr own;
   while (own == nullptr) {
@@ -176,14 +175,14 @@ Result<StoreListingPtr> RemoteStore::List(const std::string& directory) {
       continue;
     }
     const AttemptPtr others = kept.attempt;
-    CTXFS_TRY(Await(*others, interrupt));
+    CTXFS_TRY(Await(*others, request));
     if (others->listing != nullptr) return others->listing;
     if (!others->error || !ConcernsAll(*others->error)) continue;
     // One that began before this thread came had less time.
     if (others->began < came && IsTransient(*others->error)) continue;
     return *others->error;
   }
-  return ListFor(directory, own, interrupt);
+  return ListFor(directory, own, request);
 }
 
 void RemoteStore::NoteChange(const std::string& directory) {
@@ -208,24 +207,26 @@ void RemoteStore::NoteOpened(const std::string& url, const SourcePtr& source) {
   if (opened_.size() > kMaxOpened) opened_.pop_back();
 }
 
-Result<SourcePtr> RemoteStore::OpenDirectory(const std::string& directory) {
-  const StoreListingPtr listing = CTXFS_TRY(List(directory));
+Result<SourcePtr> RemoteStore::OpenDirectory(const std::string& directory,
+                                             const Request& request) {
+  const StoreListingPtr listing = CTXFS_TRY(List(directory, request));
   if (listing->names.empty()) return NoObjects(directory);
   return SourcePtr(std::make_shared<const RemoteDirectory>(*this, directory));
 }
 
-Result<SourcePtr> RemoteStore::Open(const std::string& url) {
+Result<SourcePtr> RemoteStore::Open(const std::string& url,
+                                    const Request& request) {
   if (IsDirectoryUrl(url)) {
-    return OpenDirectory(url.ends_with('/') ? url : url + "/");
+    return OpenDirectory(url.ends_with('/') ? url : url + "/", request);
   }
   if (SourcePtr opened = OpenedJustNow(url)) return opened;
-  Result<SourcePtr> found =
-      RemoteSource::Open(client_, url, names_index_at_end_(NameOf(url)));
+  Result<SourcePtr> found = RemoteSource::Open(
+      client_, url, request, names_index_at_end_(NameOf(url)));
   const bool listable = ListingsOf(url) != nullptr;
   if (!found && IsMissing(found.error()) && listable) {
     Error error = found.error();
     error.what += ", and none in a directory of that name";
-    found = OpenDirectory(url + "/");
+    found = OpenDirectory(url + "/", request);
     if (!found && IsMissing(found.error())) return error;
   }
   if (found) NoteOpened(url, *found);
@@ -248,12 +249,12 @@ SourcePtr RemoteStore::OpenKnown(const std::string& directory,
 }
 
 Result<SourcePtr> RemoteStore::OpenListed(const std::string& directory,
-                                          const StoreName& name) {
-  if (name.directory) return OpenDirectory(UrlOf(directory, name));
+                                          const StoreName& name,
+                                          const Request& request) {
+  if (name.directory) return OpenDirectory(UrlOf(directory, name), request);
   if (SourcePtr known = OpenKnown(directory, name)) return known;
   const std::string url = UrlOf(directory, name);
-  const Result<RemoteObject> object =
-      client_->Open(url, InterruptScope::OfThread());
+  const Result<RemoteObject> object = client_->Open(url, request);
   if (!object && IsMissing(object.error())) NoteChange(directory);
   if (!object) return object.error();
   if (object->identity.size != name.size) {

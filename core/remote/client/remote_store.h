@@ -10,8 +10,8 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/interrupt.h"
 #include "core/base/mutex.h"
+#include "core/base/request.h"
 #include "core/io/urls/url_store.h"
 #include "core/remote/client/fetch_client.h"
 
@@ -30,10 +30,13 @@ class RemoteStore final : public UrlStore {
   /// `lasting` of this process: CTXFS_LISTING_SECONDS, or a minute.
   static std::chrono::seconds ListingLasts();
 
-  Result<SourcePtr> Open(const std::string& url) override;
-  Result<StoreListingPtr> List(const std::string& directory) override;
+  Result<SourcePtr> Open(const std::string& url,
+                         const Request& request) override;
+  Result<StoreListingPtr> List(const std::string& directory,
+                               const Request& request) override;
   Result<SourcePtr> OpenListed(const std::string& directory,
-                               const StoreName& name) override;
+                               const StoreName& name,
+                               const Request& request) override;
   std::string UrlOf(const std::string& directory,
                     const StoreName& name) const override;
 
@@ -70,19 +73,20 @@ class RemoteStore final : public UrlStore {
   };
 
   bool IsFresh(const Kept& kept) const;
-  Result<Kept> Take(const std::string& directory, const Interrupt& interrupt);
+  Result<Kept> Take(const std::string& directory, const Request& request);
   /// Waits for the end of an attempt. Fails with kInterrupted.
-  Status Await(const Attempt& attempt, const Interrupt& interrupt)
+  Status Await(const Attempt& attempt, const Request& request)
       CTXFS_REQUIRES(mutex_);
   /// Lists the directory for all that wait for `attempt`.
   Result<StoreListingPtr> ListFor(const std::string& directory,
                                   const AttemptPtr& attempt,
-                                  const Interrupt& interrupt);
+                                  const Request& request);
   /// Drops the listings that were taken first, until the rest is within the
   /// bound.
   void DropOldest() CTXFS_REQUIRES(mutex_);
   void NoteChange(const std::string& directory);
-  Result<SourcePtr> OpenDirectory(const std::string& directory);
+  Result<SourcePtr> OpenDirectory(const std::string& directory,
+                                  const Request& request);
   /// Opens an object that a listing told of, if its ETag can be asked for.
   SourcePtr OpenKnown(const std::string& directory, const StoreName& name);
   SourcePtr OpenedJustNow(const std::string& url);

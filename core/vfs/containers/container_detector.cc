@@ -24,23 +24,23 @@ bool IsTransient(const Error& error) {
 
 // Fails where the file cannot be opened or read.
 Result<ContainerDetector::Answer> ContainerDetector::Probe(
-    const Directory& in, const Directory::Item& item) {
+    const Directory& in, const Directory::Item& item, const Request& request) {
   // A file that is watched does not look at its path again for each read.
   SourceOptions options;
   options.watch_ctime = !item.directory;
-  const SourcePtr source = CTXFS_TRY(in.Open(item, options));
+  const SourcePtr source = CTXFS_TRY(in.Open(item, options, request));
   if (item.directory) {
-    const bool container = IsContainerDirectory(*source);
+    const bool container = IsContainerDirectory(*source, request);
     if (std::optional<Error> shortage = source->Shortage()) {
       return *std::move(shortage);
     }
     return Answer{container ? Kind::kContainer : Kind::kDirectory, container};
   }
-  Result<Buffer> head = ReadHead(*source, Request());
+  Result<Buffer> head = ReadHead(*source, request);
   if (!head && head.error().code == Code::kStale) {
     // Its ctime alone may have changed.
     const auto renewed = source->Renew();
-    if (renewed) head = ReadHead(**renewed, Request());
+    if (renewed) head = ReadHead(**renewed, request);
   }
   if (!head) return head.error();
   return Answer{
@@ -53,8 +53,9 @@ size_t ContainerDetector::Hash::operator()(const FileIdentity& identity) const {
 }
 
 Result<Kind> ContainerDetector::Of(const Directory& in,
-                                   const Directory::Item& item) {
-  const Answer known = CTXFS_TRY(Find(in, item));
+                                   const Directory::Item& item,
+                                   const Request& request) {
+  const Answer known = CTXFS_TRY(Find(in, item, request));
   return known.kind;
 }
 
@@ -68,13 +69,14 @@ std::optional<Kind> ContainerDetector::Known(
 
 Result<bool> ContainerDetector::HoldsContainer(const Directory& in,
                                                const Directory::Item& file,
-                                               std::string_view name) {
-  const Answer known = CTXFS_TRY(Find(in, file));
+                                               std::string_view name,
+                                               const Request& request) {
+  const Answer known = CTXFS_TRY(Find(in, file, request));
   return known.container || (known.container_if_named && IsContainerName(name));
 }
 
 Result<ContainerDetector::Answer> ContainerDetector::Find(
-    const Directory& in, const Directory::Item& item) {
+    const Directory& in, const Directory::Item& item, const Request& request) {
   // A directory's times change with its names, not with their files' bytes: the
   // answer is not kept.
   if (!item.directory) {
@@ -82,7 +84,7 @@ Result<ContainerDetector::Answer> ContainerDetector::Find(
     const auto found = known_.find(item.identity);
     if (found != known_.end()) return found->second;
   }
-  const Result<Answer> known = Probe(in, item);
+  const Result<Answer> known = Probe(in, item, request);
   if (!known && IsTransient(known.error())) return known.error();
   if (!known && item.directory) return Answer{Kind::kDirectory};
   if (!known) return Answer{};  // not kept: it may become readable

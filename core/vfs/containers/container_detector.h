@@ -24,7 +24,8 @@ class ContainerDetector {
   /// Returns what a file or directory of `in` is. A file that the daemon may
   /// not open is a plain file. Fails when that cannot be found out now:
   /// kTooManyFiles, kNoMemory, or kIo for EIO.
-  Result<Kind> Of(const Directory& in, const Directory::Item& item);
+  Result<Kind> Of(const Directory& in, const Directory::Item& item,
+                  const Request& request);
 
   /// The kind of `item`; nullopt if it has to be read to know.
   std::optional<Kind> Known(const Directory::Item& item) const;
@@ -32,7 +33,7 @@ class ContainerDetector {
   /// Whether the regular file `name` of `in` is a container, including those of
   /// formats with Traits::stays_file. Fails as Of does.
   Result<bool> HoldsContainer(const Directory& in, const Directory::Item& file,
-                              std::string_view name);
+                              std::string_view name, const Request& request);
 
  private:
   struct Answer {
@@ -41,8 +42,10 @@ class ContainerDetector {
     bool container_if_named = false;
   };
 
-  static Result<Answer> Probe(const Directory& in, const Directory::Item& item);
-  Result<Answer> Find(const Directory& in, const Directory::Item& item);
+  static Result<Answer> Probe(const Directory& in, const Directory::Item& item,
+                              const Request& request);
+  Result<Answer> Find(const Directory& in, const Directory::Item& item,
+                      const Request& request);
 
   struct Hash {
     size_t operator()(const FileIdentity& identity) const;

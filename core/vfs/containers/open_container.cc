@@ -53,11 +53,13 @@ Result<std::shared_ptr<const Container>> OpenRecorded(
 }
 
 Result<std::shared_ptr<const Container>> OpenContainerFile(
-    const std::string& path, const OpenOptions& options) {
+    const std::string& path, const OpenOptions& options,
+    const Request& request) {
   const std::shared_ptr<const Source> source =
-      CTXFS_TRY(OpenSource(path, options.source_options()));
+      CTXFS_TRY(OpenSource(path, options.source_options(), request));
+  BlockCache none(0);
   Result<std::shared_ptr<const Container>> container =
-      OpenRecorded(source, options, LoneContext());
+      OpenRecorded(source, options, {none, IsUrl(path) ? request : Request()});
   if (!container && container.error().code == Code::kCorrupt &&
       !options.salvage) {
     Error error = std::move(container).error();

@@ -25,8 +25,10 @@ Result<std::shared_ptr<const Container>> OpenRecorded(
     const ReadContext& context, const OnDamage& on_damage = nullptr);
 
 /// Opens the container file at `path` by OpenRecorded. The Error of a damaged
-/// one also says what `-o salvage` would show.
+/// one also says what `-o salvage` would show. `request` ends the opening of a
+/// URL only.
 Result<std::shared_ptr<const Container>> OpenContainerFile(
-    const std::string& path, const OpenOptions& options);
+    const std::string& path, const OpenOptions& options,
+    const Request& request = Request());
 
 }  // namespace ctxfs

@@ -39,13 +39,13 @@ class CacheNames {
   CacheNames& operator=(const CacheNames&) = delete;
 
   /// Returns the place of a path that is not empty.
-  virtual Result<Place> Find(const Directory& raw,
-                             const std::string& path) const = 0;
+  virtual Result<Place> Find(const Directory& raw, const std::string& path,
+                             const Request& request) const = 0;
 
   /// Calls `visit` with each name in a directory of this kind; the root, too,
   /// whose path is empty. Names may repeat.
   virtual Status List(const Directory& raw, const std::string& path,
-                      const Visit& visit) const = 0;
+                      const Visit& visit, const Request& request) const = 0;
 
   /// Whether the name at the root of `raw` is left out of listings because its
   /// files have names here.
@@ -72,12 +72,14 @@ std::vector<std::string_view> ComponentsOf(std::string_view path);
 /// The names in the directory `path` of `raw`; none if there is no such
 /// directory. Fails with kLimit for more than limits::kDirectoryNames.
 Result<std::vector<std::string>> NamesIn(const Directory& raw,
-                                         const std::string& path);
+                                         const std::string& path,
+                                         const Request& request);
 
 /// Whether one of the first names in the directory `path` of `raw` is what `is`
 /// looks for. Many names that are not are no cache, and take long to list.
 bool AnyName(const Directory& raw, const std::string& path,
-             const std::function<bool(const std::string& name)>& is);
+             const std::function<bool(const std::string& name)>& is,
+             const Request& request);
 
 /// All of the small file at `path` of `raw`; nullopt if nothing is there. Fails
 /// with kLimit if it has more than `most` bytes.

@@ -77,18 +77,21 @@ class Directory {
 
   /// Returns the regular file or the directory at `path`, through links;
   /// nothing if there is none, or none that may be shown.
-  virtual Maybe<Item> Find(const std::string& path) const = 0;
+  virtual Maybe<Item> Find(const std::string& path,
+                           const Request& request) const = 0;
 
   /// Returns the directory at `path` for List.
-  virtual Result<Item> FindDirectory(const std::string& path) const = 0;
+  virtual Result<Item> FindDirectory(const std::string& path,
+                                     const Request& request) const = 0;
 
   /// Calls `visit` for each name in a directory, in no order, until it fails.
   /// No directory below is opened.
-  virtual Status List(const Item& directory, const Visit& visit) const = 0;
+  virtual Status List(const Item& directory, const Visit& visit,
+                      const Request& request) const = 0;
 
   /// Opens a file, or a directory as the source of a container.
-  virtual Result<SourcePtr> Open(const Item& item,
-                                 const SourceOptions& options) const = 0;
+  virtual Result<SourcePtr> Open(const Item& item, const SourceOptions& options,
+                                 const Request& request) const = 0;
 
   /// Returns the state of the file system that has the file at `path`, and of
   /// the first one for the directory itself; nothing if there is none.

@@ -62,31 +62,34 @@ std::vector<RepositorySplit> SplitsOf(std::string_view path) {
   return splits;
 }
 
-Result<bool> HasDirectory(const Directory& raw, const std::string& path) {
-  const Maybe<Directory::Item> found = raw.Find(path);
+Result<bool> HasDirectory(const Directory& raw, const std::string& path,
+                          const Request& request) {
+  const Maybe<Directory::Item> found = raw.Find(path, request);
   if (!found) return found.error();
   return *found && (*found)->directory;
 }
 
 /// What `rest` is in a repository, below which files are as they are.
 Result<CacheNames::Place> InRepository(const Directory& raw,
-                                       const RepositorySplit& split) {
+                                       const RepositorySplit& split,
+                                       const Request& request) {
   using enum CacheNames::Place::Kind;
   if (split.rest.empty()) return CacheNames::Place{kDirectory};
   const std::string below = split.folder + std::string(kSnapshots);
   const std::string revision = split.rest.substr(0, split.rest.find('/'));
-  if (CTXFS_TRY(HasDirectory(raw, below + revision))) {
+  if (CTXFS_TRY(HasDirectory(raw, below + revision, request))) {
     return CacheNames::Place{kRaw, below + split.rest};
   }
   // "main", or "refs/pr/1" of the file refs/refs/pr/1.
   const std::string ref = split.folder + "/refs/" + split.rest;
-  if (CTXFS_TRY(HasDirectory(raw, ref))) return CacheNames::Place{kDirectory};
+  if (CTXFS_TRY(HasDirectory(raw, ref, request)))
+    return CacheNames::Place{kDirectory};
   std::optional<std::string> commit =
-      CTXFS_TRY(SmallFile(raw, ref, kMaxRefBytes, Request()));
+      CTXFS_TRY(SmallFile(raw, ref, kMaxRefBytes, request));
   if (!commit) return CacheNames::Place{};
   commit->resize(commit->find_last_not_of(" \t\r\n") + 1);
   if (!IsHubName(*commit)) return CacheNames::Place{};
-  if (!CTXFS_TRY(HasDirectory(raw, below + *commit))) {
+  if (!CTXFS_TRY(HasDirectory(raw, below + *commit, request))) {
     return CacheNames::Place{};
   }
   std::string up;
@@ -96,8 +99,9 @@ Result<CacheNames::Place> InRepository(const Directory& raw,
 }
 
 /// Whether a repository's name begins with `path` and a slash.
-Result<bool> IsAbove(const Directory& raw, const std::string& path) {
-  for (const std::string& folder : CTXFS_TRY(NamesIn(raw, ""))) {
+Result<bool> IsAbove(const Directory& raw, const std::string& path,
+                     const Request& request) {
+  for (const std::string& folder : CTXFS_TRY(NamesIn(raw, "", request))) {
     if (RepositoryOf(folder).starts_with(path + "/")) return true;
   }
   return false;
@@ -124,33 +128,39 @@ std::string RepositoryOf(std::string_view folder) {
 }
 
 bool HubNames::Recognise(const Directory& raw) {
-  return AnyName(raw, "", [&raw](const std::string& name) {
-    if (RepositoryOf(name).empty()) return false;
-    const Result<bool> snapshots = HasDirectory(raw, name + "/snapshots");
-    const Result<bool> blobs = HasDirectory(raw, name + "/blobs");
-    return snapshots && blobs && *snapshots && *blobs;
-  });
+  return AnyName(
+      raw, "",
+      [&raw](const std::string& name) {
+        if (RepositoryOf(name).empty()) return false;
+        const Result<bool> snapshots =
+            HasDirectory(raw, name + "/snapshots", Request());
+        const Result<bool> blobs =
+            HasDirectory(raw, name + "/blobs", Request());
+        return snapshots && blobs && *snapshots && *blobs;
+      },
+      Request());
 }
 
 Result<CacheNames::Place> HubNames::Find(const Directory& raw,
-                                         const std::string& path) const {
+                                         const std::string& path,
+                                         const Request& request) const {
   for (const RepositorySplit& split : SplitsOf(path)) {
-    if (!CTXFS_TRY(HasDirectory(raw, split.folder))) continue;
-    Place place = CTXFS_TRY(InRepository(raw, split));
+    if (!CTXFS_TRY(HasDirectory(raw, split.folder, request))) continue;
+    Place place = CTXFS_TRY(InRepository(raw, split, request));
     if (place.kind != Place::Kind::kNothing) return place;
   }
   const size_t depth = ComponentsOf(path).size();
-  if (depth <= 2 && CTXFS_TRY(IsAbove(raw, path))) {
+  if (depth <= 2 && CTXFS_TRY(IsAbove(raw, path, request))) {
     return Place{Place::Kind::kDirectory};
   }
   return Place{};
 }
 
 Status HubNames::List(const Directory& raw, const std::string& path,
-                      const Visit& visit) const {
+                      const Visit& visit, const Request& request) const {
   const Place directory{Place::Kind::kDirectory};
   const std::string above = path.empty() ? "" : path + "/";
-  for (const std::string& folder : CTXFS_TRY(NamesIn(raw, ""))) {
+  for (const std::string& folder : CTXFS_TRY(NamesIn(raw, "", request))) {
     const std::string repository = RepositoryOf(folder);
     if (repository.empty() || !repository.starts_with(above)) continue;
     const std::string_view below =
@@ -160,13 +170,14 @@ Status HubNames::List(const Directory& raw, const std::string& path,
   for (const RepositorySplit& split : SplitsOf(path)) {
     const std::string refs =
         split.folder + "/refs" + (split.rest.empty() ? "" : "/" + split.rest);
-    std::vector<std::string> names = CTXFS_TRY(NamesIn(raw, refs));
+    std::vector<std::string> names = CTXFS_TRY(NamesIn(raw, refs, request));
     if (split.rest.empty()) {
-      std::ranges::move(CTXFS_TRY(NamesIn(raw, split.folder + "/snapshots")),
-                        std::back_inserter(names));
+      std::ranges::move(
+          CTXFS_TRY(NamesIn(raw, split.folder + "/snapshots", request)),
+          std::back_inserter(names));
     }
     for (const std::string& name : names) {
-      Result<Place> place = Find(raw, above + name);
+      Result<Place> place = Find(raw, above + name, request);
       // Its look-up has the error.
       if (!place) place = Place{Place::Kind::kRaw, refs + "/" + name};
       if (place->kind != Place::Kind::kNothing) CTXFS_TRY(visit(name, *place));

@@ -18,10 +18,10 @@ class HubNames final : public CacheNames {
   /// Whether a repository of the cache is at the root of `raw`.
   static bool Recognise(const Directory& raw);
 
-  Result<Place> Find(const Directory& raw,
-                     const std::string& path) const override;
-  Status List(const Directory& raw, const std::string& path,
-              const Visit& visit) const override;
+  Result<Place> Find(const Directory& raw, const std::string& path,
+                     const Request& request) const override;
+  Status List(const Directory& raw, const std::string& path, const Visit& visit,
+              const Request& request) const override;
   bool Hides(std::string_view name) const override;
   std::optional<std::string> WatchedFor(const std::string& path) const override;
   std::string ChangedName(const std::string& path,

@@ -31,8 +31,9 @@ Mirror::Mirror(std::unique_ptr<Directory> directory, Options options)
       kept_(options_.lasting, options_.opened_by_kernel),
       directory_(std::move(directory)) {}
 
-std::optional<Permissions> Mirror::RootPermissions() const {
-  const Result<Directory::Item> root = directory_->FindDirectory("");
+std::optional<Permissions> Mirror::RootPermissions(
+    const Request& request) const {
+  const Result<Directory::Item> root = directory_->FindDirectory("", request);
   return root ? root->permissions : std::nullopt;
 }
 
@@ -127,18 +128,19 @@ bool Mirror::Loops(const Place& place, const FileIdentity& directory) {
 }
 
 Maybe<Mirror::Found> Mirror::See(const Place& place, std::string_view name,
-                                 bool probe) const {
-  Maybe<Found> seen = SeeFile(place, name, probe);
+                                 bool probe, const Request& request) const {
+  Maybe<Found> seen = SeeFile(place, name, probe, request);
   if (!seen || *seen || !name.ends_with(kInside)) return seen;
-  return SeeInside(place, name);
+  return SeeInside(place, name, request);
 }
 
 Maybe<Mirror::Found> Mirror::SeeInside(const Place& place,
-                                       std::string_view name) const {
+                                       std::string_view name,
+                                       const Request& request) const {
   const std::string_view outside = name.substr(0, name.size() - kInside.size());
-  Maybe<Found> seen = SeeContained(place, outside);
+  Maybe<Found> seen = SeeContained(place, outside, request);
   if (seen && *seen && (*seen)->node.directory) {
-    seen = SeeFolderIndex(place, outside, (*seen)->node);
+    seen = SeeFolderIndex(place, outside, (*seen)->node, request);
   }
   if (!seen || !*seen) return seen;
   Node& node = (*seen)->node;
@@ -149,16 +151,18 @@ Maybe<Mirror::Found> Mirror::SeeInside(const Place& place,
 }
 
 Maybe<Mirror::Found> Mirror::SeeContained(const Place& place,
-                                          std::string_view name) const {
-  Maybe<Found> seen = SeeFile(place, name, /*probe=*/false);
+                                          std::string_view name,
+                                          const Request& request) const {
+  Maybe<Found> seen = SeeFile(place, name, /*probe=*/false, request);
   if (!seen || !*seen || (*seen)->node.directory) return seen;
   const Node& node = (*seen)->node;
   if (node.kind != Kind::kFile || node.link) return std::optional<Found>();
-  const bool container =
-      CTXFS_TRY(detector_.HoldsContainer(*directory_, (*seen)->item, name));
+  const bool container = CTXFS_TRY(
+      detector_.HoldsContainer(*directory_, (*seen)->item, name, request));
   if (!container) return std::optional<Found>();
   if (const Format* const format = FormatOfPart(name)) {
-    const auto whole = CTXFS_TRY(SeeContained(place, format->folder_index));
+    const auto whole =
+        CTXFS_TRY(SeeContained(place, format->folder_index, request));
     if (whole) return std::optional<Found>();
   }
   return seen;
@@ -166,7 +170,8 @@ Maybe<Mirror::Found> Mirror::SeeContained(const Place& place,
 
 Maybe<Mirror::Found> Mirror::SeeFolderIndex(const Place& place,
                                             std::string_view name,
-                                            const Node& folder) const {
+                                            const Node& folder,
+                                            const Request& request) const {
   // The kernel asks for no right to search the folder on the way to FOLDER~dir.
   if (directory_->is_for_others() && folder.permissions &&
       (folder.permissions->bits & 0111) != 0111) {
@@ -176,16 +181,16 @@ Maybe<Mirror::Found> Mirror::SeeFolderIndex(const Place& place,
   inside.line.push_back(folder.identity);
   for (const Format* format : Formats()) {
     if (format->folder_index.empty()) continue;
-    Maybe<Found> seen = SeeContained(inside, format->folder_index);
+    Maybe<Found> seen = SeeContained(inside, format->folder_index, request);
     if (!seen || (*seen && !(*seen)->node.directory)) return seen;
   }
   return std::optional<Found>();
 }
 
 Maybe<Mirror::Found> Mirror::SeeFile(const Place& place, std::string_view name,
-                                     bool probe) const {
+                                     bool probe, const Request& request) const {
   std::optional<Directory::Item> found =
-      CTXFS_TRY(directory_->Find(PathIn(place, name)));
+      CTXFS_TRY(directory_->Find(PathIn(place, name), request));
   if (!found) return std::optional<Found>();
   Directory::Item& item = *found;
   // A link to a directory above it would repeat without end.
@@ -196,7 +201,7 @@ Maybe<Mirror::Found> Mirror::SeeFile(const Place& place, std::string_view name,
   const bool link = !item.link.empty();
   if (link) kind = Kind::kFile;
   if (!link && (!item.directory || probe)) {
-    kind = detector_.Of(*directory_, item);
+    kind = detector_.Of(*directory_, item, request);
   }
   if (!kind) return std::move(kind).error();
   const Node node = NodeOf(place, name, item, *kind);
@@ -208,7 +213,8 @@ Maybe<Mirror::Node> Mirror::Lookup(Inode directory, std::string_view name,
   const Place place = CTXFS_TRY(PlaceOf(directory));
   // Watches first, so that no change after the look-up is missed.
   directory_->Watch(directory, place.path);
-  std::optional<Found> seen = CTXFS_TRY(See(place, name, /*probe=*/true));
+  std::optional<Found> seen =
+      CTXFS_TRY(See(place, name, /*probe=*/true, request));
   if (!seen) return std::optional<Node>();
   Node node = seen->node;
   const MutexLock lock(mutex_);
@@ -303,7 +309,7 @@ bool Mirror::StillIs(const Node& held, const Node& now) {
          held.identity.EqualButForCtime(now.identity);
 }
 
-Result<Mirror::Found> Mirror::Find(Inode inode) const {
+Result<Mirror::Found> Mirror::Find(Inode inode, const Request& request) const {
   Node held;
   std::vector<Name> names;
   {
@@ -316,17 +322,18 @@ Result<Mirror::Found> Mirror::Find(Inode inode) const {
   }
   Result<Found> found = FileIsGone();
   for (const Name& name : names) {
-    found = FindAs(inode, held, name);
+    found = FindAs(inode, held, name, request);
     if (found || found.error().code != Code::kStale) break;
   }
   return found;
 }
 
 Result<Mirror::Found> Mirror::FindAs(Inode inode, const Node& held,
-                                     const Name& name) const {
+                                     const Name& name,
+                                     const Request& request) const {
   const Place place = CTXFS_TRY(PlaceOf(name.first));
   std::optional<Found> seen =
-      CTXFS_TRY(See(place, name.second, /*probe=*/false));
+      CTXFS_TRY(See(place, name.second, /*probe=*/false, request));
   if (!seen || !StillIs(held, seen->node)) return FileIsGone();
   Node& node = seen->node;
   node.inode = inode;

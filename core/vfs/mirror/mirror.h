@@ -89,7 +89,7 @@ class Mirror {
   bool Forget(Inode inode, uint64_t count);
 
   /// Returns what an inode is now; kStale when it is something else or nothing.
-  Result<Found> Find(Inode inode) const;
+  Result<Found> Find(Inode inode, const Request& request) const;
 
   /// Calls `changed` for each change that the directory reports, in a thread of
   /// its own. After StopTelling no new call begins; it returns at once,
@@ -99,7 +99,7 @@ class Mirror {
 
   /// Returns what stat shows of an inode: as Find, or of a file that lost its
   /// name while it is open.
-  Result<Node> Examine(Inode inode) const;
+  Result<Node> Examine(Inode inode, const Request& request) const;
 
   /// As Find, for an open. If that fails because the name is another file's,
   /// the kernel looks it up and opens it once more for its caller
@@ -110,7 +110,8 @@ class Mirror {
 
   /// Whether the plain file at `inode`, which `source` has open, is a container
   /// as well (NAME~dir), so that its bytes must not change.
-  Result<bool> HoldsContainer(Inode inode, const Source& source) const;
+  Result<bool> HoldsContainer(Inode inode, const Source& source,
+                              const Request& request) const;
 
   /// Mirrored files that stay open for the next reader.
   KeptSources& kept() { return kept_; }
@@ -156,12 +157,12 @@ class Mirror {
   FileTime mtime() const { return directory_->identity().mtime; }
 
   /// The permissions of the directory that is shown at the root.
-  std::optional<Permissions> RootPermissions() const;
+  std::optional<Permissions> RootPermissions(const Request& request) const;
 
   /// Opens what was found.
-  Result<SourcePtr> OpenFound(const Found& found,
-                              const SourceOptions& options) const {
-    return directory_->Open(found.item, options);
+  Result<SourcePtr> OpenFound(const Found& found, const SourceOptions& options,
+                              const Request& request) const {
+    return directory_->Open(found.item, options, request);
   }
 
   /// Below the mount's root: "a/b.mcf"; for messages.
@@ -220,26 +221,30 @@ class Mirror {
   static std::string PathIn(const Place& place, std::string_view name);
   /// Returns what `name` is, if it is shown. Unless `probe`, a container that
   /// is a directory counts as a directory.
-  Maybe<Found> See(const Place& place, std::string_view name, bool probe) const;
+  Maybe<Found> See(const Place& place, std::string_view name, bool probe,
+                   const Request& request) const;
   /// Like See, for the entry of directory_ with that name.
-  Maybe<Found> SeeFile(const Place& place, std::string_view name,
-                       bool probe) const;
+  Maybe<Found> SeeFile(const Place& place, std::string_view name, bool probe,
+                       const Request& request) const;
   /// Returns the container that is shown as NAME~dir. NAME is a file of a
   /// format with Traits::stays_file, or a folder with a Format::folder_index.
-  Maybe<Found> SeeInside(const Place& place, std::string_view name) const;
+  Maybe<Found> SeeInside(const Place& place, std::string_view name,
+                         const Request& request) const;
   /// The file `name` if it is a container that stays a file; a directory.
-  Maybe<Found> SeeContained(const Place& place, std::string_view name) const;
+  Maybe<Found> SeeContained(const Place& place, std::string_view name,
+                            const Request& request) const;
   /// The file in the folder `name` that makes a container of it. Nothing if
   /// others see the mirror and may not search the folder.
   Maybe<Found> SeeFolderIndex(const Place& place, std::string_view name,
-                              const Node& folder) const;
+                              const Node& folder, const Request& request) const;
   static Inode InodeOf(Inode parent, std::string_view name, const Node& node);
   /// The node of `item`, which is a `kind`, as `name` in `place`.
   static Node NodeOf(const Place& place, std::string_view name,
                      const Directory::Item& item, Kind kind);
   /// Returns `inode` as it is under one of its names. Fails with kStale if it
   /// is not there any more.
-  Result<Found> FindAs(Inode inode, const Node& held, const Name& name) const;
+  Result<Found> FindAs(Inode inode, const Node& held, const Name& name,
+                       const Request& request) const;
   /// A source that has the file at `inode` open; null if there is none.
   SourcePtr OpenedAt(Inode inode) const;
   void NoteOpenNames(Inode inode, const Held& held) CTXFS_REQUIRES(mutex_);

@@ -11,8 +11,9 @@
 #include "core/vfs/mirror/mirror.h"
 
 namespace ctxfs {
-Result<Mirror::Node> Mirror::Examine(Inode inode) const {
-  Result<Found> found = Find(inode);
+Result<Mirror::Node> Mirror::Examine(Inode inode,
+                                     const Request& request) const {
+  Result<Found> found = Find(inode, request);
   if (found) return std::move(found->node);
   if (found.error().code != Code::kStale) return std::move(found).error();
   const SourcePtr source = OpenedAt(inode);
@@ -27,7 +28,8 @@ Result<Mirror::Node> Mirror::Examine(Inode inode) const {
       .names = static_cast<uint32_t>(st.st_nlink)};
 }
 
-Result<bool> Mirror::HoldsContainer(Inode inode, const Source& source) const {
+Result<bool> Mirror::HoldsContainer(Inode inode, const Source& source,
+                                    const Request& request) const {
   std::string name;
   {
     const MutexLock lock(mutex_);
@@ -38,7 +40,7 @@ Result<bool> Mirror::HoldsContainer(Inode inode, const Source& source) const {
   Directory::Item item;
   item.identity = source.identity();
   item.path = fmt::format("/proc/self/fd/{}", source.descriptor());
-  return detector_.HoldsContainer(*directory_, item, name);
+  return detector_.HoldsContainer(*directory_, item, name, request);
 }
 
 void Mirror::NoteSource(Inode inode, const SourcePtr& source) {
@@ -116,7 +118,7 @@ void Mirror::EndRetry(uint64_t caller) {
 
 Result<Mirror::FoundPtr> Mirror::FindToOpen(Inode inode,
                                             const Request& request) {
-  Result<Found> named = Find(inode);
+  Result<Found> named = Find(inode, request);
   if (named) {
     EndRetry(request.caller());
     return std::make_shared<const Found>(std::move(*named));

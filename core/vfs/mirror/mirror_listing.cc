@@ -32,7 +32,8 @@ class Mirror::Lister {
   Result<DirectorySnapshot> List(const Directory::Item& directory) {
     snapshot_.Reserve();
     Status listed = mirror_.directory_->List(
-        directory, [this](const Directory::Name& name) { return Add(name); });
+        directory, [this](const Directory::Name& name) { return Add(name); },
+        context_);
     if (!listed) return std::move(listed).error();
     snapshot_.ShrinkToFit();
     return std::move(snapshot_);
@@ -63,7 +64,7 @@ class Mirror::Lister {
 
   Status AddFile(const Directory::Name& file) {
     const Result<Kind> kind =
-        mirror_.detector_.Of(*mirror_.directory_, file.item);
+        mirror_.detector_.Of(*mirror_.directory_, file.item, context_);
     if (!kind) return Put(file.name, kUnknownInode, Type::kUnknown);
     const Node node = NodeOf(place_, file.name, file.item, *kind);
     Status put = Put(file.name, node.inode, TypeOf(*kind));
@@ -81,9 +82,9 @@ class Mirror::Lister {
     if (!mirror_.options_.list_inside) return {};
     const std::string name = std::string(file) + std::string(kInside);
     if (name.size() > limits::kComponentBytes) return {};
-    const auto taken = mirror_.SeeFile(place_, name, /*probe=*/false);
+    const auto taken = mirror_.SeeFile(place_, name, /*probe=*/false, context_);
     if (!taken || *taken) return {};
-    const auto inside = mirror_.SeeInside(place_, name);
+    const auto inside = mirror_.SeeInside(place_, name, context_);
     if (!inside || !*inside) return {};
     return Put(name, (*inside)->node.inode, Type::kDirectory);
   }
@@ -97,7 +98,8 @@ class Mirror::Lister {
 
   /// A name that must be followed to know what it is.
   Status AddSeen(std::string_view name) {
-    const Maybe<Found> seen = mirror_.See(place_, name, /*probe=*/false);
+    const Maybe<Found> seen =
+        mirror_.See(place_, name, /*probe=*/false, context_);
     // A name that cannot be examined now is listed all the same.
     if (!seen) return Put(name, kUnknownInode, Type::kUnknown);
     if (!*seen) return {};
@@ -126,7 +128,7 @@ Result<std::shared_ptr<const DirectorySnapshot>> Mirror::List(
   constexpr std::chrono::seconds kMoment(1);
   const Place place = CTXFS_TRY(PlaceOf(directory));
   const Directory::Item found =
-      CTXFS_TRY(directory_->FindDirectory(place.path));
+      CTXFS_TRY(directory_->FindDirectory(place.path, context));
   const FileIdentity& identity = found.identity;
 
   const std::shared_ptr<Listed> listed = ListedAt(directory);

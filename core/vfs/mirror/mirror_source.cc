@@ -107,9 +107,9 @@ Result<Attributes> MirrorSource::Examine(Node node,
                       0,
                       mirror_->mtime(),
                       Lifetime::kMoment,
-                      mirror_->RootPermissions()};
+                      mirror_->RootPermissions(context)};
   }
-  Result<Mirror::Node> now = mirror_->Examine(node);
+  Result<Mirror::Node> now = mirror_->Examine(node, context);
   if (!now && now.error().code == Code::kStale) {
     // The kernel may ask on the way to an open.
     const Mirror::FoundPtr found =
@@ -141,7 +141,7 @@ Result<SourcePtr> MirrorSource::OpenSourceOf(Inode inode,
                              Descriptors::held())};
   }
   Result<SourcePtr> source =
-      mirror_->OpenFound(**found, rules_.open.source_options());
+      mirror_->OpenFound(**found, rules_.open.source_options(), request);
   if (source) mirror_->kept().Keep(inode, *source);
   if (source && (*source)->descriptor() >= 0) {
     mirror_->NoteSource(inode, *source);
@@ -149,15 +149,18 @@ Result<SourcePtr> MirrorSource::OpenSourceOf(Inode inode,
   return source;
 }
 
-bool MirrorSource::IsLive(Inode inode, const Source& source) const {
+bool MirrorSource::IsLive(Inode inode, const Source& source,
+                          const Request& request) const {
   if (source.descriptor() < 0) return false;
-  const Result<bool> container = mirror_->HoldsContainer(inode, source);
+  const Result<bool> container =
+      mirror_->HoldsContainer(inode, source, request);
   return container && !*container;
 }
 
-Result<std::string> MirrorSource::ReadLink(Node node) const {
-  Mirror::Found found = CTXFS_TRY(mirror_->Find(node));
-  if (!found.node.link) return TreeSource::ReadLink(node);
+Result<std::string> MirrorSource::ReadLink(Node node,
+                                           const ReadContext& context) const {
+  Mirror::Found found = CTXFS_TRY(mirror_->Find(node, context));
+  if (!found.node.link) return TreeSource::ReadLink(node, context);
   return std::move(found.item.link);
 }
 
@@ -165,7 +168,7 @@ Result<OpenFile> MirrorSource::Open(Node file,
                                     const ReadContext& context) const {
   SourcePtr source = CTXFS_TRY(OpenSourceOf(file, context));
   const FileIdentity now = IdentityNow(*source);
-  const bool live = IsLive(file, *source);
+  const bool live = IsLive(file, *source, context);
   OpenFile opened = FileOf(std::move(source), live);
   opened.same_pages = mirror_->WasOpenedAs(file, now);
   opened.same_size = mirror_->WasToldSize(file, now.size);
@@ -189,9 +192,9 @@ std::unique_ptr<Listing> MirrorSource::List(Node directory) const {
 
 Result<std::shared_ptr<const Container>> MirrorSource::OpenContainer(
     Inode inode, const ReadContext& context) const {
-  const Mirror::Found found = CTXFS_TRY(mirror_->Find(inode));
-  const SourcePtr source =
-      CTXFS_TRY(mirror_->OpenFound(found, rules_.open.source_options()));
+  const Mirror::Found found = CTXFS_TRY(mirror_->Find(inode, context));
+  const SourcePtr source = CTXFS_TRY(
+      mirror_->OpenFound(found, rules_.open.source_options(), context));
   Work work = rules_.work_limit.On(source->stored_size());
   const auto log = [&](const Error& error) {
     Log(LogLevel::kWarning,

@@ -27,7 +27,8 @@ class MirrorSource final : public TreeSource {
   std::unique_ptr<Listing> List(Node directory) const override;
   Result<Attributes> Examine(Node node,
                              const ReadContext& context) const override;
-  Result<std::string> ReadLink(Node node) const override;
+  Result<std::string> ReadLink(Node node,
+                               const ReadContext& context) const override;
   Inode Parent(Node node) const override { return mirror_->Parent(node); }
   std::string Path(Node node) const override { return mirror_->PathOf(node); }
   Maybe<OpenFile> Reopen(const OpenFile& file) const override;
@@ -45,7 +46,7 @@ class MirrorSource final : public TreeSource {
 
   Result<SourcePtr> OpenSourceOf(Inode inode, const Request& request) const;
   /// Whether reads of the file show what it has then (OpenFile::live).
-  bool IsLive(Inode inode, const Source& source) const;
+  bool IsLive(Inode inode, const Source& source, const Request& request) const;
 
   const std::unique_ptr<Mirror> mirror_;
   const MountRules& rules_;

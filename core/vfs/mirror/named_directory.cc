@@ -17,20 +17,22 @@ FileIdentity IdentityOfName(const std::string& path) {
 
 }  // namespace
 
-Directory::Item NamedDirectory::DirectoryAt(const std::string& path) const {
+Directory::Item NamedDirectory::DirectoryAt(const std::string& path,
+                                            const Request& request) const {
   Item item;
   item.directory = true;
   item.identity = path.empty() ? identity() : IdentityOfName(path);
   item.identity.mtime = identity().mtime;
   item.path = path;
-  const Result<Item> root = raw_->FindDirectory("");
+  const Result<Item> root = raw_->FindDirectory("", request);
   if (root) item.permissions = root->permissions;
   return item;
 }
 
 Directory::Item NamedDirectory::LinkAt(const std::string& path,
-                                       const std::string& target) const {
-  Item item = DirectoryAt(path);
+                                       const std::string& target,
+                                       const Request& request) const {
+  Item item = DirectoryAt(path, request);
   item.directory = false;
   // A link with another target is another file.
   item.identity = IdentityOfName(path + "//" + target);
@@ -40,35 +42,37 @@ Directory::Item NamedDirectory::LinkAt(const std::string& path,
   return item;
 }
 
-Maybe<Directory::Item> NamedDirectory::Find(const std::string& path) const {
-  if (path.empty()) return std::optional(DirectoryAt(path));
-  const Place place = CTXFS_TRY(names_->Find(*raw_, path));
+Maybe<Directory::Item> NamedDirectory::Find(const std::string& path,
+                                            const Request& request) const {
+  if (path.empty()) return std::optional(DirectoryAt(path, request));
+  const Place place = CTXFS_TRY(names_->Find(*raw_, path, request));
   switch (place.kind) {
     case Place::Kind::kRaw:
-      return raw_->Find(place.text);
+      return raw_->Find(place.text, request);
     case Place::Kind::kDirectory:
-      return std::optional(DirectoryAt(path));
+      return std::optional(DirectoryAt(path, request));
     case Place::Kind::kLink:
-      return std::optional(LinkAt(path, place.text));
+      return std::optional(LinkAt(path, place.text, request));
     default:
-      return raw_->Find(path);
+      return raw_->Find(path, request);
   }
 }
 
 Result<Directory::Item> NamedDirectory::FindDirectory(
-    const std::string& path) const {
-  if (path.empty()) return DirectoryAt(path);
-  const Place place = CTXFS_TRY(names_->Find(*raw_, path));
-  if (place.kind == Place::Kind::kDirectory) return DirectoryAt(path);
+    const std::string& path, const Request& request) const {
+  if (path.empty()) return DirectoryAt(path, request);
+  const Place place = CTXFS_TRY(names_->Find(*raw_, path, request));
+  if (place.kind == Place::Kind::kDirectory) return DirectoryAt(path, request);
   if (place.kind == Place::Kind::kLink) {
     return Error{Code::kIo, "is no directory", kNoOffset, ENOTDIR};
   }
   const bool named = place.kind == Place::Kind::kRaw;
-  return raw_->FindDirectory(named ? place.text : path);
+  return raw_->FindDirectory(named ? place.text : path, request);
 }
 
-Status NamedDirectory::List(const Item& directory, const Visit& visit) const {
-  if (directory.fd.ok()) return raw_->List(directory, visit);
+Status NamedDirectory::List(const Item& directory, const Visit& visit,
+                            const Request& request) const {
+  if (directory.fd.ok()) return raw_->List(directory, visit, request);
   std::set<std::string, std::less<>> seen;
   const std::string above = directory.path.empty() ? "" : directory.path + "/";
   CTXFS_TRY(names_->List(
@@ -82,18 +86,22 @@ Status NamedDirectory::List(const Item& directory, const Visit& visit) const {
         item.directory = true;
         item.identity = IdentityOfName(above + std::string(name));
         return visit({name, Name::Type::kDirectory, std::move(item)});
-      }));
+      },
+      request));
   if (!directory.path.empty()) return {};
-  const Item root = CTXFS_TRY(raw_->FindDirectory(""));
-  return raw_->List(root, [&](const Name& name) -> Status {
-    if (names_->Hides(name.name) || seen.contains(name.name)) return {};
-    return visit(name);
-  });
+  const Item root = CTXFS_TRY(raw_->FindDirectory("", request));
+  return raw_->List(
+      root,
+      [&](const Name& name) -> Status {
+        if (names_->Hides(name.name) || seen.contains(name.name)) return {};
+        return visit(name);
+      },
+      request);
 }
 
 void NamedDirectory::Watch(Inode inode, const std::string& path) {
   Result<Place> place = Place{Place::Kind::kDirectory};
-  if (!path.empty()) place = names_->Find(*raw_, path);
+  if (!path.empty()) place = names_->Find(*raw_, path, Request());
   if (!place) return;
   if (place->kind == Place::Kind::kRaw) return raw_->Watch(inode, place->text);
   if (place->kind != Place::Kind::kDirectory) return raw_->Watch(inode, path);

@@ -22,12 +22,15 @@ class NamedDirectory final : public Directory {
 
   FileIdentity identity() const override { return raw_->identity(); }
   bool is_for_others() const override { return raw_->is_for_others(); }
-  Maybe<Item> Find(const std::string& path) const override;
-  Result<Item> FindDirectory(const std::string& path) const override;
-  Status List(const Item& directory, const Visit& visit) const override;
-  Result<SourcePtr> Open(const Item& item,
-                         const SourceOptions& options) const override {
-    return raw_->Open(item, options);
+  Maybe<Item> Find(const std::string& path,
+                   const Request& request) const override;
+  Result<Item> FindDirectory(const std::string& path,
+                             const Request& request) const override;
+  Status List(const Item& directory, const Visit& visit,
+              const Request& request) const override;
+  Result<SourcePtr> Open(const Item& item, const SourceOptions& options,
+                         const Request& request) const override {
+    return raw_->Open(item, options, request);
   }
   std::optional<struct statvfs> FileSystemOf(
       const std::string& /*path*/) const override {
@@ -42,8 +45,9 @@ class NamedDirectory final : public Directory {
   using Place = CacheNames::Place;
 
   /// A directory of names, which raw_ does not have.
-  Item DirectoryAt(const std::string& path) const;
-  Item LinkAt(const std::string& path, const std::string& target) const;
+  Item DirectoryAt(const std::string& path, const Request& request) const;
+  Item LinkAt(const std::string& path, const std::string& target,
+              const Request& request) const;
 
   mutable Mutex mutex_;
   /// Paths of the directories of names that are watched.

@@ -70,10 +70,11 @@ std::optional<Name> ModelOf(std::string_view path) {
 
 /// Like ModelOf; nothing if that model has no manifest: a registry may have a
 /// colon, too.
-Maybe<Name> FindModel(const Directory& raw, const std::string& path) {
+Maybe<Name> FindModel(const Directory& raw, const std::string& path,
+                      const Request& request) {
   std::optional<Name> name = ModelOf(path);
   if (!name) return name;
-  const auto manifest = CTXFS_TRY(raw.Find(ManifestPath(name->parts)));
+  const auto manifest = CTXFS_TRY(raw.Find(ManifestPath(name->parts), request));
   if (!manifest || manifest->directory) return std::optional<Name>();
   return name;
 }
@@ -102,11 +103,11 @@ std::string LayerName(const Json& layer) {
 }
 
 Result<std::vector<std::pair<std::string, std::string>>> ReadManifest(
-    const std::string& path, std::string_view text) {
+    const std::string& path, std::string_view text, const Request& request) {
   const auto unfit = [&path](const std::string& why) {
     return Error{Code::kCorrupt, Quote(path) + ": " + why};
   };
-  const Result<ParsedJson> json = ParseJson(text);
+  const Result<ParsedJson> json = ParseJson(text, request);
   if (!json) return unfit(json.error().Text());
   const Json* const layers = MemberAt(json->value, "layers");
   if (layers == nullptr || !layers->is_array()) return unfit("has no layers");
@@ -143,14 +144,16 @@ Result<std::vector<std::pair<std::string, std::string>>> ReadManifest(
 
 /// Calls `visit` with each path that models have, below `above`.
 Status ListShort(const Directory& raw, const ModelParts& parts,
-                 const std::string& above, const CacheNames::Visit& visit) {
+                 const std::string& above, const CacheNames::Visit& visit,
+                 const Request& request) {
   const CacheNames::Place directory{CacheNames::Place::Kind::kDirectory};
-  for (const std::string& name : CTXFS_TRY(NamesIn(raw, ManifestPath(parts)))) {
+  for (const std::string& name :
+       CTXFS_TRY(NamesIn(raw, ManifestPath(parts), request))) {
     ModelParts below = parts;
     below.push_back(name);
     if (parts.size() == 2) {
       for (const std::string& tag :
-           CTXFS_TRY(NamesIn(raw, ManifestPath(below)))) {
+           CTXFS_TRY(NamesIn(raw, ManifestPath(below), request))) {
         CTXFS_TRY(visit(above + name + ":" + tag, directory));
       }
       continue;
@@ -158,7 +161,7 @@ Status ListShort(const Directory& raw, const ModelParts& parts,
     const bool unnamed =
         name == (parts.empty() ? kOwnRegistry : kLibrary) && above.empty();
     if (unnamed) {
-      CTXFS_TRY(ListShort(raw, below, above, visit));
+      CTXFS_TRY(ListShort(raw, below, above, visit, request));
     } else {
       CTXFS_TRY(visit(above + name, directory));
     }
@@ -167,7 +170,8 @@ Status ListShort(const Directory& raw, const ModelParts& parts,
 }
 
 /// The parts of a directory above models; nullopt if there is no such one.
-Maybe<ModelParts> PartsAbove(const Directory& raw, const std::string& path) {
+Maybe<ModelParts> PartsAbove(const Directory& raw, const std::string& path,
+                             const Request& request) {
   ModelParts parts;
   for (const std::string_view one : ComponentsOf(path)) {
     parts.emplace_back(one);
@@ -178,7 +182,7 @@ Maybe<ModelParts> PartsAbove(const Directory& raw, const std::string& path) {
     candidates.push_back({std::string(kOwnRegistry), parts.front()});
   }
   for (ModelParts& candidate : candidates) {
-    const auto found = CTXFS_TRY(raw.Find(ManifestPath(candidate)));
+    const auto found = CTXFS_TRY(raw.Find(ManifestPath(candidate), request));
     if (found && found->directory) return std::optional(std::move(candidate));
   }
   return std::optional<ModelParts>();
@@ -187,17 +191,23 @@ Maybe<ModelParts> PartsAbove(const Directory& raw, const std::string& path) {
 }  // namespace
 
 bool OllamaNames::Recognise(const Directory& raw) {
-  const Maybe<Directory::Item> manifests = raw.Find(std::string(kManifests));
+  const Maybe<Directory::Item> manifests =
+      raw.Find(std::string(kManifests), Request());
   if (!manifests || !*manifests || !(*manifests)->directory) return false;
-  return AnyName(raw, "blobs", [](const std::string& name) {
-    return name.starts_with(kBlobName) &&
-           name.size() == kBlobName.size() + kBlobDigits;
-  });
+  return AnyName(
+      raw, "blobs",
+      [](const std::string& name) {
+        return name.starts_with(kBlobName) &&
+               name.size() == kBlobName.size() + kBlobDigits;
+      },
+      Request());
 }
 
 Result<OllamaNames::FilesPtr> OllamaNames::FilesOf(
-    const Directory& raw, const std::string& path) const {
-  const std::optional<Directory::Item> found = CTXFS_TRY(raw.Find(path));
+    const Directory& raw, const std::string& path,
+    const Request& request) const {
+  const std::optional<Directory::Item> found =
+      CTXFS_TRY(raw.Find(path, request));
   if (!found || found->directory) return FilesPtr();
   {
     const MutexLock lock(mutex_);
@@ -207,10 +217,10 @@ Result<OllamaNames::FilesPtr> OllamaNames::FilesOf(
     }
   }
   const std::optional<std::string> text =
-      CTXFS_TRY(SmallFile(raw, path, kMaxManifestBytes, Request()));
+      CTXFS_TRY(SmallFile(raw, path, kMaxManifestBytes, request));
   if (!text) return FilesPtr();
-  auto files =
-      std::make_shared<const Files>(CTXFS_TRY(ReadManifest(path, *text)));
+  auto files = std::make_shared<const Files>(
+      CTXFS_TRY(ReadManifest(path, *text, request)));
   const MutexLock lock(mutex_);
   if (kept_.size() >= kMaxManifestsKept) kept_.clear();
   kept_[path] = {found->identity, files};
@@ -218,38 +228,45 @@ Result<OllamaNames::FilesPtr> OllamaNames::FilesOf(
 }
 
 Result<CacheNames::Place> OllamaNames::Find(const Directory& raw,
-                                            const std::string& path) const {
-  const std::optional<Name> name = CTXFS_TRY(FindModel(raw, path));
+                                            const std::string& path,
+                                            const Request& request) const {
+  const std::optional<Name> name = CTXFS_TRY(FindModel(raw, path, request));
   if (name && name->file.empty()) return Place{Place::Kind::kDirectory};
   if (name) {
-    const FilesPtr files = CTXFS_TRY(FilesOf(raw, ManifestPath(name->parts)));
+    const FilesPtr files =
+        CTXFS_TRY(FilesOf(raw, ManifestPath(name->parts), request));
     if (files == nullptr) return Place{};
     for (const auto& [own, raw_path] : *files) {
       if (own == name->file) return Place{Place::Kind::kRaw, raw_path};
     }
     return Place{};
   }
-  const std::optional<ModelParts> above = CTXFS_TRY(PartsAbove(raw, path));
+  const std::optional<ModelParts> above =
+      CTXFS_TRY(PartsAbove(raw, path, request));
   return Place{above ? Place::Kind::kDirectory : Place::Kind::kNothing};
 }
 
 Status OllamaNames::List(const Directory& raw, const std::string& path,
-                         const Visit& visit) const {
-  if (path.empty()) return ListShort(raw, {}, "", visit);
-  if (const auto name = CTXFS_TRY(FindModel(raw, path))) {
-    const FilesPtr files = CTXFS_TRY(FilesOf(raw, ManifestPath(name->parts)));
+                         const Visit& visit, const Request& request) const {
+  if (path.empty()) return ListShort(raw, {}, "", visit, request);
+  if (const auto name = CTXFS_TRY(FindModel(raw, path, request))) {
+    const FilesPtr files =
+        CTXFS_TRY(FilesOf(raw, ManifestPath(name->parts), request));
     if (files == nullptr) return {};
     for (const auto& [own, raw_path] : *files) {
       CTXFS_TRY(visit(own, {Place::Kind::kRaw, raw_path}));
     }
     return {};
   }
-  const std::optional<ModelParts> above = CTXFS_TRY(PartsAbove(raw, path));
+  const std::optional<ModelParts> above =
+      CTXFS_TRY(PartsAbove(raw, path, request));
   if (!above) return {};
-  return ListShort(raw, *above, path + "/",
-                   [&path, &visit](std::string_view name, const Place& place) {
-                     return visit(name.substr(path.size() + 1), place);
-                   });
+  return ListShort(
+      raw, *above, path + "/",
+      [&path, &visit](std::string_view name, const Place& place) {
+        return visit(name.substr(path.size() + 1), place);
+      },
+      request);
 }
 
 bool OllamaNames::Hides(std::string_view name) const {

@@ -23,10 +23,10 @@ class OllamaNames final : public CacheNames {
   /// Whether manifests and blobs of ollama are at the root of `raw`.
   static bool Recognise(const Directory& raw);
 
-  Result<Place> Find(const Directory& raw,
-                     const std::string& path) const override;
-  Status List(const Directory& raw, const std::string& path,
-              const Visit& visit) const override;
+  Result<Place> Find(const Directory& raw, const std::string& path,
+                     const Request& request) const override;
+  Status List(const Directory& raw, const std::string& path, const Visit& visit,
+              const Request& request) const override;
   bool Hides(std::string_view name) const override;
   std::optional<std::string> WatchedFor(const std::string& path) const override;
   std::string ChangedName(const std::string& path,
@@ -43,7 +43,8 @@ class OllamaNames final : public CacheNames {
   };
 
   /// The files of the manifest at `path` of `raw`; null if there is none.
-  Result<FilesPtr> FilesOf(const Directory& raw, const std::string& path) const;
+  Result<FilesPtr> FilesOf(const Directory& raw, const std::string& path,
+                           const Request& request) const;
 
   mutable Mutex mutex_;
   mutable std::map<std::string, Kept> kept_ CTXFS_GUARDED_BY(mutex_);

@@ -90,12 +90,12 @@ FileIdentity StoreDirectory::identity() const {
 }
 
 Result<StoreDirectory::ShownPtr> StoreDirectory::ShownIn(
-    const std::string& url) const {
+    const std::string& url, const Request& request) const {
   UrlStore* const store = TheUrlStore();
   if (store == nullptr) {
     return Error{Code::kUnsupported, "URLs cannot be opened here"};
   }
-  StoreListingPtr listing = CTXFS_TRY(store->List(url));
+  StoreListingPtr listing = CTXFS_TRY(store->List(url, request));
   {
     const MutexLock lock(mutex_);
     const auto found = shown_.find(url);
@@ -116,13 +116,14 @@ Result<StoreDirectory::ShownPtr> StoreDirectory::ShownIn(
   return ShownPtr(std::move(shown));
 }
 
-Maybe<StoreDirectory::Place> StoreDirectory::Walk(std::string_view path) const {
+Maybe<StoreDirectory::Place> StoreDirectory::Walk(
+    std::string_view path, const Request& request) const {
   std::string url = url_;
   while (true) {
     const size_t slash = std::min(path.find('/'), path.size());
     const std::string component(path.substr(0, slash));
     path.remove_prefix(std::min(slash + 1, path.size()));
-    ShownPtr shown = CTXFS_TRY(ShownIn(url));
+    ShownPtr shown = CTXFS_TRY(ShownIn(url, request));
     const StoreName* const found = shown->Find(component);
     if (found == nullptr) return std::optional<Place>();
     if (path.empty()) {
@@ -133,9 +134,10 @@ Maybe<StoreDirectory::Place> StoreDirectory::Walk(std::string_view path) const {
   }
 }
 
-Maybe<std::string> StoreDirectory::UrlOf(const std::string& path) const {
+Maybe<std::string> StoreDirectory::UrlOf(const std::string& path,
+                                         const Request& request) const {
   if (path.empty()) return std::optional(url_);
-  const std::optional<Place> place = CTXFS_TRY(Walk(path));
+  const std::optional<Place> place = CTXFS_TRY(Walk(path, request));
   if (!place || !place->name->directory) return std::optional<std::string>();
   return std::optional(TheUrlStore()->UrlOf(place->directory, *place->name));
 }
@@ -150,15 +152,16 @@ Directory::Item StoreDirectory::ItemOf(const Place& place,
   return item;
 }
 
-Maybe<Directory::Item> StoreDirectory::Find(const std::string& path) const {
-  const std::optional<Place> place = CTXFS_TRY(Walk(path));
+Maybe<Directory::Item> StoreDirectory::Find(const std::string& path,
+                                            const Request& request) const {
+  const std::optional<Place> place = CTXFS_TRY(Walk(path, request));
   if (!place) return std::optional<Item>();
   return std::optional(ItemOf(*place, path));
 }
 
 Result<Directory::Item> StoreDirectory::FindDirectory(
-    const std::string& path) const {
-  const std::optional<std::string> url = CTXFS_TRY(UrlOf(path));
+    const std::string& path, const Request& request) const {
+  const std::optional<std::string> url = CTXFS_TRY(UrlOf(path, request));
   if (!url) return NoDirectory();
   Item item;
   item.directory = true;
@@ -167,10 +170,12 @@ Result<Directory::Item> StoreDirectory::FindDirectory(
   return item;
 }
 
-Status StoreDirectory::List(const Item& directory, const Visit& visit) const {
-  const std::optional<std::string> url = CTXFS_TRY(UrlOf(directory.path));
+Status StoreDirectory::List(const Item& directory, const Visit& visit,
+                            const Request& request) const {
+  const std::optional<std::string> url =
+      CTXFS_TRY(UrlOf(directory.path, request));
   if (!url) return NoDirectory();
-  const ShownPtr shown = CTXFS_TRY(ShownIn(*url));
+  const ShownPtr shown = CTXFS_TRY(ShownIn(*url, request));
   const std::string above = directory.path.empty() ? "" : directory.path + "/";
   const std::vector<StoreName>& names = shown->listing().names;
   for (size_t i = 0; i < names.size(); ++i) {
@@ -184,12 +189,13 @@ Status StoreDirectory::List(const Item& directory, const Visit& visit) const {
 }
 
 Result<SourcePtr> StoreDirectory::Open(const Item& item,
-                                       const SourceOptions& /*options*/) const {
-  const std::optional<Place> place = CTXFS_TRY(Walk(item.path));
+                                       const SourceOptions& /*options*/,
+                                       const Request& request) const {
+  const std::optional<Place> place = CTXFS_TRY(Walk(item.path, request));
   if (!place || ItemOf(*place, item.path).identity != item.identity) {
     return Error{Code::kStale, "is another object by now"};
   }
-  return TheUrlStore()->OpenListed(place->directory, *place->name);
+  return TheUrlStore()->OpenListed(place->directory, *place->name, request);
 }
 
 }  // namespace ctxfs

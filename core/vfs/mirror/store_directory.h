@@ -23,12 +23,15 @@ class StoreDirectory final : public Directory {
   explicit StoreDirectory(std::string url);
 
   FileIdentity identity() const override;
-  Maybe<Item> Find(const std::string& path) const override;
-  Result<Item> FindDirectory(const std::string& path) const override;
-  Status List(const Item& directory, const Visit& visit) const override;
+  Maybe<Item> Find(const std::string& path,
+                   const Request& request) const override;
+  Result<Item> FindDirectory(const std::string& path,
+                             const Request& request) const override;
+  Status List(const Item& directory, const Visit& visit,
+              const Request& request) const override;
   /// The path of an Item is that in this directory.
-  Result<SourcePtr> Open(const Item& item,
-                         const SourceOptions& options) const override;
+  Result<SourcePtr> Open(const Item& item, const SourceOptions& options,
+                         const Request& request) const override;
 
  private:
   class Shown;
@@ -42,11 +45,13 @@ class StoreDirectory final : public Directory {
   };
 
   /// How the names of the directory at `url` are shown.
-  Result<ShownPtr> ShownIn(const std::string& url) const;
+  Result<ShownPtr> ShownIn(const std::string& url,
+                           const Request& request) const;
   /// Finds a path that is not empty.
-  Maybe<Place> Walk(std::string_view path) const;
+  Maybe<Place> Walk(std::string_view path, const Request& request) const;
   /// The URL of the directory at a path; nothing if there is none.
-  Maybe<std::string> UrlOf(const std::string& path) const;
+  Maybe<std::string> UrlOf(const std::string& path,
+                           const Request& request) const;
   static Item ItemOf(const Place& place, const std::string& path);
 
   const std::string url_;

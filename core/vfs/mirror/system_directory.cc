@@ -166,7 +166,8 @@ bool SystemDirectory::LeadsEveryoneTo(const std::string& real_path) const {
   return false;
 }
 
-Maybe<Directory::Item> SystemDirectory::Find(const std::string& path) const {
+Maybe<Directory::Item> SystemDirectory::Find(const std::string& path,
+                                             const Request& /*request*/) const {
   std::string absolute = AbsolutePath(path);
   if (absolute.empty()) return std::optional<Item>();
   Result<Fd> fd = FindPath(absolute);
@@ -193,7 +194,7 @@ Maybe<Directory::Item> SystemDirectory::Find(const std::string& path) const {
 }
 
 Result<Directory::Item> SystemDirectory::FindDirectory(
-    const std::string& path) const {
+    const std::string& path, const Request& /*request*/) const {
   if (IsAllTops(path)) return Item{.directory = true};
   Fd fd = CTXFS_TRY(FindPath(AbsolutePath(path), O_DIRECTORY));
   struct stat st {};
@@ -204,7 +205,8 @@ Result<Directory::Item> SystemDirectory::FindDirectory(
 }
 
 Result<SourcePtr> SystemDirectory::Open(const Item& item,
-                                        const SourceOptions& options) const {
+                                        const SourceOptions& options,
+                                        const Request& /*request*/) const {
   if (!item.fd.ok()) return OpenSource(item.path, options);
   SourceOptions named = options;
   named.given = item.path;
@@ -218,7 +220,8 @@ Status SystemDirectory::ListTops(const Visit& visit) const {
   return {};
 }
 
-Status SystemDirectory::List(const Item& directory, const Visit& visit) const {
+Status SystemDirectory::List(const Item& directory, const Visit& visit,
+                             const Request& /*request*/) const {
   if (!directory.fd.ok()) return ListTops(visit);
   const std::unique_ptr<DIR, CloseDir> dir(
       ::opendir(directory.fd.proc_path().c_str()));

@@ -41,11 +41,14 @@ class SystemDirectory final : public Directory {
 
   FileIdentity identity() const override { return identity_; }
   bool is_for_others() const override { return options_.confined; }
-  Maybe<Item> Find(const std::string& path) const override;
-  Result<Item> FindDirectory(const std::string& path) const override;
-  Status List(const Item& directory, const Visit& visit) const override;
-  Result<SourcePtr> Open(const Item& item,
-                         const SourceOptions& options) const override;
+  Maybe<Item> Find(const std::string& path,
+                   const Request& request) const override;
+  Result<Item> FindDirectory(const std::string& path,
+                             const Request& request) const override;
+  Status List(const Item& directory, const Visit& visit,
+              const Request& request) const override;
+  Result<SourcePtr> Open(const Item& item, const SourceOptions& options,
+                         const Request& request) const override;
   std::optional<struct statvfs> FileSystemOf(
       const std::string& path) const override;
   void Watch(Inode inode, const std::string& path) override;

@@ -58,7 +58,7 @@ TEST_F(RequestTest, Item42_1_AllThatIsReadThroughIsCertain) {
 }
 
 TEST_F(RequestTest, Item42_1_SourcesPassTheRequestOn) {
-  const Request request(NeverInterrupted(), /*caller=*/7);
+  const Request request(NeverInterrupted(), /*wait=*/nullptr, /*caller=*/7);
   const ContentSource inner(source, Whole(), cache);
   Buffer out(100);
   ASSERT_TRUE(Ok(inner.ReadAt(0, out.span(), request)));

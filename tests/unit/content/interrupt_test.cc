@@ -214,5 +214,31 @@ TEST(Interrupted, ReadsAndScansStopBetweenExtents) {
   }
 }
 
+/// May not wait for others, as a thread that must answer at once.
+class MustNotWait final : public Interrupt {
+ public:
+  bool interrupted() const override { return false; }
+  bool MayTake(uint64_t bytes) const override { return bytes != kUnknownWork; }
+};
+
+/// A block that waits for a server.
+class WaitingBlock final : public Block {
+ public:
+  WaitingBlock() : Block({5, 77}) {}
+  uint64_t cost() const override { return 10; }
+  Result<Buffer> Produce(const ReadContext& context) const override {
+    CTXFS_TRY(context.CheckFor(Interrupt::kUnknownWork));
+    return BufferOf("came");
+  }
+};
+
+TEST(SharedWork, Item42_1_DoesNotWaitInAThreadThatMustNot) {
+  BlockCache cache(1000);
+  const WaitingBlock block;
+  EXPECT_TRUE(Fails(cache.Get(block, ReadContext(cache, MustNotWait())),
+                    Code::kInterrupted));
+  EXPECT_TRUE(Ok(cache.Get(block, cache)));
+}
+
 }  // namespace
 }  // namespace ctxfs

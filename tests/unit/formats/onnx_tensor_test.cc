@@ -38,7 +38,7 @@ class ModelSource final : public Source {
     return bytes_.ReadAt(offset, out, request);
   }
   Result<std::shared_ptr<const Source>> OpenSibling(
-      const std::string& path) const override {
+      const std::string& path, const Request& /*request*/) const override {
     ++opened_;
     const auto found = files_.find(path);
     if (found == files_.end()) return Error{Code::kNotFound, "not there"};

@@ -34,7 +34,7 @@ class FolderSource final : public Source {
     return index_.ReadAt(offset, out, request);
   }
   Result<std::shared_ptr<const Source>> OpenSibling(
-      const std::string& path) const override {
+      const std::string& path, const Request& /*request*/) const override {
     if (path != "pieces") return Error{Code::kNotFound, "not there"};
     return std::shared_ptr<const Source>(
         std::make_shared<MemorySource>(pieces_));

@@ -36,7 +36,7 @@ TEST_F(Directory, ListsWhatIsInItAndFollowsLinksWithin) {
   Link("a", "to_a");
   Link("..", "up");
   Link("loop", "loop");
-  const auto entries = source_->List();
+  const auto entries = source_->List(Request());
   ASSERT_TRUE(Ok(entries));
   std::string shown;
   for (const DirectoryEntry& entry : *entries) {
@@ -48,26 +48,30 @@ TEST_F(Directory, ListsWhatIsInItAndFollowsLinksWithin) {
 }
 
 TEST_F(Directory, OpensWhatLiesBeneath) {
-  EXPECT_EQ((*source_->OpenBeside("a"))->size(), 4U);
-  EXPECT_EQ((*source_->OpenBeside("sub/b"))->size(), 2U);
-  const auto sub = source_->OpenDirectoryBeside("sub");
+  EXPECT_EQ((*source_->OpenBeside("a", Request()))->size(), 4U);
+  EXPECT_EQ((*source_->OpenBeside("sub/b", Request()))->size(), 2U);
+  const auto sub = source_->OpenDirectoryBeside("sub", Request());
   ASSERT_TRUE(Ok(sub));
-  EXPECT_EQ((*sub)->List()->size(), 2U);
-  EXPECT_EQ((*(*sub)->OpenBeside("b"))->size(), 2U);
-  EXPECT_TRUE(Fails((*sub)->OpenBeside("../a"), Code::kCorrupt));
+  EXPECT_EQ((*sub)->List(Request())->size(), 2U);
+  EXPECT_EQ((*(*sub)->OpenBeside("b", Request()))->size(), 2U);
+  EXPECT_TRUE(Fails((*sub)->OpenBeside("../a", Request()), Code::kCorrupt));
 }
 
 TEST_F(Directory, RefusesWhatIsOutsideOrMissing) {
   Link("../outside", "out");
   Link("..", "up");
-  EXPECT_TRUE(Fails(source_->OpenBeside("out"), Code::kCorrupt));
-  EXPECT_TRUE(Fails(source_->OpenDirectoryBeside("up"), Code::kCorrupt));
-  EXPECT_TRUE(Fails(source_->OpenDirectoryBeside(".."), Code::kCorrupt));
-  EXPECT_TRUE(Fails(source_->OpenDirectoryBeside("a"), Code::kNotFound));
-  EXPECT_TRUE(Fails(source_->OpenDirectoryBeside("none"), Code::kNotFound));
-  EXPECT_TRUE(Fails(source_->OpenBeside("sub"), Code::kIo));
+  EXPECT_TRUE(Fails(source_->OpenBeside("out", Request()), Code::kCorrupt));
+  EXPECT_TRUE(
+      Fails(source_->OpenDirectoryBeside("up", Request()), Code::kCorrupt));
+  EXPECT_TRUE(
+      Fails(source_->OpenDirectoryBeside("..", Request()), Code::kCorrupt));
+  EXPECT_TRUE(
+      Fails(source_->OpenDirectoryBeside("a", Request()), Code::kNotFound));
+  EXPECT_TRUE(
+      Fails(source_->OpenDirectoryBeside("none", Request()), Code::kNotFound));
+  EXPECT_TRUE(Fails(source_->OpenBeside("sub", Request()), Code::kIo));
   ASSERT_EQ(::mkfifo(dir_.Path("in/fifo").c_str(), 0600), 0);
-  EXPECT_TRUE(Fails(source_->OpenBeside("fifo"), Code::kIo));
+  EXPECT_TRUE(Fails(source_->OpenBeside("fifo", Request()), Code::kIo));
 }
 
 TEST_F(Directory, HasNoBytes) {
@@ -80,8 +84,9 @@ TEST_F(Directory, AFileIsNotADirectory) {
   const auto file = OpenSource(dir_.Path("in/a"));
   ASSERT_TRUE(Ok(file));
   EXPECT_FALSE((*file)->is_directory());
-  EXPECT_TRUE(Fails((*file)->List(), Code::kNotFound));
-  EXPECT_TRUE(Fails((*file)->OpenDirectoryBeside("sub"), Code::kNotFound));
+  EXPECT_TRUE(Fails((*file)->List(Request()), Code::kNotFound));
+  EXPECT_TRUE(
+      Fails((*file)->OpenDirectoryBeside("sub", Request()), Code::kNotFound));
   EXPECT_TRUE(Fails(DirectorySource::Open(dir_.Path("in/a")), Code::kIo));
   EXPECT_TRUE(Fails(OpenSource(dir_.Path("none")), Code::kIo));
 }

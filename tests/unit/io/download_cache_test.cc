@@ -170,7 +170,7 @@ class SharedStore : public testing::Test {
   Result<SourcePtr> Sibling(const std::string& of,
                             const std::string& name) const {
     const std::string path = dir_.Path("models--m/snapshots/0f/" + of);
-    return (*FileSource::Open(path))->OpenSibling(name);
+    return (*FileSource::Open(path))->OpenSibling(name, Request());
   }
   static std::string TextOf(const Result<SourcePtr>& source) {
     if (!source) return source.error().Text();
@@ -256,7 +256,7 @@ TEST_F(SharedStore, Item41_1_ALinkThatIsSwappedGivesNoOtherFile) {
   });
   int opened = 0;
   for (int i = 0; i < 1'000 || (opened == 0 && i < 1'000'000); ++i) {
-    const auto file = index->OpenSibling("shard");
+    const auto file = index->OpenSibling("shard", Request());
     if (!file) continue;
     ++opened;
     ASSERT_EQ(TextOf(file), "shard");
@@ -307,20 +307,25 @@ class DownloadCache : public testing::Test {
 };
 
 TEST_F(DownloadCache, Item28_13_FilesOfASnapshotAreSiblings) {
-  const auto shard = Index()->OpenSibling("shard");
+  const auto shard = Index()->OpenSibling("shard", Request());
   EXPECT_EQ(TextOf(shard), "shard");
   EXPECT_EQ((*shard)->name(), "shard");
-  EXPECT_EQ(TextOf((*shard)->OpenSibling("index")), "index")
+  EXPECT_EQ(TextOf((*shard)->OpenSibling("index", Request())), "index")
       << "it is in the snapshot, too";
-  EXPECT_EQ(TextOf(Index()->OpenSibling("onnx/data")), "shard");
-  EXPECT_EQ(TextOf(Open("m/snapshots/0f/onnx/model")->OpenSibling("data")),
+  EXPECT_EQ(TextOf(Index()->OpenSibling("onnx/data", Request())), "shard");
+  EXPECT_EQ(
+      TextOf(Open("m/snapshots/0f/onnx/model")->OpenSibling("data", Request())),
+      "shard");
+  EXPECT_EQ(TextOf(DigestingSource(Index()).OpenSibling("shard", Request())),
             "shard");
-  EXPECT_EQ(TextOf(DigestingSource(Index()).OpenSibling("shard")), "shard");
   // By whichever way the directory was reached.
   Link("m/snapshots", "way");
-  EXPECT_EQ(TextOf(Open("way/0f/index")->OpenSibling("shard")), "shard");
-  EXPECT_EQ(TextOf(Open("m/snapshots/1e/../0f/index")->OpenSibling("shard")),
+  EXPECT_EQ(TextOf(Open("way/0f/index")->OpenSibling("shard", Request())),
             "shard");
+  EXPECT_EQ(
+      TextOf(
+          Open("m/snapshots/1e/../0f/index")->OpenSibling("shard", Request())),
+      "shard");
 }
 
 TEST_F(DownloadCache, Item28_13_ForEveryoneIfTheyMayReadBoth) {
@@ -328,9 +333,9 @@ TEST_F(DownloadCache, Item28_13_ForEveryoneIfTheyMayReadBoth) {
   ASSERT_EQ(::chmod(dir_.Path("m/blobs/a1").c_str(), 0644), 0);
   ASSERT_EQ(::chmod(dir_.Path("m/blobs/b2").c_str(), 0644), 0);
   const SourcePtr index = Open("m/snapshots/0f/index", everyone);
-  EXPECT_EQ(TextOf(index->OpenSibling("shard")), "shard");
+  EXPECT_EQ(TextOf(index->OpenSibling("shard", Request())), "shard");
   ASSERT_EQ(::chmod(dir_.Path("m/blobs/b2").c_str(), 0600), 0);
-  EXPECT_TRUE(Fails(index->OpenSibling("shard"), Code::kIo));
+  EXPECT_TRUE(Fails(index->OpenSibling("shard", Request()), Code::kIo));
 }
 
 TEST_F(DownloadCache, Item28_13_LinksToElsewhereAreRefused) {
@@ -344,27 +349,29 @@ TEST_F(DownloadCache, Item28_13_LinksToElsewhereAreRefused) {
   for (const char* name :
        {"shadow", "away", "foreign", "directory", "directory/b2", "absolute",
         "chain", "inner", "../1e/shard", "../../blobs/b2", "/etc/shadow"}) {
-    EXPECT_TRUE(Fails(Index()->OpenSibling(name), Code::kCorrupt)) << name;
+    EXPECT_TRUE(Fails(Index()->OpenSibling(name, Request()), Code::kCorrupt))
+        << name;
   }
-  EXPECT_TRUE(Fails(Index()->OpenSibling(dir_.Path("m/snapshots/0f/shard")),
-                    Code::kCorrupt));
+  EXPECT_TRUE(
+      Fails(Index()->OpenSibling(dir_.Path("m/snapshots/0f/shard"), Request()),
+            Code::kCorrupt));
 }
 
 TEST_F(DownloadCache, Item28_13_ABlobIsAFileAndNoLink) {
   Link(dir_.Path("outside"), "m/blobs/d4");
   Link("../../blobs/d4", "m/snapshots/0f/linked");
-  EXPECT_FALSE(Index()->OpenSibling("linked"));
+  EXPECT_FALSE(Index()->OpenSibling("linked", Request()));
   Link("b2", "m/blobs/e5");
   Link("../../blobs/e5", "m/snapshots/0f/within");
-  EXPECT_FALSE(Index()->OpenSibling("within"));
+  EXPECT_FALSE(Index()->OpenSibling("within", Request()));
   ASSERT_EQ(::mkfifo(dir_.Path("m/blobs/f6").c_str(), 0600), 0);
   Link("../../blobs/f6", "m/snapshots/0f/fifo");
-  EXPECT_TRUE(Fails(Index()->OpenSibling("fifo"), Code::kIo));
+  EXPECT_TRUE(Fails(Index()->OpenSibling("fifo", Request()), Code::kIo));
   fs::create_directories(dir_.Path("m/blobs/a7"));
   Link("../../blobs/a7", "m/snapshots/0f/folder");
-  EXPECT_TRUE(Fails(Index()->OpenSibling("folder"), Code::kIo));
+  EXPECT_TRUE(Fails(Index()->OpenSibling("folder", Request()), Code::kIo));
   Link("../../blobs/gone", "m/snapshots/0f/gone");
-  EXPECT_TRUE(Fails(Index()->OpenSibling("gone"), Code::kNotFound));
+  EXPECT_TRUE(Fails(Index()->OpenSibling("gone", Request()), Code::kNotFound));
 }
 
 TEST_F(DownloadCache, Item28_13_BlobsIsADirectoryAndNoLink) {
@@ -372,27 +379,28 @@ TEST_F(DownloadCache, Item28_13_BlobsIsADirectoryAndNoLink) {
   fs::rename(dir_.Path("m/blobs"), dir_.Path("m/moved"));
   Link("../other/blobs", "m/blobs");
   dir_.Write("other/blobs/b2", "foreign");
-  EXPECT_FALSE(index->OpenSibling("shard"));
+  EXPECT_FALSE(index->OpenSibling("shard", Request()));
   // A repository that is made of a link from the start.
-  EXPECT_FALSE(Open("m/snapshots/1e/shard")->OpenSibling("shard2"));
+  EXPECT_FALSE(Open("m/snapshots/1e/shard")->OpenSibling("shard2", Request()));
   Link("../../blobs/c3", "m/snapshots/1e/c3");
-  EXPECT_FALSE(Open("m/snapshots/1e/shard")->OpenSibling("c3"));
+  EXPECT_FALSE(Open("m/snapshots/1e/shard")->OpenSibling("c3", Request()));
 }
 
 TEST_F(DownloadCache, Item28_13_OnlyForWhatWasOpenedBySuchALink) {
   dir_.Write("m/snapshots/0f/plain", "index");
   EXPECT_TRUE(
-      Fails(Open("m/snapshots/0f/plain")->OpenSibling("shard"), Code::kCorrupt))
+      Fails(Open("m/snapshots/0f/plain")->OpenSibling("shard", Request()),
+            Code::kCorrupt))
       << "a file of the snapshot itself";
   Link(dir_.Path("outside"), "m/snapshots/0f/away");
-  EXPECT_FALSE(Open("m/snapshots/0f/away")->OpenSibling("shard"));
+  EXPECT_FALSE(Open("m/snapshots/0f/away")->OpenSibling("shard", Request()));
   Link("../../../other/blobs/c3", "m/snapshots/0f/foreign");
-  EXPECT_FALSE(Open("m/snapshots/0f/foreign")->OpenSibling("shard"));
+  EXPECT_FALSE(Open("m/snapshots/0f/foreign")->OpenSibling("shard", Request()));
   // A link that was made to lead to a blob after another file was opened by it.
   const SourcePtr away = Open("m/snapshots/0f/away");
   fs::remove(dir_.Path("m/snapshots/0f/away"));
   Link("../../blobs/a1", "m/snapshots/0f/away");
-  EXPECT_FALSE(away->OpenSibling("shard"));
+  EXPECT_FALSE(away->OpenSibling("shard", Request()));
 }
 
 // Without a moment between looking and opening in which a link counts: its text
@@ -410,7 +418,7 @@ TEST_F(DownloadCache, Item28_13_ALinkThatIsSwappedGivesNoOtherFile) {
   });
   int opened = 0;
   for (int i = 0; i < 2'000; ++i) {
-    const auto file = index->OpenSibling("swapped");
+    const auto file = index->OpenSibling("swapped", Request());
     if (!file) continue;
     ++opened;
     ASSERT_EQ(TextOf(file), "shard");

@@ -26,7 +26,7 @@ class OpenBeside : public testing::Test {
   }
 
   Result<std::shared_ptr<const Source>> Open(const std::string& path) const {
-    return source_->OpenBeside(path);
+    return source_->OpenBeside(path, Request());
   }
   void Link(const std::string& target, const std::string& name) const {
     fs::create_symlink(target, dir_.Path("in/" + name));
@@ -84,7 +84,8 @@ TEST_F(OpenBeside, AReplacedFileIsStale) {
 }
 
 TEST(MemorySource, HasNothingBesideIt) {
-  EXPECT_TRUE(Fails(MemorySource("x").OpenBeside("a"), Code::kNotFound));
+  EXPECT_TRUE(
+      Fails(MemorySource("x").OpenBeside("a", Request()), Code::kNotFound));
 }
 
 // docs/tree.md, section 6: what is shown to everyone is what everyone may read.
@@ -99,13 +100,13 @@ TEST_F(OpenBeside, ForEveryoneOnlyWhatAllReadersMayRead) {
   mode("in/sub/b", 0440);
   const auto everyone =
       *FileSource::Open(dir_.Path("in/manifest"), {AccessScope::kEveryone});
-  EXPECT_TRUE(Ok(everyone->OpenBeside("a")));
-  EXPECT_TRUE(Ok(everyone->OpenBeside("sub/b")));
+  EXPECT_TRUE(Ok(everyone->OpenBeside("a", Request())));
+  EXPECT_TRUE(Ok(everyone->OpenBeside("sub/b", Request())));
   mode("in/a", 0600);
   mode("in/sub", 0700);
-  EXPECT_TRUE(Fails(everyone->OpenBeside("a"), Code::kIo));
-  EXPECT_TRUE(Fails(everyone->OpenBeside("sub/b"), Code::kIo));
-  EXPECT_TRUE(Fails(everyone->OpenBeside("sub/../a"), Code::kIo));
+  EXPECT_TRUE(Fails(everyone->OpenBeside("a", Request()), Code::kIo));
+  EXPECT_TRUE(Fails(everyone->OpenBeside("sub/b", Request()), Code::kIo));
+  EXPECT_TRUE(Fails(everyone->OpenBeside("sub/../a", Request()), Code::kIo));
   EXPECT_TRUE(Ok(Open("a"))) << "for whoever mounts it";
   EXPECT_TRUE(Ok(Open("sub/b")));
 }
@@ -140,13 +141,16 @@ TEST_F(OpenBeside, SiblingsOfALinkAreBesideTheLink) {
   const auto linked = FileSource::Open(dir_.Path("in/linked"));
   ASSERT_TRUE(Ok(linked));
   EXPECT_EQ((*linked)->name(), "linked");
-  EXPECT_EQ((*(*linked)->OpenSibling("a"))->size(), 4U);
-  EXPECT_EQ((*(*linked)->OpenSibling("sub/b"))->name(), "b");
-  EXPECT_TRUE(Fails((*linked)->OpenSibling("folder/b"), Code::kCorrupt));
-  EXPECT_TRUE(Fails((*linked)->OpenSibling("../outside"), Code::kCorrupt));
+  EXPECT_EQ((*(*linked)->OpenSibling("a", Request()))->size(), 4U);
+  EXPECT_EQ((*(*linked)->OpenSibling("sub/b", Request()))->name(), "b");
   EXPECT_TRUE(
-      Fails((*linked)->OpenSibling(dir_.Path("outside")), Code::kCorrupt));
-  EXPECT_TRUE(Fails((*linked)->OpenSibling("none"), Code::kNotFound));
+      Fails((*linked)->OpenSibling("folder/b", Request()), Code::kCorrupt));
+  EXPECT_TRUE(
+      Fails((*linked)->OpenSibling("../outside", Request()), Code::kCorrupt));
+  EXPECT_TRUE(Fails((*linked)->OpenSibling(dir_.Path("outside"), Request()),
+                    Code::kCorrupt));
+  EXPECT_TRUE(
+      Fails((*linked)->OpenSibling("none", Request()), Code::kNotFound));
 }
 
 // Files of a download cache are an exception (download_cache_test.cc).
@@ -159,7 +163,9 @@ TEST_F(OpenBeside, Item28_13_NoSiblingIsALinkToElsewhere) {
     const auto source =
         FileSource::Open(dir_.Path("in/manifest"), {.access = access});
     for (const char* name : {"up", "away", "system"}) {
-      EXPECT_TRUE(Fails((*source)->OpenSibling(name), Code::kCorrupt)) << name;
+      EXPECT_TRUE(
+          Fails((*source)->OpenSibling(name, Request()), Code::kCorrupt))
+          << name;
     }
   }
 }

@@ -139,15 +139,15 @@ TEST_F(Renew, WithoutWatchingCtimeItDoesNotCount) {
 // docs/tree.md, promise 4: a container that is merely deleted stays readable.
 TEST_F(Renew, FilesBesideItMayHaveLostTheirNames) {
   dir_.Write("beside", "b");
-  const auto beside = *source_->OpenBeside("beside");
+  const auto beside = *source_->OpenBeside("beside", Request());
   fs::remove(dir_.Path("beside"));
   fs::remove(path_);
   const auto renewed = Renewed(*source_);
-  const auto again = renewed->OpenBeside("beside");
+  const auto again = renewed->OpenBeside("beside", Request());
   ASSERT_TRUE(Ok(again));
   EXPECT_EQ(Text(**again), "b");
-  EXPECT_TRUE(Fails(source_->OpenBeside("beside"), Code::kNotFound));
-  EXPECT_TRUE(Fails(renewed->OpenBeside("other"), Code::kNotFound));
+  EXPECT_TRUE(Fails(source_->OpenBeside("beside", Request()), Code::kNotFound));
+  EXPECT_TRUE(Fails(renewed->OpenBeside("other", Request()), Code::kNotFound));
 }
 
 TEST_F(Renew, OfADirectoryThatIsBeingRemoved) {
@@ -155,19 +155,22 @@ TEST_F(Renew, OfADirectoryThatIsBeingRemoved) {
   dir_.Write("d/x", "x");
   dir_.Write("d/sub/y", "y");
   const auto directory = *OpenSource(dir_.Path("d"), kWatch);
-  EXPECT_EQ(directory->List()->size(), 2U);
-  const auto x = *directory->OpenBeside("x");
-  const auto y = *directory->OpenBeside("sub/y");
-  EXPECT_EQ((*directory->OpenDirectoryBeside("sub"))->List()->size(), 1U);
+  EXPECT_EQ(directory->List(Request())->size(), 2U);
+  const auto x = *directory->OpenBeside("x", Request());
+  const auto y = *directory->OpenBeside("sub/y", Request());
+  EXPECT_EQ((*directory->OpenDirectoryBeside("sub", Request()))
+                ->List(Request())
+                ->size(),
+            1U);
   fs::remove_all(dir_.Path("d"));
   const auto renewed = directory->Renew();
   ASSERT_TRUE(Ok(renewed));
-  EXPECT_EQ((*renewed)->List()->size(), 2U);
-  EXPECT_EQ(Text(**(*renewed)->OpenBeside("x")), "x");
-  EXPECT_EQ(Text(**(*renewed)->OpenBeside("sub/y")), "y");
-  const auto sub = (*renewed)->OpenDirectoryBeside("sub");
+  EXPECT_EQ((*renewed)->List(Request())->size(), 2U);
+  EXPECT_EQ(Text(**(*renewed)->OpenBeside("x", Request())), "x");
+  EXPECT_EQ(Text(**(*renewed)->OpenBeside("sub/y", Request())), "y");
+  const auto sub = (*renewed)->OpenDirectoryBeside("sub", Request());
   ASSERT_TRUE(Ok(sub));
-  EXPECT_EQ((*sub)->List()->size(), 1U);
+  EXPECT_EQ((*sub)->List(Request())->size(), 1U);
   // Another directory of its name.
   fs::create_directory(dir_.Path("d"));
   EXPECT_TRUE(Fails((*renewed)->Renew(), Code::kStale));
@@ -227,7 +230,7 @@ TEST(DigestingSource, DigestsNamesAndFilesBeside) {
   const auto source = *OpenSource(dir.Write("a", "a"));
   const auto beside = [](const std::string& name) {
     return [=](const Source& from) {
-      const auto opened = from.OpenBeside(name);
+      const auto opened = from.OpenBeside(name, Request());
       if (opened) (void)ReadBuffer(**opened, 0, 1, "b", Request());
     };
   };
@@ -240,7 +243,7 @@ TEST(DigestingSource, DigestsNamesAndFilesBeside) {
   dir.Write("b", "c");
   EXPECT_NE(DigestOf(source, beside("b")), digest);
 
-  const auto list = [](const Source& from) { (void)from.List(); };
+  const auto list = [](const Source& from) { (void)from.List(Request()); };
   const auto names = [&] {
     DigestingSource digesting(*OpenSource(dir.Path("")));
     list(digesting);

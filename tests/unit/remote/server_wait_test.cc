@@ -29,11 +29,14 @@ using Clock = ServerWait::Clock;
 
 constexpr minutes kTimeout(10);
 
-TEST(ServerWait, Item30_6_TheOutermostScopeCounts) {
+TEST(ServerWait, Item30_6_AFetchHasTheTimeOfItsRequest) {
   const auto began = Clock::now() - minutes(3);
-  const ServerWait request(began);
-  const ServerWait fetch;
-  EXPECT_EQ(ServerWait::OfThread().End(kTimeout), began + kTimeout);
+  ServerWait waits(began);
+  ServerWait own;
+  const Request request(NeverInterrupted(), &waits);
+  EXPECT_EQ(request.WithWaitUnlessSet(own).wait().End(kTimeout),
+            began + kTimeout);
+  EXPECT_EQ(&Request().WithWaitUnlessSet(own).wait(), &own);
 }
 
 TEST(ServerWait, Item30_6_WhatComesGivesMoreTime) {
@@ -95,9 +98,10 @@ class Waiting : public testing::Test {
   /// Reads a granule, as a request that began so long ago.
   Status Read(uint64_t granule, std::chrono::seconds ago,
               const Interrupt& interrupt = NeverInterrupted()) {
-    const ServerWait request(Clock::now() - ago);
+    ServerWait waits(Clock::now() - ago);
     std::vector<std::byte> out(kGranuleBytes);
-    return client_->Read(object_, granule * kGranuleBytes, out, interrupt);
+    return client_->Read(object_, granule * kGranuleBytes, out,
+                         Request(interrupt, &waits));
   }
   /// The requests that came to the fetcher since the last call.
   std::vector<FetchRequest> Requests() {
@@ -221,9 +225,9 @@ TEST_F(Waiting, Item41_18_AReadThatBeganBeforeAFailureIsNoRepetition) {
 
 TEST_F(Waiting, Item41_15_AURLThatNoMessageHoldsFailsAtOnce) {
   const std::string url = "http://host/" + std::string(20'000, 'a');
-  EXPECT_TRUE(Fails(client_->Open(url, NeverInterrupted()), Code::kNotFound));
+  EXPECT_TRUE(Fails(client_->Open(url, Request()), Code::kNotFound));
   EXPECT_TRUE(Fails(client_->ListPage("s3://bucket/" + std::string(20'000, 'a'),
-                                      "", NeverInterrupted(), {}),
+                                      "", Request(), {}),
                     Code::kNotFound));
   EXPECT_TRUE(Requests().empty());
 }

@@ -143,9 +143,9 @@ TEST_F(Sandbox, SourcesOpenWhatLiesBeneathThem) {
   EXPECT_EQ(InChild([&] {
               if (!Enter()) return 1;
               const auto source = DirectorySource::Open(in_.string());
-              if (!source || !(*source)->List()) return 2;
-              if (!(*source)->OpenBeside("below/file")) return 3;
-              return (*source)->OpenBeside("link") ? 4 : 0;
+              if (!source || !(*source)->List(Request())) return 2;
+              if (!(*source)->OpenBeside("below/file", Request())) return 3;
+              return (*source)->OpenBeside("link", Request()) ? 4 : 0;
             }),
             0);
 }

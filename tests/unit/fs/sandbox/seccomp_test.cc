@@ -196,8 +196,8 @@ TEST_F(Seccomp, LetsFilesBeRead) {
   EXPECT_EQ(InChild([&] {
               if (!Filter()) return 1;
               const auto source = DirectorySource::Open(dir.Path(""));
-              if (!source || !(*source)->List()) return 2;
-              const auto file = (*source)->OpenBeside("file");
+              if (!source || !(*source)->List(Request())) return 2;
+              const auto file = (*source)->OpenBeside("file", Request());
               if (!file) return 3;
               std::string bytes(4, ' ');
               const Status read = (*file)->ReadAt(

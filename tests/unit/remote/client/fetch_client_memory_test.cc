@@ -92,7 +92,7 @@ class WithoutMemory : public testing::Test {
   void ExpectAllSlots() {
     const RemoteObject object = NewObject();
     std::vector<std::byte> out(kIdentity.size);
-    ASSERT_TRUE(Ok(client_->Read(object, 0, out, NeverInterrupted())));
+    ASSERT_TRUE(Ok(client_->Read(object, 0, out, Request())));
     uint64_t kept = 0;
     for (uint64_t i = 0; i < kAll; ++i) {
       if (client_->Has(object, i * kGranuleBytes)) ++kept;
@@ -107,7 +107,8 @@ class WithoutMemory : public testing::Test {
     const uint64_t before = requests_;
     std::vector<std::byte> out(1);
     for (uint64_t i = 0; i < 2 * FetchClient::kMaxPending; ++i) {
-      EXPECT_FALSE(client_->Read(object, i * kGranuleBytes, out, Never()));
+      EXPECT_FALSE(
+          client_->Read(object, i * kGranuleBytes, out, Request(Never())));
     }
     while (requests_ < before + FetchClient::kMaxPending && !TimeIsOver()) {
       std::this_thread::yield();
@@ -132,14 +133,14 @@ class WithoutMemory : public testing::Test {
 
 TEST_F(WithoutMemory, Item41_17_OpeningLeavesNothingBehind) {
   TryAll([this]() -> Status {
-    CTXFS_TRY(client_->Open("http://host/o", NeverInterrupted()));
+    CTXFS_TRY(client_->Open("http://host/o", Request()));
     return {};
   });
 }
 
 TEST_F(WithoutMemory, Item41_17_OpeningWithATailLeavesNothingBehind) {
   TryAll([this]() -> Status {
-    CTXFS_TRY(client_->Open("http://host/o", NeverInterrupted(),
+    CTXFS_TRY(client_->Open("http://host/o", Request(),
                             /*with_tail=*/true));
     return {};
   });
@@ -147,8 +148,7 @@ TEST_F(WithoutMemory, Item41_17_OpeningWithATailLeavesNothingBehind) {
 
 TEST_F(WithoutMemory, Item41_17_ReadingLeavesNothingBehind) {
   std::vector<std::byte> out(3 * kGranuleBytes);
-  TryAll(
-      [&] { return client_->Read(NewObject(), 100, out, NeverInterrupted()); });
+  TryAll([&] { return client_->Read(NewObject(), 100, out, Request()); });
 }
 
 TEST_F(WithoutMemory, Item41_17_FetchingInAdvanceLeavesNothingBehind) {
@@ -156,16 +156,16 @@ TEST_F(WithoutMemory, Item41_17_FetchingInAdvanceLeavesNothingBehind) {
   TryAll([&] {
     const RemoteObject object = NewObject();
     (void)client_->Prefetch(object, 0, 100 * kGranuleBytes);
-    return client_->Read(object, 50 * kGranuleBytes, out, NeverInterrupted());
+    return client_->Read(object, 50 * kGranuleBytes, out, Request());
   });
 }
 
 TEST_F(WithoutMemory, Item41_17_ListingLeavesNothingBehind) {
   TryAll([this]() -> Status {
     auto ahead = client_->RequestPage("s3://b/", "next");
-    CTXFS_TRY(client_->ListPage("s3://b/", "", NeverInterrupted(), {}));
-    CTXFS_TRY(client_->ListPage("s3://b/", "next", NeverInterrupted(),
-                                std::move(ahead)));
+    CTXFS_TRY(client_->ListPage("s3://b/", "", Request(), {}));
+    CTXFS_TRY(
+        client_->ListPage("s3://b/", "next", Request(), std::move(ahead)));
     return {};
   });
 }

@@ -152,9 +152,8 @@ class PassedFiles : public testing::Test {
   /// The bytes at `offset`; empty if reading fails.
   std::string Read(uint64_t offset, size_t size) {
     std::string text(size, '\0');
-    const Status read =
-        client_->Read(object_, offset, std::as_writable_bytes(std::span(text)),
-                      NeverInterrupted());
+    const Status read = client_->Read(
+        object_, offset, std::as_writable_bytes(std::span(text)), Request());
     return read ? text : "";
   }
   std::string Expected(uint64_t offset, size_t size) const {
@@ -341,7 +340,7 @@ TEST_F(PassedFiles, Item30_BadInput_DescriptorsOfUnknownRepliesAreClosed) {
   });
   EXPECT_FALSE(client_->Read(object_, 2 * kRun * kGranuleBytes,
                              std::as_writable_bytes(std::span(text)),
-                             interrupt));
+                             Request(interrupt)));
   stopper.join();
   fetcher_->Settle();  // its thread may still be about to spoil the reply
   fetcher_->spoil = nullptr;

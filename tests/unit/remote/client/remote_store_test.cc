@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/interrupt_scope.h"
+#include "core/base/request.h"
 #include "tests/unit/testing/result.h"
 
 namespace ctxfs::remote {
@@ -101,8 +101,7 @@ class Waits final : public Interrupt {
 Result<StoreListingPtr> ListWith(RemoteStore& store,
                                  const std::function<bool()>& act) {
   const Waits waits(act);
-  const InterruptScope scope(waits);
-  return store.List("s3://bucket/p/");
+  return store.List("s3://bucket/p/", Request(waits));
 }
 
 /// A wait that ends after some time, for tests of what must not wait.
@@ -125,8 +124,8 @@ TEST(RemoteStore, Item30_4_APageThatIsNotNextIsDropped) {
   // More than there is room for, if they were kept.
   constexpr unsigned kTimes = 2 * SharedSlots::kCount / kPageGranules;
   for (unsigned i = 0; i < kTimes; ++i) {
-    const auto listing =
-        fetcher.store().List("s3://bucket/" + std::to_string(i) + "/");
+    const auto listing = fetcher.store().List(
+        "s3://bucket/" + std::to_string(i) + "/", Request());
     ASSERT_FALSE(listing);  // a key of another directory
   }
   const auto listing = ListWith(fetcher.store(), NotForEver());

@@ -89,23 +89,26 @@ class MirrorTest : public testing::Test {
 class StoredDirectory final : public Directory {
  public:
   FileIdentity identity() const override { return Number(1); }
-  Maybe<Item> Find(const std::string& path) const override {
+  Maybe<Item> Find(const std::string& path,
+                   const Request& /*request*/) const override {
     if (path == "sub") return std::optional(Sub());
     if (path == "sub/c.shard") return std::optional(Shard());
     return std::optional<Item>();
   }
-  Result<Item> FindDirectory(const std::string& path) const override {
+  Result<Item> FindDirectory(const std::string& path,
+                             const Request& /*request*/) const override {
     return path.empty() ? Item{.directory = true, .identity = identity()}
                         : Sub();
   }
-  Status List(const Item& directory, const Visit& visit) const override {
+  Status List(const Item& directory, const Visit& visit,
+              const Request& /*request*/) const override {
     if (directory.identity == identity()) {
       return visit({"sub", Name::Type::kDirectory, Sub()});
     }
     return visit({"c.shard", Name::Type::kFile, Shard()});
   }
-  Result<SourcePtr> Open(const Item& item,
-                         const SourceOptions& /*options*/) const override {
+  Result<SourcePtr> Open(const Item& item, const SourceOptions& /*options*/,
+                         const Request& /*request*/) const override {
     if (item.directory) return Error{Code::kIo, "a store has no directories"};
     return SourcePtr(std::make_shared<const MemorySource>(bytes_));
   }
@@ -164,7 +167,7 @@ TEST_F(MirrorTest, ListsWhatLookupsFind) {
     const Mirror::Node node = Lookup(std::string(name.name));
     EXPECT_EQ(node.inode, name.inode) << name.name;
     EXPECT_EQ(node.kind != Kind::kFile, name.type == Type::kDirectory);
-    EXPECT_EQ(mirror_.Find(node.inode)->node.kind, node.kind);
+    EXPECT_EQ(mirror_.Find(node.inode, Request())->node.kind, node.kind);
   }
   const Mirror::Node sub = Lookup("sub");
   EXPECT_EQ(List(sub.inode),
@@ -184,7 +187,7 @@ TEST_F(MirrorTest, HasADirectoryForAContainerThatStaysAFile) {
   EXPECT_NE(inside.inode, Lookup("a.zip").inode);
   EXPECT_EQ(inside.permissions->bits & 0111,
             0111U & inside.permissions->bits >> 2);
-  const auto found = mirror_.Find(inside.inode);
+  const auto found = mirror_.Find(inside.inode, Request());
   ASSERT_TRUE(Ok(found));
   EXPECT_TRUE(found->item.path.ends_with("/a.zip")) << found->item.path;
   EXPECT_EQ(Lookup("taken.zip~dir").kind, Kind::kFile) << "theirs";
@@ -233,7 +236,7 @@ TEST_F(MirrorTest, AFolderHasADirectoryForItsModel) {
   const auto beside = mirror_.Lookup(kRootInode, "model~dir", Request());
   ASSERT_TRUE(Ok(beside) && *beside);
   EXPECT_EQ((*beside)->kind, Kind::kContainer);
-  const auto found = mirror_.Find((*beside)->inode);
+  const auto found = mirror_.Find((*beside)->inode, Request());
   ASSERT_TRUE(Ok(found));
   EXPECT_EQ(found->item.path, dir_.Path(std::string("in/model/") + kIndex));
   EXPECT_FALSE(List(kRootInode).contains("model~dir"));
@@ -262,7 +265,7 @@ TEST_F(MirrorTest, FollowsAContainerThatStaysAFile) {
   dir_.Write("in/a.zip", BuildZip({{"x", "hello"}}));
   const Inode inside = Lookup("a.zip~dir").inode;
   dir_.Write("in/a.zip", BuildZip({{"x", "other bytes"}}));
-  EXPECT_TRUE(Fails(mirror_.Find(inside), Code::kStale));
+  EXPECT_TRUE(Fails(mirror_.Find(inside, Request()), Code::kStale));
   EXPECT_NE(Lookup("a.zip~dir").inode, inside);
   dir_.Write("in/a.zip", "no archive any more");
   const auto none = mirror_.Lookup(kRootInode, "a.zip~dir", Request());
@@ -292,7 +295,7 @@ TEST_F(MirrorTest, ListsADirectoryWithoutOpeningThoseInIt) {
   EXPECT_EQ(Opened(watch.get()), 0U);
   const Mirror::Node sub = Lookup("sub");
   EXPECT_GT(Opened(watch.get()), 0U) << "a look-up probes";
-  EXPECT_TRUE(Ok(mirror_.Find(sub.inode)));
+  EXPECT_TRUE(Ok(mirror_.Find(sub.inode, Request())));
   EXPECT_EQ(Opened(watch.get()), 0U) << "what is known is not probed again";
 }
 

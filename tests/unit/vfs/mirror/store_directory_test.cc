@@ -46,17 +46,20 @@ class FakeStore final : public UrlStore {
     listings_[directory] = std::move(listing);
   }
 
-  Result<SourcePtr> Open(const std::string& url) override {
+  Result<SourcePtr> Open(const std::string& url,
+                         const Request& /*request*/) override {
     return Error{Code::kNotFound, url};
   }
-  Result<StoreListingPtr> List(const std::string& directory) override {
+  Result<StoreListingPtr> List(const std::string& directory,
+                               const Request& /*request*/) override {
     ++lists;
     const auto found = listings_.find(directory);
     if (found == listings_.end()) return Error{Code::kIo, "no answer"};
     return found->second;
   }
   Result<SourcePtr> OpenListed(const std::string& directory,
-                               const StoreName& name) override {
+                               const StoreName& name,
+                               const Request& /*request*/) override {
     opened.push_back(UrlOf(directory, name));
     return SourcePtr(
         std::make_shared<MemorySource>(std::string(name.size, 'x')));
@@ -81,23 +84,25 @@ class StoreDirectoryTest : public ::testing::Test {
   std::vector<std::string> NamesIn(const StoreDirectory& directory,
                                    const std::string& path) {
     std::vector<std::string> names;
-    const auto item = directory.FindDirectory(path);
+    const auto item = directory.FindDirectory(path, Request());
     EXPECT_TRUE(Ok(item));
     if (!item) return names;
-    const Status listed =
-        directory.List(*item, [&](const Directory::Name& name) -> Status {
+    const Status listed = directory.List(
+        *item,
+        [&](const Directory::Name& name) -> Status {
           const bool is_directory =
               name.type == Directory::Name::Type::kDirectory;
           EXPECT_TRUE(is_directory ||
                       name.type == Directory::Name::Type::kFarFile);
           // A name that is listed is found, and is what was listed.
-          const auto found = directory.Find(name.item.path);
+          const auto found = directory.Find(name.item.path, Request());
           EXPECT_TRUE(found && *found &&
                       (*found)->identity == name.item.identity &&
                       (*found)->directory == is_directory);
           names.push_back(std::string(name.name) + (is_directory ? "/" : ""));
           return {};
-        });
+        },
+        Request());
     EXPECT_TRUE(Ok(listed));
     std::ranges::sort(names);
     return names;
@@ -115,20 +120,20 @@ TEST_F(StoreDirectoryTest, Item30_1_ShowsWhatIsListed) {
     StoreDirectory directory(url);
     EXPECT_EQ(NamesIn(directory, ""), (StoreNames{"a.bin", "sub/"}));
     EXPECT_EQ(NamesIn(directory, "sub"), (StoreNames{"x"}));
-    const auto file = directory.Find("a.bin");
+    const auto file = directory.Find("a.bin", Request());
     ASSERT_TRUE(file && *file);
     EXPECT_EQ((*file)->identity.size, 7U);
     EXPECT_EQ((*file)->identity.mtime, (FileTime{1, 500'000'000}));
     EXPECT_FALSE((*file)->permissions);
-    const auto source = directory.Open(**file, {});
+    const auto source = directory.Open(**file, {}, Request());
     ASSERT_TRUE(Ok(source));
     EXPECT_EQ((*source)->size(), 7U);
     EXPECT_EQ(store_->opened.back(), "s3://b/m/a.bin");
     for (const char* none : {"b", "a.bin/x", "sub/y", "none/x"}) {
-      const auto found = directory.Find(none);
+      const auto found = directory.Find(none, Request());
       EXPECT_TRUE(found && !*found) << none;
     }
-    EXPECT_TRUE(Fails(directory.FindDirectory("a.bin"), Code::kIo));
+    EXPECT_TRUE(Fails(directory.FindDirectory("a.bin", Request()), Code::kIo));
   }
 }
 
@@ -145,36 +150,36 @@ TEST_F(StoreDirectoryTest, Item30_BadInput_NamesAreMadeSafe) {
             (StoreNames{"%/", "%2E%2E/", "a/", "a~file", "a~file~2", "n%00l"}));
   EXPECT_EQ(NamesIn(directory, "%2E%2E"), (StoreNames{"x"}));
   for (const char* name : {"..", "", "%2e%2e", "a~file~3"}) {
-    const auto found = directory.Find(name);
+    const auto found = directory.Find(name, Request());
     EXPECT_TRUE(found && !*found) << name;
   }
-  const auto object = directory.Find("a~file~2");
+  const auto object = directory.Find("a~file~2", Request());
   ASSERT_TRUE(object && *object);
-  ASSERT_TRUE(Ok(directory.Open(**object, {})));
+  ASSERT_TRUE(Ok(directory.Open(**object, {}, Request())));
   EXPECT_EQ(store_->opened.back(), "s3://b/a");
 }
 
 TEST_F(StoreDirectoryTest, Item30_2_AnotherVersionIsAnotherFile) {
   store_->Put("s3://b/", {ObjectCalled("a", 3, "v1")});
   StoreDirectory directory("s3://b");
-  const auto before = directory.Find("a");
+  const auto before = directory.Find("a", Request());
   ASSERT_TRUE(before && *before);
   store_->Put("s3://b/", {ObjectCalled("a", 3, "v2")});
-  const auto after = directory.Find("a");
+  const auto after = directory.Find("a", Request());
   ASSERT_TRUE(after && *after);
   EXPECT_FALSE((*after)->identity.SameFile((*before)->identity));
-  EXPECT_TRUE(Fails(directory.Open(**before, {}), Code::kStale));
-  EXPECT_TRUE(Ok(directory.Open(**after, {})));
+  EXPECT_TRUE(Fails(directory.Open(**before, {}, Request()), Code::kStale));
+  EXPECT_TRUE(Ok(directory.Open(**after, {}, Request())));
   store_->Put("s3://b/", {});
-  EXPECT_TRUE(Fails(directory.Open(**after, {}), Code::kStale));
+  EXPECT_TRUE(Fails(directory.Open(**after, {}, Request()), Code::kStale));
 }
 
 TEST_F(StoreDirectoryTest, Item30_6_AServerThatFailsIsNoMissingFile) {
   StoreDirectory directory("s3://b");
-  EXPECT_TRUE(Fails(directory.Find("a"), Code::kIo));
-  EXPECT_TRUE(Ok(directory.FindDirectory("")));
+  EXPECT_TRUE(Fails(directory.Find("a", Request()), Code::kIo));
+  EXPECT_TRUE(Ok(directory.FindDirectory("", Request())));
   store_->Put("s3://b/", {PrefixCalled("d")});
-  EXPECT_TRUE(Fails(directory.Find("d/x"), Code::kIo));
+  EXPECT_TRUE(Fails(directory.Find("d/x", Request()), Code::kIo));
 }
 
 TEST_F(StoreDirectoryTest, Item30_BadInput_WhatIsLeftOutIsLoggedOnce) {
@@ -186,8 +191,8 @@ TEST_F(StoreDirectoryTest, Item30_BadInput_WhatIsLeftOutIsLoggedOnce) {
       });
   store_->Put("s3://b/", {ObjectCalled("a")}, 2);
   StoreDirectory directory("s3://b");
-  (void)directory.Find("a");
-  (void)directory.Find("b");
+  (void)directory.Find("a", Request());
+  (void)directory.Find("b", Request());
   (void)SetLogSink(before);
   ASSERT_EQ(lines.size(), 1U);
   EXPECT_NE(lines[0].find("them: 2, the first is '..'"), std::string::npos)
@@ -197,11 +202,11 @@ TEST_F(StoreDirectoryTest, Item30_BadInput_WhatIsLeftOutIsLoggedOnce) {
 TEST_F(StoreDirectoryTest, Item30_4_WhatAFileIsIsKnownOnceItWasRead) {
   store_->Put("s3://b/", {ObjectCalled("a")});
   StoreDirectory directory("s3://b");
-  const auto item = directory.Find("a");
+  const auto item = directory.Find("a", Request());
   ASSERT_TRUE(item && *item);
   ContainerDetector detector;
   EXPECT_FALSE(detector.Known(**item));
-  ASSERT_TRUE(Ok(detector.Of(directory, **item)));
+  ASSERT_TRUE(Ok(detector.Of(directory, **item, Request())));
   EXPECT_EQ(detector.Known(**item), ctxfs::Kind::kFile);
   EXPECT_EQ(store_->opened.size(), 1U);
 }
