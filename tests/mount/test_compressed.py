@@ -26,7 +26,10 @@ NAMES = {"gz": "gzip", "zst": "zstd", "xz": "xz", "bz2": "bzip2"}
 
 
 def packed(path: pathlib.Path, suffix: str) -> pathlib.Path:
+    """The file packed beside it, once: no test changes what it was made from."""
     out = path.parent / f"{path.name}.{suffix}"
+    if out.exists():
+        return out
     with out.open("wb") as file:
         subprocess.run([*PACKERS[suffix], path], stdout=file, check=True)
     return out
