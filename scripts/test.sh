@@ -4,15 +4,19 @@
 # find most mistakes, in about 12 minutes on 2 cores. With arguments, in their
 # order:
 #   long     the tests that are left out without arguments, of the same build
+#   tools    makes what long needs besides: packages, virtual environments and
+#            programs in Go
 #   dev      every test
 #   nofuse   builds without libfuse and runs every test that does not mount
 #   lint     includes, cppcheck, and the checks of clang-tidy that cost little
 #   tidy     every check of clang-tidy
 #   asan     all tests but most mounts, with sanitizers for addresses and
 #            undefined behaviour; mutations and fuzz inputs, too
-#   asan-short  of those, the ones of a library, and mounts that parse and decode
+#   asan-short  of those, the ones of a library, and mounts that parse and decode,
+#            of one of three golden containers
 #   tsan     all tests but most mounts, with the thread sanitizer
-#   tsan-short  of those, unit tests, and mounts that many threads read
+#   tsan-short  of those, unit tests of what threads share, and mounts that many
+#            threads read
 #   fuzz     builds with clang and runs the fuzz targets for a moment
 #   package  makes the packages and tries them in a Debian of their own
 #   trixie   builds and runs the quick tests in a Debian 13 (scripts/debian.sh);
@@ -64,6 +68,11 @@ make_go_program() {
   cp "$from/go.sum" "$to/go.sum"
 }
 
+make_tools() {
+  make_venvs
+  make_go_programs
+}
+
 # Builds a preset, with further options for cmake.
 build() {
   echo "== $1"
@@ -94,7 +103,7 @@ run_short() {
   shift 2
   scripts/install.sh sanitizers
   echo "== $preset"
-  cmake --preset "$preset" >/dev/null
+  cmake --preset "$preset" -DCTXFS_SHORT_TESTS=ON >/dev/null
   cmake --build --preset "$preset" -- --quiet \
     ctxfs ctxfs_api ctxfs_unit ctxfs_remote_unit "$@"
   ctest --preset "$preset" -j"$jobs" -LE "$left_out"
@@ -111,21 +120,25 @@ start=$SECONDS
 for part in "$@"; do
   case $part in
     quick) run quick ;;
-    asan | tsan) scripts/install.sh sanitizers; run "$part" ;;
+    asan | tsan)
+      scripts/install.sh sanitizers
+      build "$part" -DCTXFS_SHORT_TESTS=OFF
+      ctest --preset "$part" -j"$jobs"
+      ;;
     asan-short)
       run_short asan 'robustness|threads' ctxfs_golden
       ;;
     tsan-short)
       run_short tsan 'robustness|golden'
       ;;
+    tools) make_tools ;;
     long)
-      make_venvs
-      make_go_programs
+      make_tools
       build quick -DCTXFS_LONG_TESTS=ON
       ctest --preset quick -j"$jobs" \
         -L 'long|clients|golden|robustness|package' -LE 'quick|thorough'
       ;;
-    dev | nofuse) make_venvs; make_go_programs; run "$part" ;;
+    dev | nofuse) make_tools; run "$part" ;;
     lint) scripts/lint.sh ;;
     tidy) scripts/lint.sh --all ;;
     fuzz) scripts/fuzz.sh --seconds 5 ;;

@@ -19,8 +19,9 @@ from golden_json import matches, same_texts
 from npy import NUMPY_DTYPES, read_npy, values_of, widened
 from shard import crc32c
 
-# One of the folders for a ctest of it, or all.
+# One of the folders for a ctest of it, or all; and one of how many containers of it.
 FOLDER = os.environ.get("CTXFS_GOLDEN", "*")
+ONE_OF = int(os.environ.get("CTXFS_GOLDEN_ONE_OF", 1))
 ANSWERS = {path.stem: json.loads(path.read_text())
            for path in sorted(GOLDEN.glob(FOLDER + ".json"))}
 assert ANSWERS, "no golden answers"
@@ -324,7 +325,8 @@ def having(key: str):
     return pytest.mark.parametrize("container, options, answer", [
         pytest.param(GOLDEN / folder / name.split(" ")[0], name.split(" -o ")[1:], answer,
                      id=f"{folder}/{name}")
-        for folder in ANSWERS for name, answer in cases(folder) if key in answer])
+        for folder in ANSWERS
+        for name, answer in [one for one in cases(folder) if key in one[1]][::ONE_OF]])
 
 
 @having("refused")
