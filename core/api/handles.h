@@ -32,6 +32,12 @@ struct ctxfs_tree {
     bool interrupted() const override {
       return given_up_ != nullptr && given_up_(argument_) != 0;
     }
+    // The function can only be asked: it has no way to tell.
+    Clock::time_point AskAgainAt() const override {
+      constexpr std::chrono::milliseconds kMoment(20);
+      return given_up_ == nullptr ? Clock::time_point::max()
+                                  : Clock::now() + kMoment;
+    }
 
    private:
     int (*const given_up_)(void*);

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
+#include "core/base/mutex.h"
 #include "core/base/result.h"
 
 namespace ctxfs {
@@ -11,9 +15,43 @@ namespace ctxfs {
 /// Bytes that a codec makes between two checks.
 constexpr size_t kBytesPerCheck = size_t{1} << 20;
 
+/// Is told that an Interrupt may be interrupted now, from any thread, within
+/// the locks of who tells it: it takes none but one of its own.
+class InterruptListener {
+ public:
+  virtual void MayBeInterrupted() = 0;
+
+ protected:
+  ~InterruptListener() = default;
+};
+
+/// The listeners of one Interrupt.
+class InterruptListeners {
+ public:
+  void Add(InterruptListener& one) {
+    const MutexLock lock(mutex_);
+    all_.push_back(&one);
+  }
+  /// `one` is not told anything after this.
+  void Remove(InterruptListener& one) {
+    const MutexLock lock(mutex_);
+    all_.erase(std::ranges::find(all_, &one));
+  }
+  void Tell() {
+    const MutexLock lock(mutex_);
+    for (InterruptListener* one : all_) one->MayBeInterrupted();
+  }
+
+ private:
+  Mutex mutex_;
+  std::vector<InterruptListener*> all_ CTXFS_GUARDED_BY(mutex_);
+};
+
 /// Tells a long computation whether anyone still waits for its result.
 class Interrupt {
  public:
+  using Clock = std::chrono::steady_clock;
+
   Interrupt() = default;
   virtual ~Interrupt() = default;
   Interrupt(const Interrupt&) = delete;
@@ -29,6 +67,15 @@ class Interrupt {
   /// another thread.
   virtual bool MayTake(uint64_t /*bytes*/) const { return true; }
   static constexpr uint64_t kUnknownWork = UINT64_MAX;
+
+  /// A wait listens: it is told when interrupted() may have become true, from
+  /// here until RemoveListener has returned, and asks again at AskAgainAt().
+  virtual void AddListener(InterruptListener& /*one*/) const {}
+  virtual void RemoveListener(InterruptListener& /*one*/) const {}
+  /// When interrupted() may become true although nobody tells the listeners.
+  virtual Clock::time_point AskAgainAt() const {
+    return Clock::time_point::max();
+  }
 
   /// kInterrupted if the computation is to give up. A caller that gets this
   /// error returns it and keeps nothing of what it has made so far.

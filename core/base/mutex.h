@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
 
 // Clang checks these (-Wthread-safety); libstdc++'s own mutex carries none.
@@ -44,24 +45,56 @@ class CTXFS_SCOPED_CAPABILITY MutexLock {
   Mutex& mutex_;
 };
 
-/// Waits on a Mutex held by the caller.
+/// Waits on a Mutex held by the caller. What is waited for changes under that
+/// Mutex, or is looked at after a Ticket was taken.
 class CondVar {
  public:
-  void Wait(Mutex& mutex) CTXFS_REQUIRES(mutex) { condition_.wait(mutex); }
+  using Clock = std::chrono::steady_clock;
+  /// Counts notifications: a wait with a Ticket ends at once if there was one
+  /// since it was taken.
+  using Ticket = uint64_t;
+
+  Ticket TakeTicket() const {
+    const std::lock_guard lock(own_);
+    return notified_;
+  }
+  void Wait(Mutex& mutex) CTXFS_REQUIRES(mutex) {
+    WaitUntil(mutex, Clock::time_point::max(), TakeTicket());
+  }
   /// Returns after `time` at the latest.
   void WaitFor(Mutex& mutex, std::chrono::milliseconds time)
       CTXFS_REQUIRES(mutex) {
-    condition_.wait_for(mutex, time);
+    WaitUntil(mutex, Clock::now() + time, TakeTicket());
   }
   /// Returns at `end` at the latest.
-  void WaitUntil(Mutex& mutex, std::chrono::steady_clock::time_point end)
-      CTXFS_REQUIRES(mutex) {
-    condition_.wait_until(mutex, end);
+  void WaitUntil(Mutex& mutex, Clock::time_point end) CTXFS_REQUIRES(mutex) {
+    WaitUntil(mutex, end, TakeTicket());
   }
-  void NotifyAll() { condition_.notify_all(); }
+  void WaitUntil(Mutex& mutex, Clock::time_point end, Ticket ticket)
+      CTXFS_REQUIRES(mutex) CTXFS_ANNOTATION(no_thread_safety_analysis) {
+    std::unique_lock lock(own_);
+    const auto notified = [&] { return notified_ != ticket; };
+    mutex.unlock();
+    if (end == Clock::time_point::max()) {
+      condition_.wait(lock, notified);
+    } else {
+      condition_.wait_until(lock, end, notified);
+    }
+    lock.unlock();  // a notifier that holds `mutex` takes own_ next
+    mutex.lock();
+  }
+  void NotifyAll() {
+    {
+      const std::lock_guard lock(own_);
+      ++notified_;
+    }
+    condition_.notify_all();
+  }
 
  private:
-  std::condition_variable_any condition_;
+  mutable std::mutex own_;
+  std::condition_variable condition_;
+  Ticket notified_ = 0;  // under own_
 };
 
 }  // namespace ctxfs

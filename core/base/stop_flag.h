@@ -11,9 +11,19 @@ namespace ctxfs {
 class StopFlag final : public Interrupt {
  public:
   bool interrupted() const override { return set_; }
-  void Set() { set_ = true; }
+  void Set() {
+    set_ = true;
+    listeners_.Tell();
+  }
+  void AddListener(InterruptListener& one) const override {
+    listeners_.Add(one);
+  }
+  void RemoveListener(InterruptListener& one) const override {
+    listeners_.Remove(one);
+  }
 
  private:
+  mutable InterruptListeners listeners_;
   std::atomic<bool> set_ = false;
 };
 

@@ -34,6 +34,10 @@ std::atomic<bool> g_signalled = false;
 class UserInterrupt final : public Interrupt {
  public:
   bool interrupted() const override { return stopped_ || g_signalled; }
+  // A handler of signals can tell nobody.
+  Clock::time_point AskAgainAt() const override {
+    return Clock::now() + std::chrono::milliseconds(20);
+  }
   void Stop() { stopped_ = true; }
   void Reset() {
     stopped_ = false;

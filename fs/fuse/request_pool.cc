@@ -49,8 +49,24 @@ class RequestPool::Job final : public Interrupt,
   /// Returns false if it was marked before.
   bool MarkGivenUp() {
     int64_t never = 0;
-    return given_up_ns_.compare_exchange_strong(never, NowNs());
+    if (!given_up_ns_.compare_exchange_strong(never, NowNs())) return false;
+    listeners_.Tell();
+    return true;
   }
+
+  void AddListener(InterruptListener& one) const override {
+    listeners_.Add(one);
+  }
+  void RemoveListener(InterruptListener& one) const override {
+    listeners_.Remove(one);
+  }
+  Clock::time_point AskAgainAt() const override {
+    const int64_t at = given_up_ns_.load(std::memory_order_relaxed);
+    if (at == 0) return Clock::time_point::max();
+    return Clock::time_point(std::chrono::nanoseconds(at + kMomentNs));
+  }
+  /// The pool has stopped.
+  void TellListeners() { listeners_.Tell(); }
 
   bool is_over() const { return over_.load(std::memory_order_relaxed); }
   void Run() {
@@ -81,6 +97,7 @@ class RequestPool::Job final : public Interrupt,
   const std::unique_ptr<PendingRequest> request_;
   const Reader reader_;
   const Work work_;
+  mutable InterruptListeners listeners_;
   std::atomic<int64_t> given_up_ns_ = 0;  // 0: not given up
   std::atomic<bool> over_ = false;
 };
@@ -222,7 +239,10 @@ void RequestPool::Stop() {
     const MutexLock lock(mutex_);
     stop_ = true;
     for (const std::list<JobPtr>* jobs : {&queued_, &running_}) {
-      for (const JobPtr& job : *jobs) GiveUpLocked(job);
+      for (const JobPtr& job : *jobs) {
+        GiveUpLocked(job);
+        job->TellListeners();
+      }
     }
     to_run_.NotifyAll();
     to_refuse_.NotifyAll();

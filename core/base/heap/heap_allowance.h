@@ -108,6 +108,16 @@ class AllowedWork final : public Interrupt {
  public:
   explicit AllowedWork(const Interrupt& request) : request_(request) {}
 
+  void AddListener(InterruptListener& one) const override {
+    request_.AddListener(one);
+  }
+  void RemoveListener(InterruptListener& one) const override {
+    request_.RemoveListener(one);
+  }
+  Clock::time_point AskAgainAt() const override {
+    return request_.AskAgainAt();
+  }
+
   bool interrupted() const override {
     return request_.interrupted() ||
            (thread_heap_allowance == allowance_ && !HeapAllowance::Check());

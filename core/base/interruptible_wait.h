@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+
+#include "core/base/interrupt.h"
+#include "core/base/mutex.h"
+
+namespace ctxfs {
+
+/// Waits for a change, or for an interrupt. For as long as what is waited for
+/// has not come:
+///   if (wait.IsInterrupted()) return ...;
+///   wait.Wait(mutex);
+/// Neither is missed: what is waited for changes under `mutex`, and an
+/// interrupt after IsInterrupted ends the Wait that follows.
+class InterruptibleWait final : private InterruptListener {
+ public:
+  /// `changed` and `interrupt` outlive this object.
+  InterruptibleWait(CondVar& changed, const Interrupt& interrupt)
+      : changed_(changed), interrupt_(interrupt) {
+    interrupt_.AddListener(*this);
+  }
+  ~InterruptibleWait() { interrupt_.RemoveListener(*this); }
+  InterruptibleWait(const InterruptibleWait&) = delete;
+  InterruptibleWait& operator=(const InterruptibleWait&) = delete;
+
+  bool IsInterrupted() {
+    ticket_ = changed_.TakeTicket();
+    return interrupt_.interrupted();
+  }
+  /// Returns at `end` at the latest.
+  void Wait(Mutex& mutex,
+            CondVar::Clock::time_point end = CondVar::Clock::time_point::max())
+      CTXFS_REQUIRES(mutex) {
+    changed_.WaitUntil(mutex, std::min(end, interrupt_.AskAgainAt()), ticket_);
+  }
+
+ private:
+  void MayBeInterrupted() override { changed_.NotifyAll(); }
+
+  CondVar& changed_;
+  const Interrupt& interrupt_;
+  CondVar::Ticket ticket_ = 0;
+};
+
+}  // namespace ctxfs
