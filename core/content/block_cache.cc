@@ -11,6 +11,7 @@
 #include "core/base/assert.h"
 #include "core/base/caught.h"
 #include "core/base/heap/heap_meter.h"
+#include "core/base/interruptible_wait.h"
 #include "core/base/limits.h"
 #include "core/base/mutex_unlock.h"
 #include "core/base/on_exit.h"
@@ -73,10 +74,14 @@ uint64_t BlockCache::Room() const {
 /// Interrupts shared work when the request that runs it is interrupted and
 /// nobody else waits for it. A request that comes later waits until the work
 /// has stopped, and starts it anew.
-class BlockCache::SharedWork final : public Interrupt {
+class BlockCache::SharedWork final : public Interrupt,
+                                     private InterruptListener {
  public:
-  SharedWork(const Interrupt& first, const Running& running)
-      : first_(first), running_(running) {}
+  SharedWork(const Interrupt& first, Running& running)
+      : first_(first), running_(running) {
+    first_.AddListener(*this);
+  }
+  ~SharedWork() override { first_.RemoveListener(*this); }
 
   bool interrupted() const override {
     if (given_up_.load(std::memory_order_relaxed)) return true;
@@ -91,9 +96,24 @@ class BlockCache::SharedWork final : public Interrupt {
   // shared work either, whoever waits for that.
   bool MayTake(uint64_t bytes) const override { return first_.MayTake(bytes); }
 
+  void AddListener(InterruptListener& one) const override {
+    running_.listeners.Add(one);
+  }
+  void RemoveListener(InterruptListener& one) const override {
+    running_.listeners.Remove(one);
+  }
+  // Once the first one is interrupted, only the others matter: they tell.
+  Clock::time_point AskAgainAt() const override {
+    return first_.interrupted() ? Clock::time_point::max()
+                                : first_.AskAgainAt();
+  }
+
  private:
+  // One who waits for the work tells the same when it leaves.
+  void MayBeInterrupted() override { running_.listeners.Tell(); }
+
   const Interrupt& first_;  // of the request that runs the work
-  const Running& running_;
+  Running& running_;
   mutable std::atomic<bool> given_up_ = false;
 };
 
@@ -111,29 +131,79 @@ uint64_t BlockCache::Held() const {
   return held;
 }
 
-bool BlockCache::MayBegin(uint64_t memory, bool works) const {
+bool BlockCache::MayBegin(uint64_t memory, bool works, bool counts) const {
   if (in_production_ == 0 || memory <= Room()) return true;
-  if (!works || working_ > 1) return false;
+  if (!works || working_ > (counts ? 1 : 0)) return false;
   return short_of_memory_.empty() || Held() >= *short_of_memory_.rbegin();
 }
 
-void BlockCache::Wait(bool works) {
-  constexpr std::chrono::milliseconds kMoment(20);
-  const uint64_t working = works ? 1 : 0;
-  CTXFS_ASSERT(working <= working_);
-  working_ -= working;
-  const OnExit again([&]() CTXFS_REQUIRES(mutex_) { working_ += working; });
-  changed_.WaitFor(mutex_, kMoment);
+/// A thread in Enter, from its first wait on. What it works on waits, too,
+/// which may be what another thread needs to begin.
+class BlockCache::Waiting {
+ public:
+  Waiting(BlockCache& cache, bool works, const Interrupt& interrupt)
+      CTXFS_REQUIRES(cache.mutex_)
+      : cache_(cache),
+        working_(works ? 1 : 0),
+        wait_(cache.changed_, interrupt) {
+    CTXFS_ASSERT(working_ <= cache_.working_);
+    cache_.working_ -= working_;
+    if (works) cache_.changed_.NotifyAll();
+  }
+  CTXFS_ANNOTATION(no_thread_safety_analysis)
+  ~Waiting() { cache_.working_ += working_; }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+
+  bool IsInterrupted() { return wait_.IsInterrupted(); }
+  void Wait(Mutex& mutex) CTXFS_REQUIRES(mutex) { wait_.Wait(mutex); }
+
+ private:
+  BlockCache& cache_;
+  const uint64_t working_;
+  InterruptibleWait wait_;
+};
+
+/// An entry of short_of_memory_; without it, another thread may hold most.
+class BlockCache::ShortOfMemory {
+ public:
+  ShortOfMemory(BlockCache& cache, uint64_t held) CTXFS_REQUIRES(cache.mutex_)
+      : cache_(cache), held_(cache.short_of_memory_.insert(held)) {}
+  CTXFS_ANNOTATION(no_thread_safety_analysis)
+  ~ShortOfMemory() {
+    cache_.short_of_memory_.erase(held_);
+    cache_.changed_.NotifyAll();
+  }
+  ShortOfMemory(const ShortOfMemory&) = delete;
+  ShortOfMemory& operator=(const ShortOfMemory&) = delete;
+
+ private:
+  BlockCache& cache_;
+  const std::multiset<uint64_t>::iterator held_;
+};
+
+void BlockCache::Await(const std::shared_ptr<Running>& other,
+                       Waiting& waiting) {
+  ++other->waiting;
+  ++stats_.waiting;
+  const OnExit over([&]() CTXFS_REQUIRES(mutex_) {
+    --other->waiting;
+    --stats_.waiting;
+    other->listeners.Tell();
+  });
+  while (other->running && !waiting.IsInterrupted()) waiting.Wait(mutex_);
 }
 
 Result<std::shared_ptr<BlockCache::Running>> BlockCache::Enter(
     Key key, uint64_t memory, uint64_t bytes, const ReadContext& context,
     const std::function<bool()>& done) {
   const bool works = Works();
+  std::optional<Waiting> waiting;
+  std::optional<ShortOfMemory> short_of_memory;
   while (!done()) {
     const auto other = running_.find(key);
     const bool idle = other == running_.end();
-    const bool begin = idle && MayBegin(memory, works);
+    const bool begin = idle && MayBegin(memory, works, works && !waiting);
     CTXFS_TRY(context.CheckFor(begin ? bytes : Interrupt::kUnknownWork));
     if (begin) {
       // All allocations come before the first change.
@@ -145,21 +215,14 @@ Result<std::shared_ptr<BlockCache::Running>> BlockCache::Enter(
       if (!works) ++working_;
       return running;
     }
-    if (idle) {
-      const auto held = short_of_memory_.insert(works ? Held() : 0);
-      const OnExit over(
-          [&]() CTXFS_REQUIRES(mutex_) { short_of_memory_.erase(held); });
-      Wait(works);
+    if (!waiting) waiting.emplace(*this, works, context.interrupt());
+    if (!idle) {
+      short_of_memory.reset();
+      Await(std::shared_ptr<Running>(other->second), *waiting);
       continue;
     }
-    const std::shared_ptr<Running> awaited = other->second;
-    ++awaited->waiting;
-    ++stats_.waiting;
-    const OnExit over([&]() CTXFS_REQUIRES(mutex_) {
-      --awaited->waiting;
-      --stats_.waiting;
-    });
-    while (awaited->running && !context.interrupt().interrupted()) Wait(works);
+    if (!short_of_memory) short_of_memory.emplace(*this, works ? Held() : 0);
+    if (!waiting->IsInterrupted()) waiting->Wait(mutex_);
   }
   return std::shared_ptr<Running>();
 }

@@ -51,7 +51,7 @@ class SpillStore;
 ///    are at the end of kept_.
 ///  - running_ has a key from Enter to Leave. in_production_ is the sum of what
 ///    its work has reserved.
-///  - working_ counts the threads that run such work and do not wait.
+///  - working_ counts the threads that run such work and are not Waiting.
 ///  - short_of_memory_ has an entry for each thread that waits for memory.
 class BlockCache {
  public:
@@ -137,6 +137,7 @@ class BlockCache {
     bool inner = false;   // whether it is within other work
     bool running = true;  // under mutex_
     std::atomic<uint32_t> waiting = 0;
+    InterruptListeners listeners = {};  // waits within the work
   };
   class SharedWork;
 
@@ -156,10 +157,15 @@ class BlockCache {
   bool Works() const CTXFS_REQUIRES(mutex_);
   /// Bytes reserved for work that this thread runs.
   uint64_t Held() const CTXFS_REQUIRES(mutex_);
-  /// Whether work that takes `memory` may begin; `works`: within other work.
-  bool MayBegin(uint64_t memory, bool works) const CTXFS_REQUIRES(mutex_);
-  /// Waits for a change, at most as long as an interrupt may go unnoticed.
-  void Wait(bool works) CTXFS_REQUIRES(mutex_);
+  /// Whether work that takes `memory` may begin; `works`: within other work of
+  /// this thread, which `counts` in working_.
+  bool MayBegin(uint64_t memory, bool works, bool counts) const
+      CTXFS_REQUIRES(mutex_);
+  class Waiting;
+  class ShortOfMemory;
+  /// Waits until `other` has ended, or the interrupt of `waiting`.
+  void Await(const std::shared_ptr<Running>& other, Waiting& waiting)
+      CTXFS_REQUIRES(mutex_);
   /// The bytes kept for `key`, counted as a hit; null if there are none.
   Pinned TakeKept(Key key) CTXFS_REQUIRES(mutex_);
   Result<Pinned> Find(const Block& block, const ReadContext& context)

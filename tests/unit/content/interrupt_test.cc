@@ -5,11 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <future>
+#include <latch>
 #include <memory>
 #include <string>
 #include <thread>
 
+#include "core/base/interruptible_wait.h"
 #include "core/content/checksum_guard.h"
 #include "core/content/content.h"
 #include "core/content/read_context.h"
@@ -238,6 +241,65 @@ TEST(SharedWork, Item42_1_DoesNotWaitInAThreadThatMustNot) {
   EXPECT_TRUE(Fails(cache.Get(block, ReadContext(cache, MustNotWait())),
                     Code::kInterrupted));
   EXPECT_TRUE(Ok(cache.Get(block, cache)));
+}
+
+/// A block that waits for what never comes, without asking from time to time.
+class NeverBlock final : public Block {
+ public:
+  NeverBlock() : Block({5, 78}) {}
+  uint64_t cost() const override { return 10; }
+  Result<Buffer> Produce(const ReadContext& context) const override {
+    Mutex mutex;
+    CondVar never;
+    const MutexLock lock(mutex);
+    InterruptibleWait wait(never, context.interrupt());
+    begun.count_down();
+    for (; !wait.IsInterrupted(); ++waits) wait.Wait(mutex);
+    return context.Check().error();
+  }
+
+  mutable std::latch begun{1};
+  mutable int waits = 0;
+};
+
+/// Is to be asked again at a time that has passed, as one of a caller who gave
+/// up a while ago.
+class LongAgo final : public Interrupt {
+ public:
+  explicit LongAgo(const SettableInterrupt& given_up) : given_up_(given_up) {}
+  bool interrupted() const override { return given_up_.interrupted(); }
+  void AddListener(InterruptListener& one) const override {
+    given_up_.AddListener(one);
+  }
+  void RemoveListener(InterruptListener& one) const override {
+    given_up_.RemoveListener(one);
+  }
+  Clock::time_point AskAgainAt() const override {
+    return interrupted() ? Clock::time_point() : Clock::time_point::max();
+  }
+
+ private:
+  const SettableInterrupt& given_up_;
+};
+
+TEST(SharedWork, Item42_2_IsToldWhenTheLastOfThoseThatWaitHasGone) {
+  BlockCache cache(1000);
+  const NeverBlock block;
+  SettableInterrupt first;
+  SettableInterrupt second;
+  const LongAgo first_asked(first);
+  auto runs = GetIn(cache, block, first_asked);
+  block.begun.wait();
+  auto waits = GetIn(cache, block, second);
+  while (cache.stats().waiting == 0) std::this_thread::yield();
+  first.Set();
+  // What would ask all the time does so now.
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_EQ(cache.stats().waiting, 1U) << "it is still wanted";
+  second.Set();
+  EXPECT_TRUE(Fails(waits.get(), Code::kInterrupted));
+  EXPECT_TRUE(Fails(runs.get(), Code::kInterrupted));
+  EXPECT_LE(block.waits, 3) << "it was told, and did not ask";
 }
 
 }  // namespace

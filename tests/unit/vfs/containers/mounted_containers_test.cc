@@ -307,6 +307,7 @@ TEST_F(MountedContainersTest, Item28_14_WaitsForItsTurnUntilInterrupted) {
   class Later final : public Interrupt {
    public:
     bool interrupted() const override { return ++asked_ > 3; }
+    Clock::time_point AskAgainAt() const override { return Clock::now(); }
 
    private:
     mutable int asked_ = 0;
