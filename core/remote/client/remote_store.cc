@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/base/environment.h"
+#include "core/base/interruptible_wait.h"
 #include "core/base/limits.h"
 #include "core/remote/client/remote_directory.h"
 #include "core/remote/client/remote_source.h"
@@ -18,7 +19,6 @@ namespace ctxfs::remote {
 namespace {
 
 constexpr uint64_t kMaxKeptBytes = 512 * limits::kMiB;
-constexpr std::chrono::milliseconds kNap(50);
 // A directory that changes all the time is not listed more often than this.
 constexpr std::chrono::seconds kLeastLasting(1);
 constexpr std::chrono::seconds kJustNow(2);
@@ -139,9 +139,11 @@ class RemoteStore::EndOfAttempt {
 };
 
 Status RemoteStore::Await(const Attempt& attempt, const Request& request) {
+  InterruptibleWait wait(news_, request.interrupt());
   while (!attempt.done) {
+    if (wait.IsInterrupted()) return request.Check();
     CTXFS_TRY(request.CheckFor(Interrupt::kUnknownWork));
-    news_.WaitFor(mutex_, kNap);
+    wait.Wait(mutex_);
   }
   return {};
 }

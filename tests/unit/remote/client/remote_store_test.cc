@@ -93,6 +93,9 @@ class Waits final : public Interrupt {
   explicit Waits(std::function<bool()> act) : act_(std::move(act)) {}
   bool interrupted() const override { return false; }
   bool MayTake(uint64_t /*bytes*/) const override { return act_(); }
+  Clock::time_point AskAgainAt() const override {
+    return Clock::now() + std::chrono::milliseconds(20);
+  }
 
  private:
   const std::function<bool()> act_;
