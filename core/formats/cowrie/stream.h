@@ -78,6 +78,6 @@ std::string RecordName(uint32_t record, std::string_view suffix);
 /// views/records.jsonl (stream_lines.cc). A record that cannot be read is a
 /// line {"$error": reason, "record": number}.
 std::shared_ptr<const FileTable> RecordLines(
-    std::shared_ptr<const CowrieStream> stream);
+    const std::shared_ptr<const CowrieStream>& stream);
 
 }  // namespace ctxfs::cowrie
