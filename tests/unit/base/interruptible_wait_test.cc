@@ -52,7 +52,6 @@ TEST(InterruptibleWait, Item42_2_AnInterruptEndsAWaitOfAnotherThread) {
 }
 
 TEST(InterruptibleWait, Item42_2_OneThatHasEndedIsNotTold) {
-  Mutex mutex;
   SettableInterrupt interrupt;
   {
     CondVar changed;
