@@ -186,11 +186,12 @@ class Hider {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
   }
   void Copy(size_t n) {
-    n = std::min(n, text_.size() - at_);
-    if (text_[at_] == '?') in_query_ = true;
-    if (kSpace.find(text_[at_]) != kSpace.npos) in_query_ = false;
-    shown_ += text_.substr(at_, n);
-    at_ += n;
+    for (const char c : text_.substr(at_, n)) {
+      if (c == '?') in_query_ = true;
+      if (kSpace.find(c) != kSpace.npos) in_query_ = false;
+      shown_ += c;
+      ++at_;
+    }
   }
   /// Puts the mask in place of what is there up to one of `ends`.
   void Hide(std::string_view ends) {

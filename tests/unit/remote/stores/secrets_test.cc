@@ -94,6 +94,12 @@ TEST(RemoteSecrets, Item41_15_WhatIsACredentialByItsFormIsHidden) {
   }
 }
 
+TEST(RemoteSecrets, Item41_15_AHeaderAtTheEndHidesNothing) {
+  for (const char* text : {"no x-token:", "no x-token: "}) {
+    EXPECT_EQ(Secrets().Shown(text, 200), text);
+  }
+}
+
 TEST(RemoteSecrets, Item41_15_ShortSecretsAreHiddenInMessagesAlone) {
   Secrets secrets;
   secrets.Add("pw");
