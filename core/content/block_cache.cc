@@ -102,10 +102,11 @@ class BlockCache::SharedWork final : public Interrupt,
   void RemoveListener(InterruptListener& one) const override {
     running_.listeners.Remove(one);
   }
-  // Once the first one is interrupted, only the others matter: they tell.
+  // Once the first one is interrupted, only the others matter: they tell. It
+  // may be interrupted since the wait has asked.
   Clock::time_point AskAgainAt() const override {
-    return first_.interrupted() ? Clock::time_point::max()
-                                : first_.AskAgainAt();
+    if (!first_.interrupted()) return first_.AskAgainAt();
+    return interrupted() ? Clock::time_point() : Clock::time_point::max();
   }
 
  private:
