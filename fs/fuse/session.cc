@@ -201,8 +201,12 @@ ExitCode ServeSession(const MountOptions& options, Server& server,
   fuse_session* const raw = NewSession(options, server);
   if (raw == nullptr) return ExitCode::kFuse;
   Session session(raw);
-  if (fuse_set_signal_handlers(raw) != 0 || !session.Mount(mount_point) ||
-      !AnswerInit(raw, server)) {
+  const bool mounted =
+      fuse_set_signal_handlers(raw) == 0 && session.Mount(mount_point);
+  if (!mounted || !AnswerInit(raw, server)) {
+    // A signal or umount that ends the mount before it serves is no failure, as
+    // it is none afterwards.
+    if (mounted && ::fuse_session_exited(raw) != 0) return ExitCode::kOk;
     return EndWith(ExitCode::kFuse, "mount point " + Quote(mount_point.path()) +
                                         ": FUSE refused the mount: " +
                                         WhyRefused(options.AllowsOthers()));
