@@ -92,8 +92,8 @@ class BlockCache::SharedWork final : public Interrupt,
     given_up_.store(true, std::memory_order_relaxed);
     return true;
   }
-  // The thread of a request that must be answered at once does not wait inside
-  // shared work either, whoever waits for that.
+  // A thread that must answer its own request at once does not wait within
+  // shared work, even if other requests want the result.
   bool MayTake(uint64_t bytes) const override { return first_.MayTake(bytes); }
 
   void AddListener(InterruptListener& one) const override {
