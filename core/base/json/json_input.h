@@ -40,9 +40,10 @@ class JsonProgress {
   bool MayGoOn() {
     if (at_ < next_) return true;
     constexpr uint64_t kCopies = 4;
-    next_ = at_ + kBytesACheck;
+    if (!refusal_) return false;
     refusal_ =
         request_.CheckMemory(kCopies * static_cast<uint64_t>(at_ - token_));
+    if (refusal_) next_ = at_ + kBytesACheck;  // else it is asked again
     return refusal_.has_value();
   }
 
