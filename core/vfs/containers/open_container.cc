@@ -58,8 +58,11 @@ Result<std::shared_ptr<const Container>> OpenContainerFile(
   const std::shared_ptr<const Source> source =
       CTXFS_TRY(OpenSource(path, options.source_options(), request));
   BlockCache none(0);
+  const Request opening = IsUrl(path) ? request : Request();
   Result<std::shared_ptr<const Container>> container =
-      OpenRecorded(source, options, {none, IsUrl(path) ? request : Request()});
+      OpenRecorded(source, options, {none, opening});
+  // An interrupted container can lack what it could not read.
+  if (container) CTXFS_TRY(opening.Check());
   if (!container && container.error().code == Code::kCorrupt &&
       !options.salvage) {
     Error error = std::move(container).error();
