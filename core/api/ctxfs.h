@@ -107,7 +107,7 @@ typedef struct ctxfs_options {
  * URLs are fetched by ctxfs-fetch, which the first call for one starts and
  * which ends with this process: what parses has no network. Its environment is
  * that of the first call, where credentials are looked for. In a child after a
- * fork, trees of URLs are opened anew, which starts another one. */
+ * fork, trees of URLs are reopened, which starts another one. */
 CTXFS_API int ctxfs_open(const char* source, const ctxfs_options* options,
                          ctxfs_tree** tree, ctxfs_error** error);
 /* `tree` may be NULL. Its files and arrays are closed before. */

@@ -199,7 +199,8 @@ std::pair<Fd, BlockStore::Run> BlockStore::OpenRun(const std::string& digest,
     (void)::futimens(file.get(), nullptr);
   }
   if (file.ok()) return {std::move(file), *run};
-  // Another process dropped it, or it is no file; any other failure may pass.
+  // Another process dropped it, or it is no file; any other failure is
+  // transient.
   const bool gone = errno == ENOENT || (damaged_ == Damaged::kDropped &&
                                         RemoveForeign(directory, name.c_str()));
   if (gone) object->runs.erase(run->first + run->count - 1);

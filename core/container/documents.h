@@ -42,7 +42,7 @@ std::shared_ptr<const FileTable> TextDocument(
     Role role, std::string path, Key key, std::shared_ptr<const Source> source,
     MakeText make, Cost cost = Cost::kDecode);
 
-/// A file whose text is made anew at each open. `live`: it may differ each
+/// A file whose text is made at each open. `live`: it may differ each
 /// time, so that the kernel keeps none of it.
 std::shared_ptr<const FileTable> FreshDocument(Role role, std::string path,
                                                MakeText make,

@@ -120,7 +120,7 @@ Result<SourcePtr> Source::OpenDirectoryBeside(
 }
 
 Result<SourcePtr> Source::Renew() const {
-  return Error{Code::kStale, "it is opened anew with what it lies in"};
+  return Error{Code::kStale, "it is reopened with the container that it is in"};
 }
 
 Result<std::vector<DirectoryEntry>> Source::List(

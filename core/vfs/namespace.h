@@ -58,7 +58,7 @@ class Namespace {
   Result<OpenFile> Open(Inode inode, const ReadContext& context) const;
 
   /// Opens a file again whose reads fail with kStale; `attempt` counts from 0.
-  /// If only ctime has changed, the container is opened anew, nothing of it
+  /// If only ctime has changed, the container is reopened, nothing of it
   /// counts as verified, and reading continues. Fails with kStale after any
   /// other change, and after too many attempts.
   Result<OpenFile> Reopen(Inode inode, const OpenFile& file, int attempt,

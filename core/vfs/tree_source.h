@@ -120,7 +120,7 @@ class TreeSource {
   /// kStale once what the files are made from has changed.
   virtual Status CheckUnchanged() const { return {}; }
   /// Opens a file again from what it has open, after a change of ctime alone.
-  /// Nothing if its container has to be opened anew.
+  /// Nothing if its container has to be reopened.
   virtual Maybe<OpenFile> Reopen(const OpenFile& /*file*/) const {
     return std::optional<OpenFile>();
   }

@@ -89,7 +89,7 @@ void FileKeeper::Post(Question question) {
   try {
     asked_.Post(std::move(question));
   } catch (...) {
-    // It is made anew by who needs it.
+    // Who needs it opens it again.
   }
 }
 

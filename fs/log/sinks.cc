@@ -27,7 +27,7 @@ std::string LineOf(const std::string& message) {
   return "ctxfs: " + ShownText(message) + "\n";
 }
 
-/// Standard error, opened anew without blocking if it is a pipe or a terminal:
+/// Standard error, reopened without blocking if it is a pipe or a terminal:
 /// the flag of the other opening belongs to other processes, too.
 Fd OpenStderr() {
   struct stat st {};

@@ -46,8 +46,7 @@ struct MountOptions {
   /// Bytes of work per byte of a container that a request may cause; 0: any.
   uint64_t max_expansion = limits::kWorkFactor;
   uint64_t readahead = 0;  // bytes; 0: the kernel's default
-  /// Seconds for which names and attributes of mirrored directories may be
-  /// believed.
+  /// Seconds for which names and attributes of mirrored directories are cached.
   uint32_t timeout = 1;
   /// Seconds for which the kernel may open files, and use its pages of them,
   /// without a request; 0: it asks at each open.

@@ -147,10 +147,10 @@ std::shared_ptr<const FileTable> DequantizedTensors(
            },
        .exists = [&model](uint32_t entry, Cost most,
                           const ReadContext& context) -> Result<bool> {
-         const bool believed = model.BelievedTensor(entry) ||
-                               model.BelievedTensor(*model.ScalesOf(entry));
-         if (most < Cost::kDecode && believed) return true;
-         return ExistsIf(Examine(model, entry, context), believed);
+         const bool likely = model.LikelyTensor(entry) ||
+                             model.LikelyTensor(*model.ScalesOf(entry));
+         if (most < Cost::kDecode && likely) return true;
+         return ExistsIf(Examine(model, entry, context), likely);
        },
        .describe =
            [&model](uint32_t entry, const ReadContext& context) {

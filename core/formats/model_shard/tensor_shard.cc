@@ -41,7 +41,7 @@ bool TensorShard::MayBeTensor(uint32_t entry) const {
          !EntryLocked(entry) && EntrySize(entry) >= TensorHeader::kFixedBytes;
 }
 
-bool TensorShard::BelievedTensor(uint32_t entry) const {
+bool TensorShard::LikelyTensor(uint32_t entry) const {
   return !IsPlain(entry) && Record(entry).content_type == shard::kTensorContent;
 }
 
@@ -97,7 +97,7 @@ Result<TensorHeader> TensorShard::Header(uint32_t entry,
   if (std::optional<Result<TensorHeader>> cheap = CheapHeader(entry, context)) {
     return *std::move(cheap);
   }
-  if (!BelievedTensor(entry)) {
+  if (!LikelyTensor(entry)) {
     return Error{Code::kCorrupt, "not a tensor: its first bytes do not decode",
                  Record(entry).data_offset};
   }
@@ -172,9 +172,9 @@ std::shared_ptr<const FileTable> TensorShard::TensorFiles() const {
        // not.
        .exists = [this](uint32_t entry, Cost most,
                         const ReadContext& context) -> Result<bool> {
-         const bool believed = BelievedTensor(entry);
-         if (most < Cost::kDecode && believed) return true;
-         return ExistsIf(Header(entry, context), believed);
+         const bool likely = LikelyTensor(entry);
+         if (most < Cost::kDecode && likely) return true;
+         return ExistsIf(Header(entry, context), likely);
        },
        .describe =
            [this](uint32_t entry, const ReadContext& context) {

@@ -29,7 +29,7 @@ class TensorShard : public shard::ShardContainer {
   bool MayBeTensor(uint32_t entry) const;
   /// Whether listings show an entry as a tensor without examining it: its
   /// header can only be read by decoding, and its content type is tensor.
-  bool BelievedTensor(uint32_t entry) const;
+  bool LikelyTensor(uint32_t entry) const;
 
   /// Reads the header, at each call. It is not verified, but no byte of the
   /// data is served before the whole entry is. Fails with kCorrupt if the entry

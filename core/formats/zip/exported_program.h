@@ -56,7 +56,7 @@ class ExportedProgram : public std::enable_shared_from_this<ExportedProgram> {
   bool FindDocuments();
   /// Adds those of "weights" or "constants".
   void AddDocuments(std::string_view kind);
-  /// Fails only for reasons that may pass.
+  /// Fails only for transient reasons.
   Result<std::vector<Named>> Tensors(const ReadContext& context) const;
   Result<Members> BelowTop(const ReadContext& context) const;
   /// Adds the tensors of a document of at most `room` bytes, and takes these.

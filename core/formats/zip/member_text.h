@@ -11,7 +11,7 @@
 namespace ctxfs::zip {
 
 /// The bytes of a member, verified; nothing if it is damaged or has more than
-/// `most`. Fails only for reasons that may pass.
+/// `most`. Fails only for transient reasons.
 Result<std::string> MemberText(const Archive& archive, uint32_t member,
                                uint64_t most, const ReadContext& context);
 

@@ -50,8 +50,8 @@ class UrlStore {
   virtual Result<SourcePtr> Open(const std::string& url,
                                  const Request& request) = 0;
 
-  /// Returns what is in a directory: nothing, if it does not exist. What was
-  /// listed before is believed for a while.
+  /// Returns what is in a directory: nothing, if it does not exist. A listing
+  /// is cached for a while.
   virtual Result<StoreListingPtr> List(const std::string& directory,
                                        const Request& request) = 0;
 

@@ -22,7 +22,7 @@ namespace ctxfs::remote {
 /// kept for a while, 512 MiB of them at most.
 class RemoteStore final : public UrlStore {
  public:
-  /// `lasting`: how long a listing is believed. `names_index_at_end`: whether
+  /// `lasting`: how long a listing is cached. `names_index_at_end`: whether
   /// what has this name is a file whose last bytes are read when it is opened.
   RemoteStore(std::shared_ptr<FetchClient> client, std::chrono::seconds lasting,
               bool (*names_index_at_end)(std::string_view name));

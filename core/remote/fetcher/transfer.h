@@ -33,7 +33,7 @@ class Transfer {
   CURL* handle() const { return easy_.get(); }
 
   /// Returns what the head promised, if the body kept it; of a page, its
-  /// length. `result` is libcurl's verdict. An Error with EAGAIN may pass;
+  /// length. `result` is libcurl's verdict. An Error with EAGAIN is transient;
   /// others do not.
   Result<Promise> Finish(CURLcode result);
 

@@ -64,7 +64,7 @@ struct Promise {
 /// Compares the head with what was asked for. Fails with
 ///   kStale        the object changed, or is gone, since it was opened
 ///   kIo           sys_errno EACCES for 401 and 403, ENOENT for 404 and 410,
-///                 EAGAIN for what may pass (408, 429, 5xx), else 0
+///                 EAGAIN for what is transient (408, 429, 5xx), else 0
 ///   kUnsupported  the server ignores Range, encodes bytes, lies about the
 ///                 range, or tells neither ETag nor Last-Modified
 /// What is promised of a page is its greatest length. Messages do not show

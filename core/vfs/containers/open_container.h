@@ -18,8 +18,8 @@ using OnDamage = std::function<void(const Error&)>;
 
 /// Opens `source` with everything recorded that opening reads, if `options`
 /// watch ctime: the container's source then has an opening_digest. With
-/// `on_damage`, a damaged container is opened as an unreadable one, and only an
-/// Error that may pass (Error::Permanent) is returned.
+/// `on_damage`, a damaged container is opened as an unreadable one, and only a
+/// transient Error (Error::Permanent is false) is returned.
 Result<std::shared_ptr<const Container>> OpenRecorded(
     const std::shared_ptr<const Source>& source, const OpenOptions& options,
     const ReadContext& context, const OnDamage& on_damage = nullptr);

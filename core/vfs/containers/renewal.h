@@ -32,7 +32,7 @@ class Renewal {
   /// Containers that a file is in, outermost first.
   using Chain = std::vector<MountedContainers::Number>;
 
-  /// How often a file that keeps changing is opened anew for one request.
+  /// How often a file that keeps changing is reopened for one request.
   static constexpr int kMax = 4;
 
   Renewal(MountedContainers& containers, const OpenOptions& options)

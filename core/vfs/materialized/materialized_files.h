@@ -87,7 +87,7 @@ class MaterializedFiles {
   using Part = std::shared_ptr<const SpillFile::Part>;
   struct Made {
     Inode inode;
-    // Another source after the container was opened anew.
+    // Another source after the container was reopened.
     std::weak_ptr<const Source> made_from;
     Part part;
     // Whether the kernel may have pages of the file, of before it was made.

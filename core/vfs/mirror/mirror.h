@@ -45,7 +45,7 @@ class Mirror {
   struct Options {
     /// Listings have NAME~dir for each file that is a container.
     bool list_inside = false;
-    /// How long names and attributes may be believed (-o timeout=).
+    /// How long names and attributes are cached (-o timeout=).
     std::chrono::seconds lasting{1};
     /// The kernel opens files itself (-o revalidate=): who has one open is not
     /// known, so files that lost their names stay open for a while.
