@@ -52,9 +52,22 @@ bool TakeNumber(const std::string& text, MountOptions& options) {
   return ParseNumber(text, kBase, &(options.*kField));
 }
 
-template <uint64_t MountOptions::*kField>
+/// A size: 0, or `kLeast` bytes and more.
+template <uint64_t MountOptions::*kField, uint64_t kLeast = 0>
 bool TakeSize(const std::string& text, MountOptions& options) {
-  return ParseSize(text, &(options.*kField));
+  uint64_t bytes = 0;
+  if (!ParseSize(text, &bytes) || (bytes > 0 && bytes < kLeast)) return false;
+  options.*kField = bytes;
+  return true;
+}
+
+/// What a size that is too small was probably meant to be; empty for what is no
+/// size.
+std::string MeantSize(const std::string& text) {
+  uint64_t bytes = 0;
+  if (!ParseSize(text, &bytes)) return "";
+  const bool has_unit = text.find_first_not_of("0123456789") != text.npos;
+  return has_unit ? " (it is too small)" : " (did you mean '" + text + "G'?)";
 }
 
 /// Stores the value that `kNames` has for a name.
@@ -155,7 +168,7 @@ constexpr Option kOptions[] = {
     {"views=", &TakeViews},  // expected: ViewNames()
     {"list=", &TakeNamed<kListModes, &MountOptions::list>,
      "primary, views or all"},
-    {"cache=", &TakeSize<&MountOptions::cache_bytes>, kSize},
+    {"cache=", &TakeSize<&MountOptions::cache_bytes, limits::kMiB>, kSize},
     {"profile="},
     {"region="},
     {"endpoint="},
@@ -165,12 +178,14 @@ constexpr Option kOptions[] = {
     {"aws_metadata"},
     {"offline"},
     {"cache_dir="},
-    {"cache_dir_size=", &TakeSize<&MountOptions::cache_dir_bytes>, kSize},
+    {"cache_dir_size=", &TakeSize<&MountOptions::cache_dir_bytes, limits::kKiB>,
+     kSize},
     {"cache_keep"},
-    {"materialize=", &TakeSize<&MountOptions::materialize_bytes>, kSize},
+    {"materialize=", &TakeSize<&MountOptions::materialize_bytes, limits::kMiB>,
+     kSize},
     {"materialize_only=", &TakePatterns,
      "paths below a container such as views/npy:signal/*"},
-    {"index=", &TakeSize<&MountOptions::index_bytes>, kSize},
+    {"index=", &TakeSize<&MountOptions::index_bytes, limits::kMiB>, kSize},
     {"readahead=", &TakeSize<&MountOptions::readahead>, kSize},
     {"threads=", &TakeThreads, "a number from 1 to 1024"},
     {"max_expansion=", &TakeNumber<&MountOptions::max_expansion>, kNumber},
@@ -257,7 +272,8 @@ std::string TakeValues(const Words& words, MountOptions* options) {
     return "invalid value '" + value + "' for option '" + name +
            "': expected " +
            (views ? "all, none or names of " + ViewNames()
-                  : std::string(option.expected));
+                  : std::string(option.expected)) +
+           (option.expected == kSize ? MeantSize(value) : "");
   }
   return "";
 }

@@ -162,7 +162,7 @@ TEST(MountOptions, DoWhatTheyAreForWhereverTheyStand) {
   EXPECT_EQ(Parse({"-v", "source", "mnt"}).options.log, LogLevel::kInfo);
   EXPECT_EQ(ParseOption("verify=off").options.verify, VerifyMode::kOff);
   EXPECT_EQ(ParseOption("verify=read").options.verify, VerifyMode::kRead);
-  EXPECT_EQ(ParseOption("cache=1,cache=2").options.cache_bytes, 2U)
+  EXPECT_EQ(ParseOption("cache=1M,cache=2M").options.cache_bytes, 2U << 20)
       << "the last one holds";
 }
 
@@ -238,6 +238,9 @@ TEST(MountOptions, SayWhatIsWrongAndWhatIsExpected) {
   EXPECT_EQ(ParseOption("cache=big").error,
             "invalid value 'big' for option 'cache': expected a size such as "
             "512M");
+  EXPECT_EQ(ParseOption("cache=1K").error,
+            "invalid value '1K' for option 'cache': expected a size such as "
+            "512M (it is too small)");
   EXPECT_EQ(ParseOption("verify=never").error,
             "invalid value 'never' for option 'verify': expected read, open or "
             "off");
@@ -245,6 +248,17 @@ TEST(MountOptions, SayWhatIsWrongAndWhatIsExpected) {
             "unknown option 'cahce=1G' (did you mean 'cache'?)");
   EXPECT_EQ(Parse({}).error,
             "missing operand: expected SOURCE... [MOUNTPOINT]");
+}
+
+TEST(MountOptions, Item43_5_ANumberOfBytesThatWasMeantAsGigabytesIsRefused) {
+  for (const std::string name :
+       {"cache", "index", "materialize", "cache_dir_size"}) {
+    std::string error = "invalid value '5' for option '";
+    error += name + "': expected a size such as 512M (did you mean '5G'?)";
+    EXPECT_EQ(ParseOption((name + "=5").c_str()).error, error);
+    EXPECT_TRUE(ParseOption((name + "=0").c_str()).ok);
+    EXPECT_TRUE(ParseOption((name + "=1M").c_str()).ok);
+  }
 }
 
 TEST(MountOptions, RefuseInvalidValues) {
