@@ -144,6 +144,36 @@ Result<SourceTree::File> SourceTree::Find(std::string_view path, bool follow,
   return file;
 }
 
+Result<SourceTree::File> SourceTree::FindInside(const File& file,
+                                                ServerWait* waits) {
+  File inside =
+      CTXFS_TRY(Find(file.path + std::string(Mirror::kInside), true, waits));
+  if (file.directory || !inside.directory) {
+    return Error{Code::kNotFound, "it is no container"};
+  }
+  return inside;
+}
+
+Status SourceTree::ForEachContainer(
+    const File& top,
+    const std::function<Status(const std::string& path,
+                               const Container& container)>& visit) {
+  CTXFS_TRY(context().Check());
+  File at = top;
+  if (!top.directory) {
+    Result<File> inside = FindInside(top);
+    if (!inside) return {};
+    at = *std::move(inside);
+  }
+  const auto container = ContainerAt(at);
+  if (container) return visit(top.path, **container);
+  if (container.error().code != Code::kNotContainer) return container.error();
+  if (!top.directory) return {};
+  return ForEach(top, [&](const File& file) {
+    return file.link ? Status() : ForEachContainer(file, visit);
+  });
+}
+
 Result<bool> SourceTree::StaysBelow(const File& top, const File& link) {
   if (top.path.empty()) return true;  // it stays in its container
   Walk walk{.way = {top}, .rest = link.path.substr(top.path.size() + 1)};

@@ -64,6 +64,16 @@ class SourceTree {
   Result<File> Find(std::string_view path, bool follow = true,
                     ServerWait* waits = nullptr);
 
+  /// The directory of a file that is a container (NAME~dir; docs/tree.md,
+  /// section 1), which listings leave out. kNotFound if there is none.
+  Result<File> FindInside(const File& file, ServerWait* waits = nullptr);
+  /// Calls `visit` with each container that `top` is or has below it, but for
+  /// those in another one, until a call fails. `path` is that of the file.
+  Status ForEachContainer(
+      const File& top,
+      const std::function<Status(const std::string& path,
+                                 const Container& container)>& visit);
+
   /// The target of a symbolic link.
   Result<std::string> ReadLink(const File& link, ServerWait* waits = nullptr) {
     return files_->ReadLink(link.inode, context(waits));

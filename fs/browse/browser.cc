@@ -39,11 +39,6 @@ Error NotFound(const std::string& text) {
 
 }  // namespace
 
-Result<SourceTree::File> InsideOf(SourceTree& tree,
-                                  const SourceTree::File& file) {
-  return tree.Find(file.path + kInside);
-}
-
 Status Browser::Open(std::string_view path) {
   const SourceTree::File file = CTXFS_TRY(tree_.Find(path));
   return file.directory ? List(file) : Show(file.path);
@@ -94,7 +89,7 @@ Status Browser::Enter() {
   SourceTree::File file = *selection();
   if (file.link) file = CTXFS_TRY(tree_.Find(file.path));
   if (file.directory) return List(file);
-  const Result<SourceTree::File> inside = InsideOf(tree_, file);
+  const Result<SourceTree::File> inside = tree_.FindInside(file);
   return inside ? List(*inside) : Status();
 }
 

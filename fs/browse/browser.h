@@ -11,11 +11,6 @@
 
 namespace ctxfs {
 
-/// The directory of a container that stays a file (docs/tree.md, section 1):
-/// NAME~dir, which listings leave out. Fails with kNotFound if there is none.
-Result<SourceTree::File> InsideOf(SourceTree& tree,
-                                  const SourceTree::File& file);
-
 /// Where a user is in a tree: a directory, its files, and the selected one.
 class Browser {
  public:

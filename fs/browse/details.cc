@@ -56,7 +56,8 @@ class Writer {
       if (info.add_findings) info.add_findings(info, tree_.context());
       AddEntry(info);
     }
-    if (const auto inside = InsideOf(tree_, file)) return AddDirectory(*inside);
+    if (const auto inside = tree_.FindInside(file))
+      return AddDirectory(*inside);
     Result<OpenFile> opened = tree_.Open(file);
     if (!opened) return AddError(opened.error());
     const Content& content = opened->content;

@@ -248,3 +248,62 @@ def test_a_container_is_the_same_as_itself():
     for path in some:
         done = run(CTXFS, "diff", "--values", path, path)
         assert done.returncode == 0, (path, done.stdout, done.stderr)
+
+
+def sharded(folder, arrays):
+    """A model of a file for each array; returns its index."""
+    folder.mkdir(parents=True)
+    weights = {}
+    for i, (name, array) in enumerate(arrays.items(), 1):
+        weights[name] = f"model-{i:05}-of-{len(arrays):05}.safetensors"
+        safetensors(folder / weights[name], {name: array})
+    index = folder / "model.safetensors.index.json"
+    index.write_text(json.dumps({"metadata": {}, "weight_map": weights}))
+    return index
+
+
+def test_43_2_a_path_that_names_a_container_is_that_container(tmp_path):
+    arrays = {"a": numpy.arange(4, dtype="f4"), "b": numpy.ones(3, "f4")}
+    base = sharded(tmp_path / "base", arrays)
+    tuned = sharded(tmp_path / "tuned", {**arrays, "b": numpy.zeros(3, "f4")})
+    assert base.read_bytes() == tuned.read_bytes(), "the indexes do not differ"
+    wanted = diff(base, tuned)
+    assert wanted[0] == 1 and wanted[1]["totals"]["changed"]["entries"] == 1
+    code, found = diff(f"{tmp_path}//base/{base.name}", f"{tmp_path}//tuned/{tuned.name}")
+    assert code == 1
+    for key in ("formats", "totals", "entries"):
+        assert found[key] == wanted[1][key]
+
+
+def info(*args):
+    done = run(CTXFS, "info", "--json", *args)
+    return done.returncode, json.loads(done.stdout), done.stderr.decode()
+
+
+def test_43_2_info_takes_what_ls_takes(tmp_path):
+    data = tmp_path / "data"
+    sharded(data / "sub", {"a": numpy.arange(4, dtype="f4")})
+    one = safetensors(data / "one.safetensors", {"b": numpy.ones(3, "f4")})
+    code, found, _ = info(f"{data}//one.safetensors~dir")
+    assert (code, [each["format"] for each in found]) == (0, ["safetensors"])
+    # A repository of the hub's cache is one name of a mount, and another on the disk.
+    cache = tmp_path / "hub" / "models--acme--base"
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    (cache / "blobs").mkdir(parents=True)
+    (cache / "refs").mkdir()
+    (cache / "refs" / "main").write_text(commit)
+    (cache / "snapshots" / commit).mkdir(parents=True)
+    shutil.copy(one, cache / "blobs" / "etag")
+    (cache / "snapshots" / commit / "model.safetensors").symlink_to("../../blobs/etag")
+    listed = run(CTXFS, "ls", f"{tmp_path}/hub//acme/base/main").stdout
+    assert listed == b"model.safetensors\n"
+    code, found, _ = info(f"{tmp_path}/hub//acme/base/main")
+    assert (code, [each["format"] for each in found]) == (0, ["safetensors"])
+    assert found[0]["path"] == f"{tmp_path}/hub//acme/base/main/model.safetensors"
+    # A directory with no container, and no such path.
+    (data / "plain").mkdir()
+    (data / "plain" / "notes.txt").write_text("notes")
+    code, found, said = info(f"{data}//one.safetensors~dir/tensors")
+    assert code != 0 and not found and "there is no container in it" in said
+    code, found, said = info(f"{data}//missing")
+    assert code != 0 and not found and "no such file or directory" in said

@@ -114,9 +114,10 @@ Status DiffSide::Open(const std::string& operand) {
       target.source, arguments_.open, AllViews(), ListMode::kPrimary,
       LeavingLinks::kFollowed, {.cache_bytes = kCacheBytes}));
   tree_->cache().SpillTo(spill_file_);
-  const SourceTree::File top = CTXFS_TRY(tree_->Find(target.path));
-  top_ = target.path;
-  Scope* const around = CTXFS_TRY(ScopeAround(target.path));
+  SourceTree::File top = CTXFS_TRY(tree_->Find(target.path));
+  if (auto inside = CTXFS_TRY(Inside(top))) top = *std::move(inside);
+  top_ = top.path;
+  Scope* const around = CTXFS_TRY(ScopeAround(top_));
   if (around != nullptr) {
     format_ = around->format;
     container_ = around->container;
@@ -165,6 +166,17 @@ Result<DiffSide::Scope*> DiffSide::ScopeAround(const std::string& path) {
   }
 }
 
+Result<std::optional<SourceTree::File>> DiffSide::Inside(
+    const SourceTree::File& file) {
+  if (file.directory || file.link) return std::optional<SourceTree::File>();
+  Result<SourceTree::File> inside = tree_->FindInside(file);
+  const Scope* const scope = inside ? CTXFS_TRY(ScopeAt(*inside)) : nullptr;
+  if (scope == nullptr || scope->error) {
+    return std::optional<SourceTree::File>();
+  }
+  return std::optional(*std::move(inside));
+}
+
 Status DiffSide::Walk(const SourceTree::File& directory, Scope* scope) {
   CTXFS_TRY(context().Check());
   if (Scope* const own = CTXFS_TRY(ScopeAt(directory)); own != nullptr) {
@@ -188,15 +200,9 @@ Status DiffSide::Visit(const SourceTree::File& file, Scope* scope) {
   if (file.directory) return Walk(file, scope);
   // In a directory, a file that is a container is compared by its entries, and
   // one that does not parse by its bytes.
-  if (scope == nullptr && !file.link) {
-    const Result<SourceTree::File> beside =
-        tree_->Find(file.path + std::string(kBesideSuffix));
-    if (beside && beside->directory) {
-      const Result<Scope*> inside = ScopeAt(*beside);
-      if (inside && *inside != nullptr && !(*inside)->error) {
-        return Walk(*beside, *inside);
-      }
-    }
+  if (scope == nullptr) {
+    const auto inside = Inside(file);
+    if (inside && *inside) return Walk(**inside, scope);
   }
   return AddFile(file, scope);
 }

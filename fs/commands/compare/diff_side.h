@@ -86,6 +86,9 @@ class DiffSide {
   Result<Scope*> ScopeAt(const SourceTree::File& directory);
   /// The container around the operand.
   Result<Scope*> ScopeAround(const std::string& path);
+  /// The directory of a file that is a container; nullopt if it is none, or
+  /// does not parse.
+  Result<std::optional<SourceTree::File>> Inside(const SourceTree::File& file);
   Status Walk(const SourceTree::File& directory, Scope* scope);
   Status Visit(const SourceTree::File& file, Scope* scope);
   Status AddFile(const SourceTree::File& file, const Scope* scope);

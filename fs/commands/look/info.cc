@@ -12,6 +12,7 @@
 #include "core/report/container_summary.h"
 #include "core/report/identity.h"
 #include "core/vfs/containers/open_container.h"
+#include "core/vfs/source_tree.h"
 #include "fs/commands/arguments.h"
 #include "fs/commands/confine.h"
 #include "fs/commands/container_search.h"
@@ -341,34 +342,69 @@ class Descriptions {
 
  private:
   void Describe(const FoundContainer& found) {
+    if (found.error && found.named && !ParseTarget(found.path).path.empty()) {
+      return DescribeInside(found.path);
+    }
     const Result<std::shared_ptr<const Container>> container =
         found.error ? *found.error
                     : OpenContainerFile(found.path, arguments_.open);
-    if (!container) {
-      ++failed_;
-      last_ = PrintError(found.path, container.error());
-      return;
+    if (!container) return Fail(found.path, container.error());
+    Describe(found.shown(), **container);
+  }
+
+  /// Describes the containers at or below a SOURCE//PATH.
+  void DescribeInside(const std::string& operand) {
+    const Target target = ParseTarget(operand);
+    const uint64_t before = described_ + failed_;
+    const auto tree =
+        SourceTree::Open(target.source, arguments_.open, ViewSet(),
+                         ListMode::kPrimary, LeavingLinks::kRefused);
+    if (!tree) return Fail(target.source, tree.error());
+    const Result<SourceTree::File> top = (*tree)->Find(target.path);
+    if (!top) return Fail(operand, top.error());
+    const Status done = (*tree)->ForEachContainer(
+        *top, [&](const std::string& path, const Container& container) {
+          const std::string shown = WithoutQuery(target.source) + "//" + path;
+          const Json info = container.Info((*tree)->context());
+          if (info["format"].is_string()) {
+            Describe(shown, container);
+          } else {  // UnreadableContainer
+            Fail(shown, {Code::kCorrupt, info.value("error", "")});
+          }
+          return Status();
+        });
+    if (!done) return Fail(operand, done.error());
+    if (described_ + failed_ == before) {
+      last_ =
+          PrintError(operand, {Code::kNotFound, "there is no container in it"});
     }
+  }
+
+  void Fail(const std::string& path, const Error& error) {
+    ++failed_;
+    last_ = PrintError(path, error);
+  }
+
+  void Describe(const std::string& shown, const Container& container) {
     ++described_;
     LoneContext context;
-    Json info = (*container)->Info(context);
-    const Identity identity = Identity::Of(**container, context);
+    Json info = container.Info(context);
+    const Identity identity = Identity::Of(container, context);
     if (arguments_.json) {
       info["facts"] = identity.FactsJson();
       info["facts_left_out"] = identity.facts.left_out();
       if (identity.error) info["facts_error"] = identity.error->Text();
-      info["path"] = found.shown();
+      info["path"] = shown;
       all_.push_back(std::move(info));
       return;
     }
-    const ContainerSummary summary = ContainerSummary::Of(**container);
+    const ContainerSummary summary = ContainerSummary::Of(container);
     if (arguments_.raw) {
-      PrintRaw(found.shown(), info, identity, summary);
+      PrintRaw(shown, info, identity, summary);
       return;
     }
     if (described_ > 1) std::puts("");
-    Page(found.shown(), **container, info, identity, summary, arguments_.all)
-        .Print();
+    Page(shown, container, info, identity, summary, arguments_.all).Print();
   }
 
   void PrintTotals() const {
@@ -392,7 +428,7 @@ class Descriptions {
 };
 
 int RunInfo(const Arguments& arguments) {
-  ConfineToReading(arguments.operands, LeavingLinks::kRefused);
+  ConfineToReading(SourcesOf(arguments.operands), LeavingLinks::kRefused);
   return static_cast<int>(Descriptions(arguments).Print());
 }
 
@@ -400,14 +436,14 @@ int RunInfo(const Arguments& arguments) {
 
 const Command kInfoCommand{
     .name = "info",
-    .operands = "SOURCE...",
+    .operands = "SOURCE[//PATH]...",
     .summary = "Describes containers: format, sizes, arrays and warnings",
     .run = &RunInfo,
     .options = "AJWSKIN",
     .examples =
         "  ctxfs info model.mosh\n"
         "  ctxfs info --json ~/models | jq '.[].format'\n",
-    .kind = OperandKind::kSource,
+    .kind = OperandKind::kPath,
     .min_operands = 1};
 
 }  // namespace ctxfs
