@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "core/base/assert.h"
+#include "core/base/interruptible_wait.h"
 #include "core/codec/stream.h"
 #include "core/content/read_context.h"
 
@@ -41,19 +42,29 @@ SpillFile::Loan FindFile(const BlockCache& cache, const Block& block) {
   return store == nullptr ? nullptr : store->FindFile(block.key());
 }
 
-SpillStore::Evicted SpillStore::EvictOldest() {
-  constexpr std::chrono::milliseconds kUnused(100);
-  Pinned oldest;  // freed without the lock
-  const MutexLock lock(mutex_);
+std::list<SpillStore::Kept>::iterator SpillStore::Oldest() {
   // What is lent would keep its room.
   const auto last = std::find_if(
       kept_.rbegin(), kept_.rend(),
       [this](const Kept& one) { return !file_->IsLent(*one.bytes); });
-  if (last == kept_.rend()) return Evicted::kNone;
-  const auto now = Clock::now();
-  if (now < last->until && now < last->used + kUnused) return Evicted::kNoneYet;
-  oldest = std::move(last->bytes);
-  kept_.erase(std::prev(last.base()));
+  return last == kept_.rend() ? kept_.end() : std::prev(last.base());
+}
+
+SpillStore::Clock::time_point SpillStore::EvictableAt() {
+  constexpr std::chrono::milliseconds kUnused(100);
+  const auto oldest = Oldest();
+  if (oldest == kept_.end()) return Clock::time_point::max();
+  return std::min(oldest->until, oldest->used + kUnused);
+}
+
+SpillStore::Evicted SpillStore::EvictOldest() {
+  Pinned bytes;  // freed without the lock
+  const MutexLock lock(mutex_);
+  const auto oldest = Oldest();
+  if (oldest == kept_.end()) return Evicted::kNone;
+  if (Clock::now() < EvictableAt()) return Evicted::kNoneYet;
+  bytes = std::move(oldest->bytes);
+  kept_.erase(oldest);
   return Evicted::kOne;
 }
 
@@ -99,11 +110,14 @@ Result<SpillStore::Pinned> SpillStore::Produce(const Block& block,
   }
   produced_ += at;
   if (block.verifies()) context.cache().CountVerdict(Verdict::kPassed);
-  const MutexLock lock(mutex_);
-  CTXFS_ASSERT(std::ranges::find(kept_, block.key(), &Kept::key) ==
-               kept_.end());
-  const auto now = Clock::now();
-  kept_.push_front({block.key(), *part, now + kTurn * (now - start), now});
+  {
+    const MutexLock lock(mutex_);
+    CTXFS_ASSERT(std::ranges::find(kept_, block.key(), &Kept::key) ==
+                 kept_.end());
+    const auto now = Clock::now();
+    kept_.push_front({block.key(), *part, now + kTurn * (now - start), now});
+  }
+  file_->room().NotifyAll();  // others may wait for room for the same block
   return part;
 }
 
@@ -118,15 +132,16 @@ Result<SpillStore::Pinned> SpillStore::Get(const Block& block,
     found = CTXFS_TRY(Produce(block, shared));
     return {};
   };
+  if (look()) return found;
+  InterruptibleWait wait(file_->room(), context.interrupt());
   while (true) {
+    if (wait.IsInterrupted()) return context.Check().error();
     CTXFS_TRY(context.cache().Once(block.key(), context, look, produce,
                                    MemoryFor(context.cache())));
     if (found != nullptr) return found;
     // Holds no memory while it waits.
-    CTXFS_TRY(context.Check());
-    constexpr std::chrono::milliseconds kMoment(20);
     const MutexLock lock(mutex_);
-    moment_.WaitFor(mutex_, kMoment);
+    wait.Wait(mutex_, EvictableAt());
   }
 }
 

@@ -62,11 +62,14 @@ class SpillStore {
   Result<Pinned> Reserve(uint64_t size);
   enum class Evicted : uint8_t { kOne, kNoneYet, kNone };
   Evicted EvictOldest();
+  /// The block to be evicted next, which is not lent; the end if there is none.
+  std::list<Kept>::iterator Oldest() CTXFS_REQUIRES(mutex_);
+  /// When it may be evicted, unless it is read meanwhile.
+  Clock::time_point EvictableAt() CTXFS_REQUIRES(mutex_);
 
   const std::shared_ptr<SpillFile> file_;
   std::atomic<uint64_t> produced_ = 0;
   Mutex mutex_;
-  CondVar moment_;
   std::list<Kept> kept_ CTXFS_GUARDED_BY(mutex_);  // most recent first
 };
 

@@ -133,15 +133,24 @@ void SpillFile::GiveBack(uint64_t offset, uint64_t size) {
   // the next part.
   (void)::fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                     static_cast<off_t>(offset), static_cast<off_t>(size));
-  const MutexLock lock(mutex_);
-  bytes_ -= size;
-  parts_.erase(offset);
+  {
+    const MutexLock lock(mutex_);
+    parts_.erase(offset);
+  }
+  Uncount(size);
 }
 
 void SpillFile::GiveBackFile(Fd file, uint64_t size) {
   file = Fd(-1);
-  const MutexLock lock(mutex_);
-  bytes_ -= size;
+  Uncount(size);
+}
+
+void SpillFile::Uncount(uint64_t size) {
+  {
+    const MutexLock lock(mutex_);
+    bytes_ -= size;
+  }
+  room_.NotifyAll();
 }
 
 Status SpillFile::CountFile(uint64_t size) {
@@ -160,8 +169,7 @@ Result<std::shared_ptr<const SpillFile::Part>> SpillFile::ReserveFile(
     return std::make_shared<const Part>(shared_from_this(), std::move(*made),
                                         size);
   }
-  const MutexLock lock(mutex_);
-  bytes_ -= size;
+  Uncount(size);
   return made.error().sys_errno == ENOSPC ? DiskFull(size) : made.error();
 }
 
@@ -182,8 +190,11 @@ SpillFile::Loan SpillFile::Lend(const std::shared_ptr<const Part>& part,
   ++part->loans_;
   return {part.get(), [part](const Part* of) {
             SpillFile& file = *of->file_;
-            const MutexLock lock(file.mutex_);
-            if (--of->loans_ == 0) file.lent_ -= of->size_;
+            {
+              const MutexLock lock(file.mutex_);
+              if (--of->loans_ == 0) file.lent_ -= of->size_;
+            }
+            file.room_.NotifyAll();
           }};
 }
 

@@ -92,6 +92,8 @@ class SpillFile : public std::enable_shared_from_this<SpillFile> {
   /// Bytes of the parts that are lent, and whether one is.
   uint64_t lent() const;
   bool IsLent(const Part& part) const;
+  /// Notified when a part is given back or no longer lent.
+  CondVar& room() { return room_; }
 
   int descriptor() const { return fd_.get(); }
   /// Bytes that it may take.
@@ -104,6 +106,7 @@ class SpillFile : public std::enable_shared_from_this<SpillFile> {
   uint64_t Take(uint64_t size);
   void GiveBack(uint64_t offset, uint64_t size);
   void GiveBackFile(Fd file, uint64_t size);
+  void Uncount(uint64_t size);
   /// Reserves a file of its own. Fails like Reserve, and if none can be made.
   Result<std::shared_ptr<const Part>> ReserveFile(uint64_t size);
   /// Counts `size` bytes and a descriptor for a file of its own.
@@ -117,6 +120,7 @@ class SpillFile : public std::enable_shared_from_this<SpillFile> {
   const std::string directory_;
   const uint64_t most_;
   FileMaker* maker_ = nullptr;
+  CondVar room_;
   mutable Mutex mutex_;
   uint64_t bytes_ CTXFS_GUARDED_BY(mutex_) = 0;
   uint64_t lent_ CTXFS_GUARDED_BY(mutex_) = 0;
