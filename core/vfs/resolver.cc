@@ -54,7 +54,8 @@ std::shared_ptr<const MirrorSource> Resolver::MakeMirror(
     std::unique_ptr<Mirror> mirror) {
   if (mirror == nullptr) return nullptr;
   return std::make_shared<const MirrorSource>(
-      std::move(mirror), rules_, [this] { return attached_.CloseOldest(); });
+      std::move(mirror), rules_,
+      [this] { return attached_.CloseOldest().has_value(); });
 }
 
 std::shared_ptr<const OwnSource> Resolver::MakeOwn(const Shown& shown) const {
@@ -98,7 +99,8 @@ InodeRef Resolver::Decode(Inode inode) const {
   if (index < own_->node_count()) {
     return {.inode = inode, .kind = kOwn, .node = index};
   }
-  const auto number = static_cast<MountedContainers::Number>(inode >> 32);
+  const auto number = static_cast<MountedContainers::Number>(
+      inode >> MountedContainers::kNodeBits);
   const uint64_t node = number == MountedContainers::kTop
                             ? index + 1 - own_->node_count()
                             : inode;

@@ -15,8 +15,6 @@
 namespace ctxfs {
 namespace {
 
-constexpr unsigned kNodeBits = 32;  // of an inode
-
 Error Disappeared() { return {Code::kStale, "the container has disappeared"}; }
 
 }  // namespace
@@ -121,7 +119,7 @@ std::vector<MountedContainers::Number> MountedContainers::Chain(
 MountedContainers::Tree MountedContainers::Opened(Number number) const {
   const MutexLock lock(mutex_);
   const auto found = slots_.find(number);
-  return found == slots_.end() ? nullptr : found->second->tree;
+  return found == slots_.end() ? nullptr : Lend(*found->second);
 }
 
 Result<MountedContainers::Tree> MountedContainers::Get(
@@ -142,7 +140,18 @@ Result<MountedContainers::Tree> MountedContainers::Get(
 MountedContainers::Tree MountedContainers::Use(Slot& slot) {
   const MutexLock lock(mutex_);
   if (slot.tree != nullptr) MarkUsed(&slot);
-  return slot.tree;
+  return Lend(slot);
+}
+
+MountedContainers::Tree MountedContainers::Lend(Slot& slot) const {
+  if (slot.tree == nullptr) return nullptr;
+  if (Tree lent = slot.lent.lock()) return lent;
+  Tree lent(slot.tree.get(),
+            [owner = slot.tree, room = room_](const ContainerSource*) {
+              room->NotifyAll();
+            });
+  slot.lent = lent;
+  return lent;
 }
 
 void MountedContainers::MarkUsed(Slot* slot) {
@@ -198,6 +207,58 @@ Result<MountedContainers::Tree> MountedContainers::OpenOnce(
   return tree;
 }
 
+Status MountedContainers::OpenSlot(const Slot& slot, const Tree& outer,
+                                   const Tree& old, const Reopen& reopen,
+                                   const Admission::Keep& keep,
+                                   const ReadContext& context) {
+  Reopen open = reopen;
+  if (open == nullptr) {
+    open = [&](const ReadContext& request) {
+      return open_(slot.attachment, outer.get(), request);
+    };
+  }
+  const auto open_within = [&](const HeapAllowance& allowance) {
+    return OpenWithin(slot, outer, open, allowance, context);
+  };
+  return admission_.Run(old, Before(slot), open_within, keep, context);
+}
+
+Result<MountedContainers::Tree> MountedContainers::OpenWithin(
+    const Slot& slot, const Tree& outer, const Reopen& open,
+    const HeapAllowance& allowance, const ReadContext& context) {
+  const HeapMeter meter;
+  const AllowedWork work(context.interrupt());
+  const ReadContext bounded = context.With(work);
+  ContainerResult container = OpenContainer(open, bounded);
+  if (!container && !allowance.exceeded()) return std::move(container).error();
+  if (!container) return HeapAllowance::Check().error();
+  Result<NewTree> made = NewTree();
+  if (!allowance.exceeded()) {
+    made = MakeTree(slot, outer, *container, work);
+  }
+  std::optional<UnmeteredHeap> stands_in;
+  if (const Status refused = HeapAllowance::Check(); !refused) {
+    if (!refused.error().Permanent()) return refused.error();
+    // Not metered: the unreadable container in its place is small.
+    made = NewTree();
+    container = UnreadableContainer((*container)->source(), refused.error());
+    stands_in.emplace();
+    made = MakeTree(slot, outer, *container, context.interrupt());
+  }
+  if (!made) return std::move(made).error();
+  const NewTree tree = *std::move(made);
+  tree->refused = stands_in.has_value();
+  tree->bytes = tree->refused ? 0 : meter.bytes();
+  // An interrupted container can lack what it could not read.
+  CTXFS_TRY(context.Check());
+  // So can a nested one whose outer container has changed: that is renewed
+  // first. A stored container that has changed is renewed after opening.
+  if (outer != nullptr) {
+    CTXFS_TRY(tree->CheckUnchanged());
+  }
+  return Tree(tree);
+}
+
 MountedContainers::ContainerResult MountedContainers::OpenContainer(
     const Reopen& open, const ReadContext& context) {
   while (true) {
@@ -237,14 +298,14 @@ Result<MountedContainers::Tree> MountedContainers::Keep(
   const auto found = slots_.find(slot->number);
   if (found == slots_.end() || found->second != slot) return tree;
   // A thread that uses another cache may have opened it in the meantime.
-  if (slot->tree != nullptr) return slot->tree;
+  if (slot->tree != nullptr) return Lend(*slot);
   CTXFS_TRY(Accept(*slot, *tree, /*lose=*/true, closed));
   used_.push_front(slot.get());  // may throw: before the first change
   slot->used = used_.begin();
   slot->tree = std::move(tree);
   bytes_ += slot->tree->bytes;
   MarkUsed(slot.get());
-  return slot->tree;
+  return Lend(*slot);
 }
 
 bool MountedContainers::IsAnother(const Slot& slot, const Opening& now) {
@@ -261,10 +322,11 @@ bool MountedContainers::IsAnother(const Slot& slot, const Opening& now) {
          (now.digest != before.digest || now.nodes != before.nodes);
 }
 
-std::optional<MountedContainers::Opening> MountedContainers::OpenedAs(
-    const Slot& slot) const {
+Admission::Before MountedContainers::Before(const Slot& slot) const {
   const MutexLock lock(mutex_);
-  return slot.opened_as;
+  if (!slot.opened_as) return Admission::Before::kNeither;
+  return slot.opened_as->refused ? Admission::Before::kRefused
+                                 : Admission::Before::kOpen;
 }
 
 Status MountedContainers::Accept(Slot& slot, const ContainerSource& tree,
@@ -301,7 +363,9 @@ Status MountedContainers::Renew(Number number, const Tree& old,
     RenewInside(*slot, closed);
     closed.emplace_back();  // may throw: before the first change
     bytes_ += opened->bytes - old->bytes;
+    slot->lent.reset();
     closed.back() = std::exchange(slot->tree, std::move(opened));
+    room_->NotifyAll();
     return {};
   };
   const auto renew = [&](const ReadContext& shared) -> Status {
@@ -335,16 +399,33 @@ void MountedContainers::KeepBudget() {
   }
 }
 
-bool MountedContainers::CloseOldest() {
+std::optional<uint64_t> MountedContainers::CloseOldest() {
   Trees closed;  // freed after the lock is released
   const MutexLock lock(mutex_);
-  return CloseOne(closed);
+  if (!CloseOne(closed)) return std::nullopt;
+  return closed.back()->bytes;
+}
+
+uint64_t MountedContainers::BytesBut(const Tree& old) const {
+  const MutexLock lock(mutex_);
+  if (old == nullptr) return bytes_;
+  // A container around it may have been renewed in the meantime.
+  const auto slot = slots_.find(old->number);
+  const bool open = slot != slots_.end() && slot->second->tree == old;
+  return bytes_ - (open ? old->bytes : 0);
+}
+
+uint64_t MountedContainers::BytesBesidesTop() const {
+  const MutexLock lock(mutex_);
+  uint64_t bytes = 0;
+  for (const Slot* slot : used_) bytes += slot->tree->bytes;
+  return bytes;
 }
 
 bool MountedContainers::CloseOne(Trees& closed) {
-  const auto oldest = std::find_if(
-      used_.rbegin(), used_.rend(),
-      [](const Slot* slot) { return slot->tree.use_count() == 1; });
+  const auto oldest =
+      std::find_if(used_.rbegin(), used_.rend(),
+                   [](const Slot* slot) { return slot->lent.expired(); });
   if (oldest == used_.rend()) return false;
   Close(**oldest, closed);
   return true;
@@ -356,7 +437,9 @@ void MountedContainers::Close(Slot& slot, Trees& closed) {
   CTXFS_ASSERT(*slot.used == &slot);
   bytes_ -= slot.tree->bytes;
   used_.erase(slot.used);
+  slot.lent.reset();
   closed.push_back(std::exchange(slot.tree, nullptr));
+  room_->NotifyAll();
 }
 
 void MountedContainers::RenewInside(const Slot& slot, Trees& closed) {

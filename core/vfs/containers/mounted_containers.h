@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <list>
@@ -12,12 +10,12 @@
 #include <vector>
 
 #include "core/base/heap/heap_allowance.h"
-#include "core/base/limits.h"
 #include "core/base/mutex.h"
 #include "core/base/result.h"
 #include "core/container/container.h"
 #include "core/content/read_context.h"
 #include "core/content/verdict.h"
+#include "core/vfs/containers/admission.h"
 #include "core/vfs/containers/container_source.h"
 
 namespace ctxfs {
@@ -34,16 +32,19 @@ namespace ctxfs {
 ///  - slots_ and by_place_ have the same slots, but for kTop, which is in
 ///    slots_ alone.
 ///  - used_ has each slot whose tree is open once, but for kTop.
-///  - bytes_ is the sum of what the open trees take, reserved_ that of all
-///    Reservations.
+///  - bytes_ is the sum of what the open trees take.
 ///  - A slot within another is in the other's `attached`.
-class MountedContainers {
+class MountedContainers : private Admission::OpenTrees {
  public:
   using Number = uint32_t;  // below 2^31
   static constexpr Number kTop =
       0;  // the mount's only container, if it has one
+  /// Of an inode; above them is the number of the tree.
+  static constexpr unsigned kNodeBits = 32;
 
-  using Tree = std::shared_ptr<const ContainerSource>;
+  /// In use for as long as one of Get, Opened or Renew has it lent to someone.
+  using Tree = Admission::Tree;
+  using Budget = Admission::Budget;
   using ContainerResult = Result<std::shared_ptr<const Container>>;
 
   enum class Kind : uint8_t {
@@ -73,19 +74,6 @@ class MountedContainers {
   /// containers: its views.
   using Extras = std::function<std::vector<ChildContainer>(
       const std::shared_ptr<const Container>&)>;
-
-  /// How many containers besides the top are kept open, and bytes of heap that
-  /// all of them and those being opened may take: indexes, trees, whatever else
-  /// they have parsed or unpacked, but not blocks of the cache. Unused
-  /// containers are closed to make room. An opening that still does not fit
-  /// waits for others to become unused, and fails if it gains nothing for
-  /// `patience`.
-  struct Budget {
-    size_t containers = limits::kOpenContainers;
-    uint64_t bytes = limits::kOpenContainerBytes;
-    uint64_t top = 0;  // bytes that opening the mount's only container took
-    std::chrono::milliseconds patience{250};
-  };
 
   /// Null `extras` adds nothing. `rules` outlive all trees.
   MountedContainers(const MountRules& rules, const Budget& budget, Open open,
@@ -128,9 +116,7 @@ class MountedContainers {
   void Lose(Number number);
   bool IsLost(Number number) const;
 
-  /// Closes the container that was not used for longest and that nobody uses
-  /// now. Returns false if there is none.
-  bool CloseOldest();
+  std::optional<uint64_t> CloseOldest() override;
 
   /// Forgets what is attached at `at`, and everything attached in that.
   void Detach(Inode at);
@@ -161,8 +147,9 @@ class MountedContainers {
     ContainerTree::Tables own = {};
     std::shared_ptr<Slot> outer = nullptr;  // that `attachment.at` is in
     // Under mutex_.
-    std::vector<Number> attached = {};  // in the tree of this slot
-    Tree tree = nullptr;                // null: closed
+    std::vector<Number> attached = {};               // in the tree of this slot
+    Tree tree = nullptr;                             // null: closed
+    std::weak_ptr<const ContainerSource> lent = {};  // expired: nobody uses it
     std::list<Slot*>::iterator used =
         {};  // if `tree` is not null, but for kTop
     std::optional<Opening> opened_as = std::nullopt;  // the latest
@@ -176,6 +163,7 @@ class MountedContainers {
   std::shared_ptr<Slot> Find(Number number) const;
   /// The slot's tree, marked as used; null if it is closed.
   Tree Use(Slot& slot);
+  Tree Lend(Slot& slot) const CTXFS_REQUIRES(mutex_);
   void MarkUsed(Slot* slot) CTXFS_REQUIRES(mutex_);
 
   /// The tree that the slot's directory is a node of.
@@ -183,12 +171,10 @@ class MountedContainers {
   NewTree TreeAt(const Slot& slot, Tree outer) const;
   Result<Tree> OpenOnce(const std::shared_ptr<Slot>& slot, const Tree& outer,
                         const ReadContext& context);
-  /// Takes a tree while its memory is still reserved.
-  using KeepTree = std::function<Status(Tree)>;
-  /// Opens the container in place of `old`, which may be null: at once if it
-  /// needs little memory, otherwise when it is its turn (admission.cc).
+  /// Opens the container in place of `old`, which may be null, once it is
+  /// admitted.
   Status OpenSlot(const Slot& slot, const Tree& outer, const Tree& old,
-                  const Reopen& reopen, const KeepTree& keep,
+                  const Reopen& reopen, const Admission::Keep& keep,
                   const ReadContext& context);
   Result<Tree> OpenWithin(const Slot& slot, const Tree& outer,
                           const Reopen& open, const HeapAllowance& allowance,
@@ -205,17 +191,15 @@ class MountedContainers {
   Status Accept(Slot& slot, const ContainerSource& tree, bool lose,
                 Trees& closed) CTXFS_REQUIRES(mutex_);
   static bool IsAnother(const Slot& slot, const Opening& now);
-  std::optional<Opening> OpenedAs(const Slot& slot) const;
+  Admission::Before Before(const Slot& slot) const;
 
-  /// Memory of the budget that is reserved for one opening.
-  class Reservation;
-  class LargeOpening;
-
+  uint64_t BytesBut(const Tree& old) const override;
+  uint64_t BytesBesidesTop() const override;
   /// Closes containers that are not in use until the budget is kept.
   void KeepBudget();
   bool CloseOne(Trees& closed) CTXFS_REQUIRES(mutex_);
   void Close(Slot& slot, Trees& closed) CTXFS_REQUIRES(mutex_);
-  /// Closes what is inside, to be opened anew from what is there now.
+  /// Closes what is inside, to be reopened from what is there now.
   void RenewInside(const Slot& slot, Trees& closed) CTXFS_REQUIRES(mutex_);
   void DetachOne(Number number, Trees& closed) CTXFS_REQUIRES(mutex_);
 
@@ -234,13 +218,11 @@ class MountedContainers {
   /// The open slots but kTop, the latest used first. A container comes before
   /// those that are nested in it, so that they are closed before it.
   std::list<Slot*> used_ CTXFS_GUARDED_BY(mutex_);
-  uint64_t bytes_ CTXFS_GUARDED_BY(mutex_) = 0;     // of all trees
-  uint64_t reserved_ CTXFS_GUARDED_BY(mutex_) = 0;  // for trees being opened
-  CondVar room_;                                    // less is reserved
-  /// Since when containers in use leave too little to the opening whose turn it
-  /// is.
-  std::optional<std::chrono::steady_clock::time_point> short_since_
-      CTXFS_GUARDED_BY(mutex_);
+  uint64_t bytes_ CTXFS_GUARDED_BY(mutex_) = 0;  // of all trees
+
+  /// A tree is closed or no longer in use: those that use it may outlive this.
+  const std::shared_ptr<CondVar> room_ = std::make_shared<CondVar>();
+  Admission admission_{budget_, *this, *room_};
 };
 
 }  // namespace ctxfs

@@ -21,6 +21,7 @@
 #include "core/io/source.h"
 #include "tests/unit/testing/fake_container.h"
 #include "tests/unit/testing/heap.h"
+#include "tests/unit/testing/interrupts.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/threads.h"
 
@@ -149,19 +150,14 @@ TEST_F(MountedContainersTest, Item28_14_WaitsForRoomUntilInterrupted) {
   MountedContainers containers =
       Make({.bytes = 2 * kEach, .patience = std::chrono::hours(1)});
   const Tree used = Get(containers, containers.Attach({.at = 1}));
-  class Settable final : public Interrupt {
-   public:
-    bool interrupted() const override { return set; }
-    std::atomic<bool> set = false;
-  };
-  Settable interrupt;
+  SettableInterrupt interrupt;
   std::future<Result<Tree>> waits = std::async(std::launch::async, [&] {
     return containers.Get(containers.Attach({.at = 2}),
                           ReadContext(cache, interrupt));
   });
   EXPECT_EQ(waits.wait_for(std::chrono::milliseconds(200)),
             std::future_status::timeout);
-  interrupt.set = true;
+  interrupt.Set();
   EXPECT_FALSE(waits.get());
 }
 
