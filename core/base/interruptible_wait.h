@@ -2,11 +2,32 @@
 #pragma once
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/interrupt.h"
 #include "core/base/mutex.h"
 
 namespace ctxfs {
+
+/// Calls `tell` when `interrupt`, which outlives it, may be interrupted, as an
+/// InterruptListener is told.
+template <typename Tell>
+class ListeningTo final : private InterruptListener {
+ public:
+  ListeningTo(const Interrupt& interrupt, Tell tell)
+      : interrupt_(interrupt), tell_(std::move(tell)) {
+    interrupt_.AddListener(*this);
+  }
+  ~ListeningTo() { interrupt_.RemoveListener(*this); }
+  ListeningTo(const ListeningTo&) = delete;
+  ListeningTo& operator=(const ListeningTo&) = delete;
+
+ private:
+  void MayBeInterrupted() override { tell_(); }
+
+  const Interrupt& interrupt_;
+  const Tell tell_;
+};
 
 /// Waits for a change, or for an interrupt. For as long as what is waited for
 /// has not come:

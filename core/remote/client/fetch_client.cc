@@ -4,19 +4,22 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include "core/base/assert.h"
 #include "core/base/heap/heap_allowance.h"
+#include "core/base/interruptible_wait.h"
 #include "core/base/mutex_unlock.h"
 #include "core/remote/client/fetch_errors.h"
 
 namespace ctxfs::remote {
 namespace {
 
-constexpr std::chrono::milliseconds kMoment(50);
+// A fetch, which knows why there is no answer, has less time by this.
+constexpr std::chrono::milliseconds kLater(50);
 // A request that ends so many fetchers is likely the reason.
 constexpr unsigned kMaxRestarts = 8;
 
@@ -39,6 +42,7 @@ FetchClient::FetchClient(Fd socket, SharedSlots slots,
   for (uint16_t i = 0; i < SharedSlots::kCount; ++i) {
     slots_[i].place = order_.insert(order_.end(), i);
   }
+  ended_ = !message_.ok();  // no wait could be interrupted
 }
 
 FetchStats FetchClient::stats() const {
@@ -78,6 +82,16 @@ std::optional<uint16_t> FetchClient::TakeSlot() {
 
 void FetchClient::FreeSlots(const Pending& pending) {
   for (const uint16_t slot : pending.request.slots) Forget(slot);
+  Freed();
+}
+
+void FetchClient::Freed() {
+  if (short_of_slots_ > 0) Tell();
+}
+
+void FetchClient::Tell() {
+  news_.NotifyAll();
+  message_.Tell();
 }
 
 void FetchClient::Transmit(const std::string& message) {
@@ -124,9 +138,10 @@ class FetchClient::Reading {
   FetchClient& client_;
 };
 
-void FetchClient::AwaitNews() {
+void FetchClient::AwaitNews(CondVar::Ticket ticket,
+                            CondVar::Clock::time_point end) {
   if (reading_) {
-    news_.WaitFor(mutex_, kMoment);
+    news_.WaitUntil(mutex_, end, ticket);
     return;
   }
   const Reading reading(*this);
@@ -137,10 +152,7 @@ void FetchClient::AwaitNews() {
     const MutexUnlock unlocked(mutex_);
     // A message that could not be taken is still there.
     if (received_.text.empty()) {
-      struct pollfd readable {
-        socket_.get(), POLLIN, 0
-      };
-      if (::poll(&readable, 1, static_cast<int>(kMoment.count())) <= 0) return;
+      if (!message_.Await(socket_, end)) return;
       received_ = ReceiveMessage(socket_.get());
     }
     ended = received_.text.empty();
@@ -243,15 +255,39 @@ void FetchClient::End() {
     Lose(pending, Lost::kFetcherEnded);
   }
   pending_.clear();
+  Tell();
 }
 
 Status FetchClient::WaitMore(const Request& request) {
+  const ListeningTo listening(request.interrupt(), [this] { Tell(); });
+  const CondVar::Ticket ticket = news_.TakeTicket();
   CTXFS_TRY(request.CheckFor(Interrupt::kUnknownWork));
-  // A moment later than a fetch, which knows why there is no answer.
-  const auto end = request.wait().End(timeout_);
-  if (ServerWait::Clock::now() > end + kMoment) return NoAnswer(timeout_);
-  AwaitNews();
+  const auto end = request.wait().End(timeout_) + kLater;
+  if (ServerWait::Clock::now() > end) return NoAnswer(timeout_);
+  AwaitNews(ticket, std::min(end, request.interrupt().AskAgainAt()));
   return {};
+}
+
+class FetchClient::ShortOfSlots {
+ public:
+  explicit ShortOfSlots(FetchClient& client)
+      CTXFS_ANNOTATION(no_thread_safety_analysis)
+      : client_(client) {
+    ++client_.short_of_slots_;
+  }
+  ~ShortOfSlots() CTXFS_ANNOTATION(no_thread_safety_analysis) {
+    --client_.short_of_slots_;
+  }
+  ShortOfSlots(const ShortOfSlots&) = delete;
+  ShortOfSlots& operator=(const ShortOfSlots&) = delete;
+
+ private:
+  FetchClient& client_;
+};
+
+Status FetchClient::AwaitSlot(const Request& request) {
+  const ShortOfSlots told_of_free_ones(*this);
+  return WaitMore(request);
 }
 
 Status FetchClient::Await(const PendingPtr& pending, const Request& request) {
@@ -275,7 +311,7 @@ Status FetchClient::TakeSlots(const PendingPtr& pending, size_t count,
     // Two that each have some would wait for each other.
     for (const uint16_t slot : slots) Forget(slot);
     slots.clear();
-    CTXFS_TRY(WaitMore(request));
+    CTXFS_TRY(AwaitSlot(request));
   }
 }
 
@@ -345,6 +381,7 @@ void FetchClient::KeepTail(const PendingPtr& tail) {
       Forget(slot);
     }
   }
+  Freed();
 }
 
 Result<RemoteObject> FetchClient::Open(const std::string& url,
@@ -376,6 +413,7 @@ Result<RemoteObject> FetchClient::Open(const std::string& url,
     slots_[slot].pending.reset();
     slots_[slot].key = key;
   }
+  Freed();
   if (tail.pending() != nullptr) ExpectTail(tail.pending(), object);
   tail.Release();
   opening.Release();

@@ -24,6 +24,7 @@
 #include "core/remote/client/messages.h"
 #include "core/remote/client/open_descriptors.h"
 #include "core/remote/client/shared_slots.h"
+#include "core/remote/client/socket_wait.h"
 #include "core/remote/stores/listing.h"
 
 namespace ctxfs::remote {
@@ -53,6 +54,7 @@ struct RemoteObject {
 ///    to another, nor is one that is pinned.
 ///  - ahead_ counts the slots that are `ahead`.
 ///  - pending_ has at most kMaxPending requests that were sent.
+///  - short_of_slots_ counts the threads that Freed tells.
 class FetchClient {
  public:
   /// Limit of requests on their way. Their replies fit into the socket, so the
@@ -159,6 +161,8 @@ class FetchClient {
   class Reading;
   /// A slot whose bytes are in use without the mutex.
   class Pinned;
+  /// A wait for a slot: is told when one may be free.
+  class ShortOfSlots;
 
   /// Why granules are requested: a thread waits for them, or may later, or
   /// found them damaged in a file, so that the fetcher shall look.
@@ -233,10 +237,18 @@ class FetchClient {
   /// the request may wait.
   Status CheckFailed(const Key& key, const Request& request)
       CTXFS_REQUIRES(mutex_);
-  /// Waits a moment for news, unless the thread may wait no longer.
+  /// Waits for news, unless the thread may wait no longer.
   Status WaitMore(const Request& request) CTXFS_REQUIRES(mutex_);
-  /// Waits a moment for news: reads a reply, or lets the thread that does so.
-  void AwaitNews() CTXFS_REQUIRES(mutex_);
+  /// Like WaitMore, for a slot or for less that is pending.
+  Status AwaitSlot(const Request& request) CTXFS_REQUIRES(mutex_);
+  /// Waits for news since `ticket`, until `end` at the latest: reads a reply,
+  /// or lets the thread that does so.
+  void AwaitNews(CondVar::Ticket ticket, CondVar::Clock::time_point end)
+      CTXFS_REQUIRES(mutex_);
+  /// Ends all waits: those that wait look again.
+  void Tell();
+  /// Tells those that are short of slots that one may be free.
+  void Freed() CTXFS_REQUIRES(mutex_);
   void Take(FetchReply reply, std::vector<BlockFile> files)
       CTXFS_REQUIRES(mutex_);
   void Restart(uint32_t epoch) CTXFS_REQUIRES(mutex_);
@@ -249,6 +261,8 @@ class FetchClient {
   std::function<void(int error)> tell_refusal_;
   mutable Mutex mutex_;
   CondVar news_;
+  const SocketWait message_;  // of the thread that is reading
+  size_t short_of_slots_ CTXFS_GUARDED_BY(mutex_) = 0;
   bool reading_ CTXFS_GUARDED_BY(mutex_) = false;
   Received received_;  // not taken yet; of the thread that is reading
   bool ended_ CTXFS_GUARDED_BY(mutex_) = false;  // there is no fetcher any more

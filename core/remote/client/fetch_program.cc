@@ -2,7 +2,6 @@
 #include "core/remote/client/fetch_program.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/socket.h>
@@ -12,10 +11,12 @@
 #include <cerrno>
 #include <utility>
 
+#include "core/base/interruptible_wait.h"
 #include "core/base/text/text.h"
 #include "core/io/io_error.h"
 #include "core/remote/client/channel.h"
 #include "core/remote/client/messages.h"
+#include "core/remote/client/socket_wait.h"
 
 namespace ctxfs::remote {
 namespace {
@@ -88,13 +89,13 @@ Error CannotStart(const std::string& path, int number) {
 
 Result<std::chrono::milliseconds> AwaitFetcher(const Fd& socket,
                                                const Request& request) {
-  constexpr int kMoment = 50;  // milliseconds
-  struct pollfd readable {
-    socket.get(), POLLIN, 0
-  };
-  while (::poll(&readable, 1, kMoment) <= 0) {
+  const SocketWait message;
+  if (!message.ok()) return IoError("cannot make a descriptor");
+  const ListeningTo listening(request.interrupt(),
+                              [&message] { message.Tell(); });
+  do {
     CTXFS_TRY(request.CheckFor(Interrupt::kUnknownWork));
-  }
+  } while (!message.Await(socket, request.interrupt().AskAgainAt()));
   const auto ready = DecodeReply(ReceiveMessage(socket.get()).text);
   if (!ready) {
     return Error{Code::kIo, "the process that fetches URLs did not start"};

@@ -89,12 +89,18 @@ uint64_t FetchClient::RequestRange(const RemoteObject& object, uint64_t offset,
 
 class FetchClient::Pinned {
  public:
-  explicit Pinned(Slot& slot) : slot_(slot) { ++slot_.pins; }
-  ~Pinned() { --slot_.pins; }
+  Pinned(FetchClient& client, Slot& slot) : client_(client), slot_(slot) {
+    ++slot_.pins;
+  }
+  ~Pinned() CTXFS_ANNOTATION(no_thread_safety_analysis) {
+    --slot_.pins;
+    client_.Freed();
+  }
   Pinned(const Pinned&) = delete;
   Pinned& operator=(const Pinned&) = delete;
 
  private:
+  FetchClient& client_;
   Slot& slot_;
 };
 
@@ -113,7 +119,7 @@ size_t FetchClient::Copy(uint16_t number, uint64_t offset, MutableBytes out,
   if (!std::exchange(slot.counted, true)) {
     request.wait().NoteArrival(kGranuleBytes);
   }
-  const Pinned pinned(slot);
+  const Pinned pinned(*this, slot);
   const MutexUnlock unlocked(mutex_);
   std::memcpy(out.data(), shared_.At(number).data() + at, n);
   return n;
@@ -161,7 +167,7 @@ Result<bool> FetchClient::Load(const BlockFile& file,
                                const Request& request) {
   const std::optional<uint16_t> number = TakeSlot();
   if (!number) {
-    CTXFS_TRY(WaitMore(request));
+    CTXFS_TRY(AwaitSlot(request));
     return true;
   }
   const Key key{object.number, granule};
@@ -170,13 +176,14 @@ Result<bool> FetchClient::Load(const BlockFile& file,
   Slot& slot = slots_[*number];
   bool whole = false;
   {
-    const Pinned pinned(slot);
+    const Pinned pinned(*this, slot);
     const MutexUnlock unlocked(mutex_);
     whole = file.Read(granule, {&bytes, 1}) == 1;
   }
   // Another thread may have been as fast.
   if (!whole || !granules_.emplace(key, *number).second) {
     Forget(*number);
+    Freed();
     return whole;
   }
   slot.key = key;
@@ -258,7 +265,7 @@ Status FetchClient::Read(const RemoteObject& object, uint64_t offset,
     const auto there = granules_.find(key);
     if (there == granules_.end()) {
       // Other requests hold all slots, or kMaxPending are on their way.
-      CTXFS_TRY(WaitMore(request));
+      CTXFS_TRY(AwaitSlot(request));
       continue;
     }
     if (const PendingPtr pending = slots_[there->second].pending) {

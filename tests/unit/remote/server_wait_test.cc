@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <chrono>
 #include <functional>
+#include <future>
 #include <memory>
 #include <string>
 #include <utility>
@@ -19,6 +20,8 @@
 #include "core/remote/client/channel.h"
 #include "core/remote/client/failed_ranges.h"
 #include "core/remote/client/fetch_client.h"
+#include "core/remote/client/fetch_program.h"
+#include "tests/unit/testing/interrupts.h"
 #include "tests/unit/testing/result.h"
 
 namespace ctxfs::remote {
@@ -76,6 +79,7 @@ class WaitsOnce final : public Interrupt {
   bool MayTake(uint64_t /*bytes*/) const override {
     return std::exchange(first_, false);
   }
+  Clock::time_point AskAgainAt() const override { return Clock::now(); }
 
  private:
   mutable bool first_ = true;
@@ -155,6 +159,25 @@ TEST_F(Waiting, Item30_6_AReadThatRepeatsAFailedOneDoesNotWaitAgain) {
   EXPECT_TRUE(Requests().empty());
   // The second repetition asks the server again.
   EXPECT_TRUE(Fails(Read(3, minutes(0), WaitsOnce()), Code::kInterrupted));
+}
+
+TEST_F(Waiting, Item42_2_AnInterruptEndsTheWaitOfWhoReadsForAll) {
+  SettableInterrupt interrupt;
+  auto read = std::async(std::launch::async,
+                         [&] { return Read(3, minutes(0), interrupt); });
+  std::string message(kMaxMessageBytes, '\0');
+  ASSERT_GT(::recv(fetcher_.get(), message.data(), message.size(), 0), 0);
+  interrupt.Set();
+  EXPECT_TRUE(Fails(read.get(), Code::kInterrupted));
+}
+
+TEST_F(Waiting, Item42_2_AnInterruptEndsTheWaitForAFetcherToStart) {
+  SettableInterrupt interrupt;
+  auto started = std::async(std::launch::async, [&] {
+    return AwaitFetcher(fetcher_, Request(interrupt));
+  });
+  interrupt.Set();
+  EXPECT_TRUE(Fails(started.get(), Code::kInterrupted));
 }
 
 /// Answers the requests that came, whenever a wait begins.

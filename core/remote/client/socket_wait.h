@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+
+#include "core/io/fd.h"
+
+namespace ctxfs::remote {
+
+/// A wait of one thread for a message, which others can end.
+class SocketWait {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  SocketWait();
+
+  /// Whether Tell has an effect: false if there was no descriptor for it.
+  bool ok() const { return told_.ok(); }
+
+  /// Returns whether there is a message, or the other end is closed: at `end`
+  /// at the latest, or after a call of Tell since the last Await.
+  bool Await(const Fd& socket, Clock::time_point end) const;
+  void Tell() const;
+
+ private:
+  const Fd told_;  // an eventfd
+};
+
+}  // namespace ctxfs::remote
