@@ -44,6 +44,17 @@ def test_the_page_is_named_after_the_source(tmp_path):
     assert (tmp_path / "-a.wshard.html").is_file()
 
 
+def test_43_5_containers_that_are_not_on_the_page_are_counted(tmp_path):
+    many = tmp_path / "many"
+    many.mkdir()
+    for i in range(1003):
+        (many / f"{i:04}.safetensors").write_bytes(b"\x02" + bytes(7) + b"{}")
+    page = tmp_path / "page.html"
+    done = report("-o", page, many)
+    assert data_of(page)["left_out"] == 3
+    assert b"ctxfs: 3 of these containers are not on the page" in done.stderr
+
+
 def test_the_same_page_each_time(tmp_path):
     pages = [tmp_path / "a.html", tmp_path / "b.html"]
     for jobs, page in enumerate(pages, 1):

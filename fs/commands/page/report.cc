@@ -80,6 +80,7 @@ class Reporter {
   int Write(int to) {
     progress_.Clear();
     if (searched_) PrintTotals();
+    if (left_out_ != 0) PrintLeftOut();
     if (opened_ != 0) {
       const std::string title = Title();
       const std::string head = PageHead(title);
@@ -158,6 +159,14 @@ class Reporter {
                  static_cast<unsigned long long>(failed_));
     std::fprintf(stderr, "%llu other files\n",
                  static_cast<unsigned long long>(others_));
+  }
+
+  void PrintLeftOut() const {
+    std::fprintf(stderr,
+                 "ctxfs: %llu of these containers are not on the page and were "
+                 "not examined: it has at most %llu\n",
+                 static_cast<unsigned long long>(left_out_),
+                 static_cast<unsigned long long>(ReportRoom().containers));
   }
 
   void AddFailure(const FoundContainer& found, const Error& error) {
