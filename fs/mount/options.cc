@@ -52,6 +52,9 @@ bool TakeNumber(const std::string& text, MountOptions& options) {
   return ParseNumber(text, kBase, &(options.*kField));
 }
 
+/// Less than this was meant in another unit.
+constexpr uint64_t kLeastSize = 64 * limits::kKiB;
+
 /// A size: 0, or `kLeast` bytes and more.
 template <uint64_t MountOptions::*kField, uint64_t kLeast = 0>
 bool TakeSize(const std::string& text, MountOptions& options) {
@@ -168,7 +171,7 @@ constexpr Option kOptions[] = {
     {"views=", &TakeViews},  // expected: ViewNames()
     {"list=", &TakeNamed<kListModes, &MountOptions::list>,
      "primary, views or all"},
-    {"cache=", &TakeSize<&MountOptions::cache_bytes, limits::kMiB>, kSize},
+    {"cache=", &TakeSize<&MountOptions::cache_bytes, kLeastSize>, kSize},
     {"profile="},
     {"region="},
     {"endpoint="},
@@ -181,11 +184,11 @@ constexpr Option kOptions[] = {
     {"cache_dir_size=", &TakeSize<&MountOptions::cache_dir_bytes, limits::kKiB>,
      kSize},
     {"cache_keep"},
-    {"materialize=", &TakeSize<&MountOptions::materialize_bytes, limits::kMiB>,
+    {"materialize=", &TakeSize<&MountOptions::materialize_bytes, kLeastSize>,
      kSize},
     {"materialize_only=", &TakePatterns,
      "paths below a container such as views/npy:signal/*"},
-    {"index=", &TakeSize<&MountOptions::index_bytes, limits::kMiB>, kSize},
+    {"index=", &TakeSize<&MountOptions::index_bytes, kLeastSize>, kSize},
     {"readahead=", &TakeSize<&MountOptions::readahead>, kSize},
     {"threads=", &TakeThreads, "a number from 1 to 1024"},
     {"max_expansion=", &TakeNumber<&MountOptions::max_expansion>, kNumber},
