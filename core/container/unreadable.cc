@@ -7,17 +7,20 @@ namespace {
 class Unreadable final : public Container {
  public:
   Unreadable(std::shared_ptr<const Source> source, Error reason)
-      : Container(std::move(source)), reason_(reason.Text()) {
-    Warn({std::move(reason.what), reason.offset, Severity::kDamage});
+      : Container(std::move(source)), reason_(std::move(reason)) {
+    Warn({reason_.what, reason_.offset, Severity::kDamage});
   }
 
+  const Error& reason() const { return reason_; }
+
   void AddInfo(Json& info, const ReadContext& /*context*/) const override {
-    info.update({{"format", nullptr}, {"entries", 0}, {"error", reason_}});
+    info.update(
+        {{"format", nullptr}, {"entries", 0}, {"error", reason_.Text()}});
   }
   Tables Files() const override { return {}; }
 
  private:
-  const std::string reason_;
+  const Error reason_;
 };
 
 }  // namespace
@@ -27,6 +30,12 @@ std::shared_ptr<const Container> UnreadableContainer(
   if (source == nullptr) source = std::make_shared<MemorySource>("");
   return std::make_shared<const Unreadable>(std::move(source),
                                             std::move(reason));
+}
+
+std::optional<Error> WhyUnreadable(const Container& container) {
+  const auto* const unreadable = dynamic_cast<const Unreadable*>(&container);
+  if (unreadable == nullptr) return std::nullopt;
+  return unreadable->reason();
 }
 
 }  // namespace ctxfs

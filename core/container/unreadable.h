@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "core/base/result.h"
 #include "core/container/container.h"
@@ -13,5 +14,8 @@ namespace ctxfs {
 /// info.json, and the file's bytes. `source` is null when there are none.
 std::shared_ptr<const Container> UnreadableContainer(
     std::shared_ptr<const Source> source, Error reason);
+
+/// The reason of such a container; nullopt for one that parses.
+std::optional<Error> WhyUnreadable(const Container& container);
 
 }  // namespace ctxfs

@@ -154,24 +154,50 @@ Result<SourceTree::File> SourceTree::FindInside(const File& file,
   return inside;
 }
 
-Status SourceTree::ForEachContainer(
-    const File& top,
-    const std::function<Status(const std::string& path,
-                               const Container& container)>& visit) {
+Result<std::shared_ptr<const Container>> SourceTree::ContainerOf(
+    const File& file) {
+  if (file.directory) return ContainerAt(file);
+  const Result<File> inside = FindInside(file);
+  if (inside) return ContainerAt(*inside);
+  if (inside.error().code != Code::kNotFound) return inside.error();
+  // A file that cannot be read has no such directory, either.
+  if (ClaimOf(file.name()) != NameClaim::kNothing) CTXFS_TRY(Open(file));
+  return Error{Code::kNotContainer, "the file is no container"};
+}
+
+Status SourceTree::ForEachContainer(const File& top,
+                                    const VisitContainer& visit) {
   CTXFS_TRY(context().Check());
-  File at = top;
-  if (!top.directory) {
-    Result<File> inside = FindInside(top);
-    if (!inside) return {};
-    at = *std::move(inside);
+  const auto is_one = [&](const File& file) {
+    const auto container = ContainerOf(file);
+    if (!container && container.error().code == Code::kNotContainer) {
+      return false;
+    }
+    visit(file.path, container);
+    return true;
+  };
+  if (is_one(top) || !top.directory) return {};
+  std::vector<File> files;  // in the order of names, as a search finds them
+  const auto add = [&files](const File& file) -> Status {
+    files.push_back(file);
+    return {};
+  };
+  CTXFS_TRY(ForEach(top, add, visit));
+  std::ranges::sort(files, {}, &File::path);
+  for (const File& file : files) {
+    if (!file.link) {
+      CTXFS_TRY(ForEachContainer(file, visit));
+      continue;
+    }
+    // No directory that is no container: it may lead around in a circle.
+    const Result<File> target = Find(file.path);
+    if (target) {
+      (void)is_one(*target);
+    } else if (!target.error().Permanent()) {
+      visit(file.path, target.error());
+    }
   }
-  const auto container = ContainerAt(at);
-  if (container) return visit(top.path, **container);
-  if (container.error().code != Code::kNotContainer) return container.error();
-  if (!top.directory) return {};
-  return ForEach(top, [&](const File& file) {
-    return file.link ? Status() : ForEachContainer(file, visit);
-  });
+  return {};
 }
 
 Result<bool> SourceTree::StaysBelow(const File& top, const File& link) {

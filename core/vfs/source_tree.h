@@ -67,12 +67,18 @@ class SourceTree {
   /// The directory of a file that is a container (NAME~dir; docs/tree.md,
   /// section 1), which listings leave out. kNotFound if there is none.
   Result<File> FindInside(const File& file, ServerWait* waits = nullptr);
-  /// Calls `visit` with each container that `top` is or has below it, but for
-  /// those in another one, until a call fails. `path` is that of the file.
-  Status ForEachContainer(
-      const File& top,
-      const std::function<Status(const std::string& path,
-                                 const Container& container)>& visit);
+  /// The container that a file or directory is. Fails with kNotContainer, or if
+  /// it cannot be opened; one that does not parse is an UnreadableContainer.
+  Result<std::shared_ptr<const Container>> ContainerOf(const File& file);
+  using VisitContainer = std::function<void(
+      const std::string& path,
+      const Result<std::shared_ptr<const Container>>& container)>;
+  /// Calls `visit` with each container that `top` is or has below it, or with
+  /// why it cannot be opened, but for those within another container. `path` is
+  /// that of the file; names of a directory are in order, and in memory.
+  /// Follows links to files and containers. Fails if a directory cannot be
+  /// listed, or if interrupted.
+  Status ForEachContainer(const File& top, const VisitContainer& visit);
 
   /// The target of a symbolic link.
   Result<std::string> ReadLink(const File& link, ServerWait* waits = nullptr) {

@@ -10,6 +10,7 @@
 #include "core/base/limits.h"
 #include "core/base/text/human_size.h"
 #include "core/container/facts/model_files.h"
+#include "core/container/unreadable.h"
 #include "core/io/urls/url.h"
 #include "core/views/list/views.h"
 #include "core/views/view.h"
@@ -144,11 +145,9 @@ Result<DiffSide::Scope*> DiffSide::ScopeAt(const SourceTree::File& directory) {
   auto scope = std::make_unique<Scope>();
   scope->path = directory.path;
   scope->container = *std::move(container);
-  Json info = scope->container->Info(context());
-  if (info["format"].is_string()) {
-    scope->format = info["format"];
-  } else {  // UnreadableContainer
-    scope->error = Error{Code::kCorrupt, info.value("error", "")};
+  scope->error = WhyUnreadable(*scope->container);
+  if (!scope->error) {
+    scope->format = scope->container->Info(context()).at("format");
   }
   scope->arrays = ArraysOf(*scope->container, context());
   for (const ArrayInfo& array : scope->arrays) {
@@ -170,6 +169,8 @@ Result<std::optional<SourceTree::File>> DiffSide::Inside(
     const SourceTree::File& file) {
   if (file.directory || file.link) return std::optional<SourceTree::File>();
   Result<SourceTree::File> inside = tree_->FindInside(file);
+  // The bytes of one that could not be opened now say nothing of its entries.
+  if (!inside && inside.error().code != Code::kNotFound) return inside.error();
   const Scope* const scope = inside ? CTXFS_TRY(ScopeAt(*inside)) : nullptr;
   if (scope == nullptr || scope->error) {
     return std::optional<SourceTree::File>();

@@ -9,6 +9,7 @@
 
 #include "core/base/text/text.h"
 #include "core/container/cut_file.h"
+#include "core/container/unreadable.h"
 #include "core/report/container_summary.h"
 #include "core/report/identity.h"
 #include "core/vfs/containers/open_container.h"
@@ -363,15 +364,13 @@ class Descriptions {
     const Result<SourceTree::File> top = (*tree)->Find(target.path);
     if (!top) return Fail(operand, top.error());
     const Status done = (*tree)->ForEachContainer(
-        *top, [&](const std::string& path, const Container& container) {
+        *top, [&](const std::string& path, const auto& container) {
           const std::string shown = WithoutQuery(target.source) + "//" + path;
-          const Json info = container.Info((*tree)->context());
-          if (info["format"].is_string()) {
-            Describe(shown, container);
-          } else {  // UnreadableContainer
-            Fail(shown, {Code::kCorrupt, info.value("error", "")});
+          if (!container) return Fail(shown, container.error());
+          if (const auto why = WhyUnreadable(**container)) {
+            return Fail(shown, *why);
           }
-          return Status();
+          Describe(shown, **container);
         });
     if (!done) return Fail(operand, done.error());
     if (described_ + failed_ == before) {
