@@ -163,8 +163,8 @@ class Reporter {
 
   void PrintLeftOut() const {
     std::fprintf(stderr,
-                 "ctxfs: %llu of these containers are not on the page and were "
-                 "not examined: it has at most %llu\n",
+                 "ctxfs: %llu further containers were not examined: a page has "
+                 "at most %llu\n",
                  static_cast<unsigned long long>(left_out_),
                  static_cast<unsigned long long>(ReportRoom().containers));
   }
