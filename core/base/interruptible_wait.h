@@ -9,8 +9,9 @@
 
 namespace ctxfs {
 
-/// Calls `tell` when `interrupt`, which outlives it, may be interrupted, as an
-/// InterruptListener is told.
+/// Calls `tell` each time that `interrupt` may have been interrupted, from any
+/// thread; `tell` takes no lock but one of its own (InterruptListener).
+/// `interrupt` outlives this object.
 template <typename Tell>
 class ListeningTo final : private InterruptListener {
  public:

@@ -132,7 +132,7 @@ Result<SpillStore::Pinned> SpillStore::Get(const Block& block,
     found = CTXFS_TRY(Produce(block, shared));
     return {};
   };
-  if (look()) return found;
+  if (look()) return found;  // most reads: nothing listens for them
   InterruptibleWait wait(file_->room(), context.interrupt());
   while (true) {
     if (wait.IsInterrupted()) return context.Check().error();

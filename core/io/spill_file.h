@@ -106,6 +106,7 @@ class SpillFile : public std::enable_shared_from_this<SpillFile> {
   uint64_t Take(uint64_t size);
   void GiveBack(uint64_t offset, uint64_t size);
   void GiveBackFile(Fd file, uint64_t size);
+  /// Counts `size` bytes less, and tells those that wait for room.
   void Uncount(uint64_t size);
   /// Reserves a file of its own. Fails like Reserve, and if none can be made.
   Result<std::shared_ptr<const Part>> ReserveFile(uint64_t size);

@@ -42,7 +42,8 @@ class MountedContainers : private Admission::OpenTrees {
   /// Of an inode; above them is the number of the tree.
   static constexpr unsigned kNodeBits = 32;
 
-  /// In use for as long as one of Get, Opened or Renew has it lent to someone.
+  /// What Get and Opened return is lent: the container is not closed to make
+  /// room until all who have it have released it.
   using Tree = Admission::Tree;
   using Budget = Admission::Budget;
   using ContainerResult = Result<std::shared_ptr<const Container>>;
