@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The directory `views/`: a container without entries, attached to another.
+// Implements `views/`: a container without entries that is attached to another
+// container.
 #include <algorithm>
 #include <utility>
 
@@ -11,15 +12,15 @@ namespace ctxfs {
 namespace {
 
 constexpr size_t kMaxDimensions = 32;  // numpy's limit
-// The bytes of so many of the widest elements (16 bytes) fit in an int64.
+// Keeps the size within int64 even for the widest elements (16 bytes).
 constexpr uint64_t kMaxElements = INT64_MAX / 16;
 
-/// Returns the number of elements of a shape; nullopt if readers refuse it.
+/// Returns the number of elements; nullopt if readers refuse the shape.
 std::optional<uint64_t> Count(const std::vector<uint64_t>& shape) {
   if (shape.size() > kMaxDimensions) return std::nullopt;
   uint64_t count = 1;
-  // The product without extents of 0: a reader may overflow before it gets to
-  // the 0, because readers multiply in orders of their own.
+  // Ignores extents of 0: a reader that multiplies in another order may
+  // overflow before it reaches the 0.
   uint64_t all = 1;
   for (const uint64_t extent : shape) {
     const std::optional<uint64_t> product =
@@ -59,7 +60,7 @@ class ViewsContainer final : public Container {
     for (const View* view : Having(viewed.exports, views)) {
       view->make(viewed, context, tables_);
     }
-    // Single files are listed before directories of many files.
+    // List single files before directories of many files.
     std::stable_partition(
         tables_.begin(), tables_.end(),
         [](const auto& table) { return table->placement().directory.empty(); });
@@ -103,7 +104,7 @@ ChildContainer ViewsDirectory(std::shared_ptr<const Container> container,
       -> Result<std::shared_ptr<const Container>> {
     auto made = std::make_shared<const ViewsContainer>(
         LookAt(container, context), views, context);
-    // An interrupted request may have got only some of the arrays.
+    // An interrupt may have cut the list of arrays short.
     CTXFS_TRY(context.Check());
     return std::shared_ptr<const Container>(std::move(made));
   };

@@ -49,8 +49,8 @@ class Widening final : public Transform {
   Content elements_;
 };
 
-/// Elements that are opened at their first read. A failure is not kept, because
-/// it may have been a transient I/O error.
+/// Elements that are opened at their first read. A failure is not cached,
+/// because it may be a transient I/O error.
 class LateElements final : public Transform {
  public:
   explicit LateElements(ArrayInfo array) : array_(std::move(array)) {}

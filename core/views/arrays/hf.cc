@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// hf/: the weights, configuration and tokenizer of a model in one directory,
-// under the names that from_pretrained looks for (docs/views.md, section 4).
+// Implements hf/: weights, configuration and tokenizer of a model in one
+// directory, under the names that from_pretrained expects (docs/views.md,
+// section 4).
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -23,9 +24,9 @@ bool MayHaveHf(const Exports& exports) {
          exports.HasDocument(DocumentRole::kConfig);
 }
 
-/// Returns `viewed` with the weights of the model as its arrays; nullopt if a
-/// weight is missing, because loaders do not fail then: they give it random
-/// values.
+/// Returns `viewed` with the model's weights as its arrays; nullopt if a weight
+/// is missing: loaders would initialise that weight randomly instead of
+/// failing.
 std::optional<Viewed> ModelOf(const Viewed& viewed,
                               const ReadContext& context) {
   if (viewed.exports.weights == nullptr) return viewed;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// npy/NAME.npy: arrays as numpy saves them, bfloat16 and floats of 8 bits
-// widened to float32; raw16/NAME.npy: bfloat16 as its bits; merged/NAME.npy:
-// those arrays that deltas were applied to (docs/views.md, section 2).
+// Implements npy/NAME.npy: arrays as numpy saves them, bfloat16 and 8-bit
+// floats widened to float32; raw16/NAME.npy: the bits of bfloat16; and
+// merged/NAME.npy: arrays with deltas applied (docs/views.md, section 2).
 #include <memory>
 #include <string>
 #include <string_view>
@@ -17,8 +17,8 @@ namespace {
 
 class NpyFiles final : public FileTable {
  public:
-  /// All arrays; bfloat16 arrays alone, as their bits; or arrays that a delta
-  /// was applied to.
+  /// Selects all arrays; the bits of bfloat16 arrays; or arrays with deltas
+  /// applied.
   enum class Which { kAll, kBits, kMerged };
 
   NpyFiles(Arrays arrays, Which which)
@@ -70,7 +70,7 @@ class NpyFiles final : public FileTable {
 
  private:
   static std::string Directory(Which which) {
-    // Names of merged arrays start with their directory.
+    // Merged arrays have their directory in their names.
     if (which == Which::kMerged) return {};
     return which == Which::kBits ? "raw16" : "npy";
   }

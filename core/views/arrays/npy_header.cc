@@ -9,7 +9,7 @@ namespace ctxfs {
 namespace {
 
 constexpr std::string_view Descr(DType dtype) {
-  // bfloat16 has the type of its bits, u16.
+  // numpy has no bfloat16: its bits are stored as u2.
   constexpr std::string_view kDescrs[kDTypeCount] = {
       "|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8",
       "<u8", "<f2", "<u2", "<f4", "<f8", {},    "<c8", "<c16"};
@@ -33,7 +33,7 @@ bool HasNpy(DType dtype) { return !Descr(dtype).empty(); }
 std::string NpyHeader(DType dtype, const std::vector<uint64_t>& shape) {
   constexpr std::string_view kMagic("\x93NUMPY\x01\x00", 8);
   constexpr size_t kAlignment = 64;
-  // numpy leaves room for the first dimension to grow in place.
+  // numpy reserves space for the first dimension to grow in place.
   constexpr size_t kGrowth = 21;
   std::string dict = "{'descr': '" + std::string(Descr(dtype)) +
                      "', 'fortran_order': False, 'shape': " + Tuple(shape) +
@@ -41,7 +41,7 @@ std::string NpyHeader(DType dtype, const std::vector<uint64_t>& shape) {
   if (!shape.empty()) {
     dict.append(kGrowth - std::to_string(shape[0]).size(), ' ');
   }
-  // Like numpy: 1 to 64 spaces, so 64 if the header is aligned without them.
+  // Like numpy: pads with 1 to 64 spaces; 64 if the header is aligned already.
   const size_t before = kMagic.size() + 2 + dict.size() + 1;
   dict.append(kAlignment - before % kAlignment, ' ');
   dict += '\n';

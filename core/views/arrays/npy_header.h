@@ -9,12 +9,12 @@
 
 namespace ctxfs {
 
-/// Whether numpy has arrays of `dtype`, or of its bits for bfloat16.
+/// Whether numpy can store `dtype`, or its bits for bfloat16.
 bool HasNpy(DType dtype);
 
 /// Returns the header of an .npy file, format 1.0, byte for byte as numpy
-/// writes it; its size is a multiple of 64 bytes. `dtype` is one that HasNpy
-/// accepts, and `shape` has at most 32 dimensions.
+/// writes it; its size is a multiple of 64 bytes. HasNpy must accept `dtype`,
+/// and `shape` has at most 32 dimensions.
 std::string NpyHeader(DType dtype, const std::vector<uint64_t>& shape);
 
 }  // namespace ctxfs

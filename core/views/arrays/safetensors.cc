@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// model.safetensors and its like: every array of the container in one file
-// (docs/views.md, section 3).
+// Implements model.safetensors and variants: all arrays of the container in one
+// file (docs/views.md, section 3).
 #include "core/views/arrays/safetensors.h"
 
 #include <fmt/core.h>
@@ -24,11 +24,11 @@ namespace {
 constexpr size_t kLengthBytes = sizeof(uint64_t);
 constexpr size_t kPage = 4096;
 constexpr uint64_t kMaxHeader = kLengthBytes + limits::kSafetensorsHeaderBytes;
-// Descriptions that are larger are left out of the metadata, bytes.
+// Longer descriptions are left out of the metadata, bytes.
 constexpr uint64_t kMaxMetadata = limits::kMiB;
 constexpr std::string_view kMetadataKey = "__metadata__";
 
-/// Empty for a type that safetensors does not have.
+/// Returns an empty name for a type that safetensors does not have.
 constexpr std::string_view TypeName(DType dtype) {
   constexpr std::string_view kNames[kDTypeCount] = {
       "BOOL",    "I8",      "U8",          "I16",
@@ -45,7 +45,7 @@ std::string MetadataText(Json metadata) {
   for (auto& value : metadata) {
     if (!value.is_string()) value = JsonLine(value);
   }
-  // Model loaders refuse a file without it; they require no other key.
+  // Model loaders reject a file without "format"; they require no other key.
   if (!metadata.contains("format")) metadata["format"] = "pt";
   return JsonLine(metadata);
 }
@@ -55,7 +55,7 @@ std::string MetadataText(Json metadata) {
 std::optional<SafetensorsLayout> LayOutSafetensors(
     const std::vector<ArrayInfo>& arrays, Json metadata) {
   SafetensorsLayout layout;
-  // The order twice, to sort it, and the names.
+  // Two copies of the order, for sorting, and the names.
   const size_t lists = 2 * sizeof(uint32_t) + sizeof(std::string);
   if (!HeapAllowance::Admit(arrays.size() * lists)) return std::nullopt;
   layout.order.reserve(arrays.size());
@@ -67,7 +67,7 @@ std::optional<SafetensorsLayout> LayOutSafetensors(
                      return DTypeBits(arrays[a].dtype) >
                             DTypeBits(arrays[b].dtype);
                    });
-  // Names in the container's order: the first keeps its own.
+  // Takes names in the container's order: the first array of a name keeps it.
   UniqueNames keys(kMetadataKey);
   std::vector<std::string> names;
   names.reserve(arrays.size());
@@ -112,7 +112,7 @@ std::optional<SafetensorsLayout> LayOutSafetensors(
 
 namespace {
 
-/// The container's metadata, and the keys of its descriptions that it lacks.
+/// Returns the container's metadata, completed by keys of its descriptions.
 Json MetadataOf(const Viewed& viewed, const ReadContext& context) {
   Json all = viewed.container->Metadata(context);
   if (!all.is_object()) all = Json::object();
@@ -133,11 +133,11 @@ Json MetadataOf(const Viewed& viewed, const ReadContext& context) {
   return all;
 }
 
-/// Returns `arrays` without those that were widened.
+/// Returns `arrays` without the widened ones.
 Arrays AsStored(Arrays arrays) {
   const auto widened = [](const ArrayInfo& array) { return array.widened; };
   if (std::none_of(arrays->begin(), arrays->end(), widened)) return arrays;
-  // Without memory for them there is no file, and the views are not used.
+  // If memory runs out, there is no file, and the caller discards the views.
   std::vector<ArrayInfo> some;
   if (HeapAllowance::Admit(arrays->size() * sizeof(ArrayInfo))) {
     some = *arrays;

@@ -12,14 +12,14 @@
 
 namespace ctxfs {
 
-/// Makes names of arrays UTF-8, and different ones (docs/views.md, section 3).
+/// Makes array names valid UTF-8 and unique (docs/views.md, section 3).
 class UniqueNames {
  public:
-  /// `reserved` is given to no array.
+  /// No array receives the name `reserved`.
   explicit UniqueNames(std::string_view reserved) { used_.emplace(reserved); }
 
-  /// Returns `name` with U+FFFD for each byte that is not UTF-8, and with the
-  /// first of ~2, ~3, ... that makes it new.
+  /// Replaces each byte that is not UTF-8 with U+FFFD, and appends the first of
+  /// ~2, ~3, ... that makes the name unique.
   std::string Take(const std::string& name) {
     std::string key = IsUtf8(name) ? name : AsUtf8(name);
     if (used_.insert(key).second) return key;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// fvecs/NAME.fvecs, .ivecs and .bvecs: columns of vectors as the tools for
-// nearest neighbours read them (docs/views.md, section 5).
+// Implements fvecs/NAME.fvecs, .ivecs and .bvecs: columns of vectors in the
+// format of nearest-neighbour tools (docs/views.md, section 5).
 #include "core/views/arrays/vecs.h"
 
 #include <algorithm>
@@ -87,8 +87,8 @@ class Vecs final : public Transform {
   std::array<std::byte, kPrefix> prefix_;
 };
 
-/// The suffix of files of a dtype; empty if the tools have no such files.
-/// 16-bit floats are widened.
+/// Returns the file suffix for a dtype (16-bit floats are widened); empty if
+/// these tools have none.
 std::string_view Suffix(DType dtype) {
   switch (dtype) {
     case DType::kF32:

@@ -7,8 +7,8 @@
 
 namespace ctxfs {
 
-/// Returns the content of an fvecs, ivecs or bvecs file: before each row its
-/// dimension as a little-endian 32-bit number. `elements` are rows of
+/// Returns an fvecs, ivecs or bvecs file: each row is preceded by its
+/// dimension, a little-endian 32-bit number. `elements` holds rows of
 /// `dimension` elements of `width` bytes, both at least 1.
 Content VecsContent(const Content& elements, uint32_t dimension,
                     uint32_t width);

@@ -5,7 +5,7 @@
 
 namespace ctxfs {
 
-// A view that is missing here is never made. A misspelt name does not link.
+// Only views listed here exist. A misspelt name does not link.
 extern const View kArrowView;
 extern const View kFramesView;
 extern const View kFvecsView;

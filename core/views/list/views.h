@@ -9,14 +9,14 @@
 
 namespace ctxfs {
 
-/// Every view, in the order in which their files are listed.
+/// Returns all views in listing order.
 const ViewSet& AllViews();
 
-/// Parses "all", "none", or names with a colon or comma between them; returns
+/// Parses "all", "none", or names separated by colons or commas; returns
 /// nullopt for anything else.
 std::optional<ViewSet> ParseViews(std::string_view list);
 bool IsView(std::string_view name);
-/// The names of all views, with commas between them.
+/// Returns the names of all views, separated by commas.
 std::string ViewNames();
 
 }  // namespace ctxfs

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Arrays of pictures as PNG files (docs/views.md, section 6).
+// Shows arrays of pictures as PNG files (docs/views.md, section 6).
 #include <memory>
 #include <utility>
 
@@ -23,8 +23,8 @@ class FrameBlock final : public Block {
         picture_(picture),
         pixels_(std::move(pixels)) {}
 
-  // The pixels and the PNG. The blocks that the pixels are read from have a
-  // cost of their own.
+  // The pixels and the PNG. Excludes the blocks that pixels are read from,
+  // which have their own cost.
   uint64_t cost() const override { return picture_.size() + PngSize(picture_); }
   const Source* made_from() const override { return source_.get(); }
 
@@ -40,7 +40,7 @@ class FrameBlock final : public Block {
   Content pixels_;
 };
 
-/// frames/NAME/NUMBER.png of one array.
+/// Returns frames/NAME/NUMBER.png for one array.
 std::shared_ptr<const FileTable> Frames(const Viewed& viewed,
                                         const ArrayInfo& array,
                                         const Picture& picture) {
@@ -68,7 +68,7 @@ std::shared_ptr<const FileTable> Frames(const Viewed& viewed,
 void MakeFrames(const Viewed& viewed, const ReadContext& /*context*/,
                 ViewTables& into) {
   for (const ArrayInfo& array : *viewed.arrays) {
-    // The views of all arrays are not used then, as after an interrupt.
+    // Out of memory: the caller discards the views, as after an interrupt.
     if (!HeapAllowance::Check()) return;
     if (const auto picture = PictureOf(array)) {
       into.push_back(Frames(viewed, array, *picture));

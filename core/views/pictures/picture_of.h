@@ -8,10 +8,9 @@
 
 namespace ctxfs {
 
-/// Returns the format of the T pictures of an array: u8 [T,H,W] or [T,H,W,C]
-/// with C of 1, 3 or 4, or u16 [T,H,W], and T from 1 to 2^32 - 2. Returns
-/// nullopt for any other array, and if a picture exceeds limits::kPictureSide
-/// or kPictureBytes.
+/// Returns the picture format of an array: u8 [T,H,W], u8 [T,H,W,C] with C of
+/// 1, 3 or 4, or u16 [T,H,W]; T is 1 to 2^32 - 2. Returns nullopt for other
+/// arrays, and for pictures beyond limits::kPictureSide or kPictureBytes.
 std::optional<Picture> PictureOf(const ArrayInfo& array);
 
 }  // namespace ctxfs

@@ -17,8 +17,8 @@ namespace ctxfs {
 namespace {
 
 constexpr uint64_t kReadBytes = 64 * limits::kKiB;
-// A block has at most so many rows, and about so many bytes of lines. Its rows
-// are a multiple of 8, so that its validity bits are whole bytes.
+// Bounds of a block: rows, and approximate bytes of lines. The number of rows
+// is a multiple of 8, so that the validity bits fill whole bytes.
 constexpr uint64_t kArrowRowsABlock = 8192;
 constexpr uint64_t kLinesABlock = 2 * limits::kMiB;
 
@@ -61,11 +61,11 @@ uint64_t RowsAtOnce(const TableReader& reader, size_t column) {
   return std::clamp<uint64_t>(rows / 8 * 8, 8, kArrowRowsABlock);
 }
 
-/// The values of some lines, one after the other.
+/// The values of consecutive lines.
 struct Rows {
   std::string data;
-  std::vector<uint64_t> ends;  // of each row in `data`
-  std::string valid;           // a bit a row, lowest first
+  std::vector<uint64_t> ends;  // the end of each row in `data`
+  std::string valid;           // one bit a row, lowest first
   uint64_t nulls = 0;
 };
 
@@ -88,16 +88,16 @@ Rows RowsOf(const Cells& cells) {
   return rows;
 }
 
-/// Some rows of a column of text: the end of each row in the data of the whole
-/// column, then the data of these rows, then their validity bits.
+/// Rows of a column of text. Layout: the end offset of each row within the
+/// column's data, then the rows' data, then their validity bits.
 class TextBlock final : public Block {
  public:
   struct Where {
     uint64_t first = 0;  // row
     uint64_t count = 0;
-    uint64_t line = 0;  // byte of the first row's line in the column
-    uint64_t data = 0;  // byte of the first row in the data of the column
-    uint64_t size = 0;  // of the rows' data, bytes
+    uint64_t line = 0;  // offset of the first row's line in the column
+    uint64_t data = 0;  // offset of the first row's data in the column's data
+    uint64_t size = 0;  // bytes of the rows' data
     bool wide = false;  // as TextBuffers::wide
 
     uint64_t offsets_size() const { return count * (wide ? 8 : 4); }
@@ -111,8 +111,8 @@ class TextBlock final : public Block {
         column_(column),
         where_(where) {}
 
-  // The lines, copies of their data, and the offsets. The blocks that lines are
-  // read from have their own cost.
+  // The lines, a copy of their data, and the offsets. Excludes the blocks that
+  // lines are read from, which have their own cost.
   uint64_t cost() const override {
     return where_.count * kLineMemory + 4 * where_.size;
   }

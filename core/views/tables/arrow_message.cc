@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Uses field numbers instead of code that flatc generates. A schema of our own
-// would have the same numbers, which Arrow defines, and would need flatc on the
-// build machine, a build rule, and names for each union. Only this file has
-// such numbers.
+// Uses Arrow's field numbers instead of code that flatc generates, which would
+// need a schema, flatc on the build machine and a build rule. All field numbers
+// are in this file.
 #include "core/views/tables/arrow_message.h"
 
 #include <flatbuffers/flatbuffers.h>
@@ -25,7 +24,7 @@ static_assert(sizeof(ArrowNode) == 16 && sizeof(ArrowBlock) == 24);
 
 constexpr int16_t kVersion5 = 4;
 
-// MessageHeader and Type, by their place in those unions.
+// Members of the unions MessageHeader and Type.
 constexpr uint8_t kSchemaHeader = 1;
 constexpr uint8_t kBatchHeader = 3;
 constexpr uint8_t kIntType = 2;
@@ -131,8 +130,8 @@ std::string_view TextOf(const FlatBufferBuilder& from) {
           from.GetSize()};
 }
 
-/// Returns the message with `header` in its frame. It is padded to end at a
-/// multiple of kArrowAlignment when it starts at byte `at`.
+/// Returns the message with `header` in its frame, padded to end at a multiple
+/// of kArrowAlignment if it starts at byte `at`.
 std::string Message(FlatBufferBuilder& to, uint8_t kind, TableOffset header,
                     int64_t body, size_t at) {
   const auto start = to.StartTable();

@@ -12,11 +12,10 @@ constexpr size_t kArrowAlignment = 64;  // of messages and buffers, in bytes
 /// The first 8 bytes of the file.
 constexpr std::string_view kArrowMagic("ARROW1\0\0", 8);
 
-/// The metadata of Arrow's IPC format, version 5, as far as flat tables need it
-/// (arrow.apache.org, "Arrow Columnar Format", "Serialization"; the tables are
-/// those of its Schema.fbs, Message.fbs and File.fbs).
+/// Encodes the metadata of the Arrow IPC format, version 5, for flat tables
+/// (arrow.apache.org, "Arrow Columnar Format", "Serialization"; the tables of
+/// Schema.fbs, Message.fbs and File.fbs).
 
-/// The type of a field.
 enum class ArrowKind : uint8_t {
   kInt,
   kUint,
@@ -30,15 +29,15 @@ enum class ArrowKind : uint8_t {
 struct ArrowField {
   std::string name;  // UTF-8
   ArrowKind kind = ArrowKind::kInt;
-  /// Bits of an integer or float, bytes of fixed binary; of text and binary the
+  /// kInt and kFloat: bits of the number. Fixed binary: bytes. Text and binary:
   /// bits of an offset, 32 or 64.
   int32_t width = 0;
-  int32_t list_size = 0;  // above 0: lists of so many values
+  int32_t list_size = 0;  // 0: no list; else the values of each list
   bool nullable = false;
 };
 
-/// Length and nulls of an array of the record batch. A list comes before the
-/// array of its values.
+/// Length and null count of an array in the record batch. A list's node
+/// precedes the node of its values.
 struct ArrowNode {
   int64_t length;
   int64_t null_count;
@@ -59,16 +58,16 @@ struct ArrowBlock {
   int64_t body;
 };
 
-/// Return a message with its prefix and padding. In the file the schema follows
-/// the magic, and the record batch follows the schema. Both end at a multiple
-/// of 64 bytes.
+/// Return a message with its prefix and padding. The file is the magic, the
+/// schema, the record batch, the footer. Schema and record batch both end at a
+/// multiple of 64 bytes.
 std::string ArrowSchemaMessage(const std::vector<ArrowField>& fields);
 std::string ArrowBatchMessage(int64_t rows, const std::vector<ArrowNode>& nodes,
                               const std::vector<ArrowBuffer>& buffers,
                               int64_t body);
 
-/// Returns the end of the file: the mark that ends the messages, the footer,
-/// its length, and the magic.
+/// Returns the end of the file: the end-of-stream mark, the footer, its length,
+/// and the magic.
 std::string ArrowFooter(const std::vector<ArrowField>& fields,
                         const std::vector<ArrowBlock>& batches);
 

@@ -14,18 +14,17 @@
 
 namespace ctxfs {
 
-/// A table as one record batch of Arrow's, whose numbers are the columns' own
-/// bytes.
+/// A table as one Arrow record batch. Its numbers are stored as in the columns.
 struct ArrowTable {
   uint64_t rows = 0;
   std::vector<ArrowField> fields;
-  std::vector<ArrowNode> nodes;      // of each field in turn
-  std::vector<ArrowBuffer> buffers;  // of each node in turn, validity first
-  Content body;                      // of all buffers
+  std::vector<ArrowNode> nodes;      // one a field, in order
+  std::vector<ArrowBuffer> buffers;  // of each node, validity first
+  Content body;                      // all buffers
 };
 
-/// Reads all columns of lines, to measure them, and what tells which values are
-/// null. bfloat16 becomes float32.
+/// Reads all columns of lines to find their sizes, and the validity columns to
+/// count nulls. Converts bfloat16 to float32.
 Result<ArrowTable> MakeArrowTable(
     const std::shared_ptr<const Container>& container, Table table,
     const ReadContext& context);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A table as an Arrow IPC file (docs/views.md, section 8): one record batch,
-// not compressed, whose numbers are the columns' own bytes.
+// Writes a table as an Arrow IPC file (docs/views.md, section 8): one
+// uncompressed record batch. Numbers are stored as in the columns.
 #include <fmt/core.h>
 
 #include <array>
@@ -26,7 +26,7 @@ namespace {
 /// Sets Arrow's type and width for a number; bf16 is widened to float32.
 void SetNumber(DType dtype, ArrowField& field) {
   using enum ArrowKind;
-  // From bool to float64; tables have no columns of other types.
+  // One for each dtype from bool to float64; tables have no other columns.
   constexpr std::array kKinds = {kBool,  kInt,   kUint, kInt,  kUint,
                                  kInt,   kUint,  kInt,  kUint, kFloat,
                                  kFloat, kFloat, kFloat};
@@ -37,7 +37,6 @@ void SetNumber(DType dtype, ArrowField& field) {
 
 int64_t Signed(uint64_t n) { return static_cast<int64_t>(n); }
 
-/// Builds the record batch from its columns.
 class Batch {
  public:
   Batch(std::shared_ptr<const TableReader> reader, const ReadContext& context)
@@ -123,7 +122,6 @@ class Batch {
   ArrowTable made_;
 };
 
-/// The file of a record batch.
 Content FileOf(const ArrowTable& table) {
   const int64_t body = Signed(table.body.size());
   const std::string schema = ArrowSchemaMessage(table.fields);

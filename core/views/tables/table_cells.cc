@@ -23,7 +23,7 @@ void AppendDigits(T value, std::string& text) {
   text.append(digits.data(), end);
 }
 
-/// Appends a float. Whole numbers end in ".0", or readers take them for
+/// Appends a float. Whole numbers end in ".0": readers would parse them as
 /// integers.
 template <typename T>
 void AppendCellFloat(T value, bool json, std::string& text) {
@@ -67,7 +67,7 @@ void AppendUuid(const std::byte* at, std::string& text) {
   }
 }
 
-/// Appends a list as JSON; in CSV that is a field in quotes.
+/// Appends a list as JSON. In CSV, the JSON is a quoted field.
 void AppendList(const TableColumn& column, const std::byte* at,
                 std::string& text) {
   text += '[';
@@ -109,7 +109,7 @@ void AppendJsonCell(const Cells& cells, uint64_t row, std::string& text) {
 }
 
 void AppendCsvField(std::string_view field, std::string& text) {
-  // Some readers strip spaces from the ends of a bare field.
+  // Some readers strip spaces around an unquoted field.
   const bool bare = !field.empty() &&
                     field.find_first_of(",\"\r\n") == std::string_view::npos &&
                     field.front() != ' ' && field.back() != ' ';

@@ -10,17 +10,17 @@
 
 namespace ctxfs {
 
-/// Appends a cell as JSON: numbers with all their digits, floats as the
-/// shortest text that gives them back, NaN and infinities as null; a uuid
-/// 8-4-4-4-12; bytes as base64; several values as an array.
+/// Appends a cell as JSON: floats as the shortest text that parses to the same
+/// value, NaN and infinities as null, a uuid as 8-4-4-4-12, bytes as base64,
+/// several values as an array.
 void AppendJsonCell(const Cells& cells, uint64_t row, std::string& text);
 
-/// Appends a cell as a CSV field: as above, but text has quotes only if it
-/// needs them, NaN and infinities are NaN, inf and -inf, null is an empty field
+/// Appends a cell as a CSV field. Differs from JSON: text is quoted only if
+/// necessary, NaN and infinities are NaN, inf and -inf, null is an empty field,
 /// and empty text is "".
 void AppendCsvCell(const Cells& cells, uint64_t row, std::string& text);
 
-/// Appends a field of CSV, in quotes where it needs them (RFC 4180).
+/// Appends a CSV field, quoted if necessary (RFC 4180).
 void AppendCsvField(std::string_view field, std::string& text);
 
 /// Returns the text of a line that is a JSON string; nullopt for null.

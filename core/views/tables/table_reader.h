@@ -13,15 +13,15 @@
 
 namespace ctxfs {
 
-/// Bytes that a line in memory takes besides its text.
+/// Memory of a line besides its text, bytes.
 constexpr uint64_t kLineMemory = 64;
 
-/// Some rows of one column, in memory.
+/// Rows of one column, in memory.
 struct Cells {
   const TableColumn* column = nullptr;
-  Buffer values;  // row_size() a row; none of lines
-  Buffer valid;   // one byte a row; empty where all rows are valid
-  std::vector<std::string> lines;  // of columns of lines: JSON, one a row
+  Buffer values;                   // row_size() bytes a row; empty for lines
+  Buffer valid;                    // one byte a row; empty: all rows are valid
+  std::vector<std::string> lines;  // JSON, one a row
 
   bool IsValid(uint64_t row) const {
     return valid.size() == 0 || valid.data()[row] != std::byte{0};
@@ -31,7 +31,6 @@ struct Cells {
   }
 };
 
-/// A table's columns, opened.
 class TableReader {
  public:
   static Result<std::shared_ptr<const TableReader>> Open(
@@ -43,17 +42,17 @@ class TableReader {
   uint64_t rows() const { return table_.rows; }
   size_t columns() const { return table_.columns.size(); }
   const Content& values(size_t column) const { return values_[column]; }
-  /// Empty where no row can be null.
+  /// Empty if no row can be null.
   const Content& valid(size_t column) const { return valid_[column]; }
 
-  /// Bytes of the blocks that one row is read from: the largest one of each
-  /// column.
+  /// Returns the sum of each column's largest block, in bytes: one row is read
+  /// from these blocks.
   uint64_t BlockBytes() const;
 
-  /// Reads the rows [first, first + count) of a column. A line can be found
-  /// only by reading the lines before it, so for a column of lines `line` is
+  /// Reads the rows [first, first + count) of a column. In a column of lines, a
+  /// line can be found only by reading the lines before it: there, `line` is
   /// the byte of the first row, and is moved past the last one. Fails with
-  /// kCorrupt if the column has fewer lines, and as Content::Read does.
+  /// kCorrupt if the column has too few lines, and as Content::Read does.
   Result<Cells> Read(size_t column, uint64_t first, uint64_t count,
                      uint64_t& line, const ReadContext& context) const;
 

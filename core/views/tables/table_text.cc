@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A table as CSV and as JSON lines (docs/views.md, section 7). The size of such
-// a file depends on the values, so the first look-up renders all of it.
+// Renders a table as CSV or JSON lines (docs/views.md, section 7). The size of
+// the file depends on the values, so the first look-up renders all of it.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -19,21 +19,21 @@
 namespace ctxfs {
 namespace {
 
-// A block of rows usually has at most so many cells, and so many rows.
+// Usual maximum of cells and of rows in a block.
 constexpr uint64_t kCellsABlock = 65'536;
 constexpr uint64_t kTextRowsABlock = 4096;
-// Rows that are rendered between two checks of interrupt and limits.
+// Rows rendered between two checks of interrupt and limits.
 constexpr uint64_t kRowsACheck = 256;
-// About the longest text of a number, and the memory of a line besides its
-// text, bytes.
+// Estimates, in bytes: the longest text of a number, and the memory of a line
+// besides its text.
 constexpr uint64_t kCellText = 24;
-// Bytes of memory that a block of rows should take to be rendered. Rows of long
-// texts are rendered fewer at a time.
+// Memory for rendering a block of rows, in bytes. If the texts are long, a
+// block has fewer rows.
 constexpr uint64_t kMemoryABlock = 8 * limits::kMiB;
 
 enum class Style : uint8_t { kCsv, kJsonLines };
 
-/// The byte of a row's line in each column of lines, in their order.
+/// The byte of a row's line in each column of lines, in column order.
 using Place = std::vector<uint64_t>;
 using Reader = std::shared_ptr<const TableReader>;
 
@@ -60,8 +60,7 @@ std::string CsvHeader(const Table& table) {
   return header + '\n';
 }
 
-/// Counts the bytes that `text` has grown by since the last call as work of the
-/// request.
+/// Charges the request for the growth of `text` since the last call.
 Status ChargeText(const std::string& text, size_t& counted,
                   const ReadContext& context) {
   const size_t more = text.size() - counted;
@@ -74,8 +73,8 @@ Status ChargeText(const std::string& text, size_t& counted,
   return context.Charge(more);
 }
 
-/// Returns the rows [first, first + count) as text. `place` is that of the
-/// first row, and is moved to the row after the last.
+/// Returns the rows [first, first + count) as text. Moves `place` from the
+/// first row to the row after the last.
 Result<Buffer> Render(const TableReader& reader, Style style, uint64_t first,
                       uint64_t count, Place& place,
                       const ReadContext& context) {
@@ -109,8 +108,8 @@ Result<Buffer> Render(const TableReader& reader, Style style, uint64_t first,
   return BufferOf(text);
 }
 
-/// About the memory that rendering a row takes: its values, its text, and the
-/// text again in the block.
+/// Estimates the memory for rendering a row: its values, its text, and a copy
+/// of the text in the block.
 uint64_t MemoryOfARow(const TableReader& reader) {
   uint64_t bytes = 0;
   for (size_t i = 0; i < reader.columns(); ++i) {
@@ -125,7 +124,6 @@ uint64_t MemoryOfARow(const TableReader& reader) {
   return bytes;
 }
 
-/// Some rows as text.
 class RowsBlock final : public Block {
  public:
   RowsBlock(Key key, Reader reader, Style style, uint64_t first, uint64_t count,
@@ -137,7 +135,7 @@ class RowsBlock final : public Block {
         count_(count),
         place_(std::move(place)) {}
 
-  // The blocks that the values are read from have a cost of their own.
+  // Excludes the blocks of values, which have their own cost.
   uint64_t cost() const override { return count_ * MemoryOfARow(*reader_); }
   const Source* made_from() const override {
     return reader_->container().source().get();
@@ -156,8 +154,8 @@ class RowsBlock final : public Block {
   Place place_;
 };
 
-/// Rows while the file is measured; moves `place` past them. They are a block
-/// so that the cache bounds their memory, and keeps them for readers.
+/// Rows that are rendered to measure the file; moves `place` past them. A
+/// block, so that the cache bounds its memory and readers find it cached.
 class MeasuredRows final : public Block {
  public:
   struct Rows {
@@ -176,8 +174,8 @@ class MeasuredRows final : public Block {
 
   uint64_t cost() const override { return rows_.count * MemoryOfARow(reader_); }
 
-  // The request is charged for the text as it is rendered (ChargeText), and not
-  // for cost(), which is an estimate.
+  // Charges the request for the text while it is rendered (ChargeText), because
+  // cost() is only an estimate.
   Result<Buffer> Produce(const ReadContext& context) const override {
     return Render(reader_, style_, rows_.first, rows_.count, place_,
                   request_.With(context.interrupt()));
@@ -191,12 +189,12 @@ class MeasuredRows final : public Block {
   const ReadContext& request_;
 };
 
-/// Returns how many rows to render together. To render rows, the block of each
-/// column that has them is decoded. The cache keeps these blocks for the next
-/// rows if all of them fit. Otherwise each block is decoded again for each part
-/// of the rows, and the parts are as large as the cache allows.
+/// Returns how many rows to render together. Rendering rows decodes one block
+/// of each column. If all these blocks fit into the cache, they stay cached for
+/// the next rows. Otherwise every part of the rows decodes the blocks again, so
+/// each part is as large as the cache allows.
 uint64_t RowsAtOnce(const TableReader& reader, const ReadContext& context) {
-  uint64_t values = 0;  // of a row
+  uint64_t values = 0;  // bytes a row
   for (const TableColumn& column : reader.table().columns) {
     values += column.per_row;
   }
@@ -207,12 +205,12 @@ uint64_t RowsAtOnce(const TableReader& reader, const ReadContext& context) {
       1, kTextRowsABlock);
   const uint64_t room = context.cache().budget();
   if (reader.BlockBytes() <= room / 2) return usual;
-  constexpr uint64_t kParts = 2;  // of the cache: one for the rows
+  constexpr uint64_t kParts = 2;  // of the cache: one is for the rows
   return std::max(usual, room / kParts / memory);
 }
 
-/// The least text that the table is rendered as: a character and a separator
-/// for each number of each row, and a separator for each line.
+/// Returns a lower bound of the rendered size: a character and a separator for
+/// each number of each row, and a separator for each line.
 uint64_t LeastText(const TableReader& reader) {
   uint64_t row = 0;
   for (const TableColumn& column : reader.table().columns) {
@@ -221,13 +219,13 @@ uint64_t LeastText(const TableReader& reader) {
   return CheckedMul(row, reader.rows()).value_or(UINT64_MAX);
 }
 
-/// The whole file, in blocks. Renders all of it once, to measure it.
+/// Renders the whole file once to measure it, and returns it in blocks.
 Result<Content> MakeText(const std::shared_ptr<const Container>& container,
                          Table table, Style style, const ReadContext& context) {
   const std::string header = style == Style::kCsv ? CsvHeader(table) : "";
   const Reader reader =
       CTXFS_TRY(TableReader::Open(container, std::move(table), context));
-  // Columns whose few bytes stand for many rows are refused before any work.
+  // Refuses, before any work, columns that expand a few bytes to many rows.
   CTXFS_TRY(context.CheckCharge(LeastText(*reader)));
   Place place;
   for (const TableColumn& column : reader->table().columns) {
