@@ -20,7 +20,8 @@ constexpr uint32_t kMembersACheck = 4096;
 constexpr size_t kMaxExtensions = 100;
 constexpr size_t kCaptions = 3;
 
-/// The caption that the member is or has; empty if it has none.
+/// Returns the caption of the member, or the member if it is a caption; empty
+/// if there is none.
 Result<std::string> CaptionOf(const FileTable& entries, uint32_t member,
                               const SampleName& name,
                               const ReadContext& context) {
@@ -39,7 +40,7 @@ bool IsPictureName(const SampleName& name) {
          name.extension == "png";
 }
 
-/// Reads the picture that a member is into `sample`, or why it is left out.
+/// Reads the member, a picture, into `sample`, or the reason why it is omitted.
 Status AddPicture(const FileTable& entries, uint32_t member,
                   const ReadContext& context, ShownSample& sample) {
   const Result<Content> content = entries.Open(member, context);
@@ -57,8 +58,8 @@ Status AddPicture(const FileTable& entries, uint32_t member,
   return {};
 }
 
-/// The value of a key of the outermost mapping of a YAML text, if it is plain:
-/// the rest of a line, without quotes. Empty if there is none.
+/// Returns the value of a key in the outermost mapping of a YAML text if the
+/// value is plain: the rest of a line, unquoted. Else empty.
 std::string_view PlainValue(std::string_view yaml, std::string_view key) {
   while (!yaml.empty()) {
     std::string_view line = yaml.substr(0, yaml.find('\n'));
@@ -77,7 +78,7 @@ std::string_view PlainValue(std::string_view yaml, std::string_view key) {
 
 Status AddNemoFacts(const Members& members, const FileTable& entries,
                     const ReadContext& context, Facts& facts) {
-  constexpr uint32_t kMaxMembers = 100;  // such a file has a few
+  constexpr uint32_t kMaxMembers = 100;  // a real file has a few
   constexpr uint64_t kMaxConfig = limits::kMiB;
   std::optional<uint32_t> config;
   bool weights = false;

@@ -11,20 +11,20 @@
 
 namespace ctxfs::tar {
 
-/// Adds the number of samples, their extensions, and the first captions: texts
-/// of at most 64 KiB. `entries` are the members.
+/// Adds the number of samples, their extensions, and the first captions (texts
+/// of at most 64 KiB). `entries` are the members.
 Status AddSampleFacts(const Members& members, const FileTable& entries,
                       const ReadContext& context, Facts& facts);
 
-/// The first samples with a caption, or a picture by its extension, at most
-/// `most` (ShowsSamples).
+/// Returns the first samples with a caption, or with a picture by its
+/// extension; at most `most` (ShowsSamples).
 Result<std::vector<ShownSample>> FirstSamples(const Members& members,
                                               const FileTable& entries,
                                               size_t most,
                                               const ReadContext& context);
 
-/// Adds what an archive with the members of a .nemo file is, and the class and
-/// version that its model_config.yaml names; nothing for another archive.
+/// If the archive has the members of a .nemo file, adds that, and the class and
+/// version in its model_config.yaml; otherwise adds nothing.
 Status AddNemoFacts(const Members& members, const FileTable& entries,
                     const ReadContext& context, Facts& facts);
 

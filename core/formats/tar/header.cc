@@ -22,7 +22,7 @@ constexpr size_t kGnuTimeSize = 12;
 constexpr std::string_view kPosixMagic("ustar\0", 6);
 constexpr std::string_view kGnuMagic("ustar ", 6);
 
-/// Parses octal text (section 3); nullopt if it has another character.
+/// Parses octal text (section 3); nullopt if it has other characters.
 std::optional<uint64_t> Octal(std::string_view field) {
   field = field.substr(0, field.find('\0'));
   const size_t first = field.find_first_not_of(' ');
@@ -36,8 +36,8 @@ std::optional<uint64_t> Octal(std::string_view field) {
   return value;
 }
 
-/// Whether what a GNU header has in place of POSIX's prefix is a prefix and not
-/// GNU's two times. Go wrote prefixes there before its release 1.8.
+/// Whether the prefix field of a GNU header holds a prefix instead of GNU's two
+/// times. Go before 1.8 wrote prefixes there.
 bool IsPrefixInGnuHeader(std::string_view prefix) {
   const bool are_times = Octal(prefix.substr(0, kGnuTimeSize)) &&
                          (prefix.size() <= kGnuTimeSize ||
@@ -46,7 +46,7 @@ bool IsPrefixInGnuHeader(std::string_view prefix) {
                                    [](char c) { return c >= ' ' && c <= '~'; });
 }
 
-/// The sum of bytes, taken as `Byte`: with or without a sign.
+/// Sums the bytes as type `Byte`: signed or unsigned.
 template <typename Byte>
 int64_t Sum(Bytes bytes) {
   int32_t sum = 0;  // of 512 bytes
@@ -69,8 +69,9 @@ bool Header::HasRightChecksum() const {
   const std::optional<uint64_t> stored =
       Octal(AsText(block_.subspan(kChecksumAt, kChecksumSize)));
   if (!stored) return false;
-  // This is most of the work of opening an archive, so it uses plain loops,
-  // which compilers vectorise, and replaces the field by blanks afterwards.
+  // Opening an archive spends most of its time here: plain loops, which
+  // compilers vectorise, sum the whole block, and the field is replaced by
+  // blanks afterwards.
   const Bytes field = block_.subspan(kChecksumAt, kChecksumSize);
   const int64_t blanks = int64_t{' '} * int64_t{kChecksumSize};
   const auto wanted = static_cast<int64_t>(*stored);

@@ -18,35 +18,35 @@ constexpr uint64_t Padded(uint64_t size) {
   return (size + kBlock - 1) / kBlock * kBlock;
 }
 
-/// A header (docs/formats/tar.md, section 2): the view of a block of 512 bytes,
-/// which outlives it.
+/// A view of a 512-byte header block (docs/formats/tar.md, section 2). The
+/// block must outlive it.
 class Header {
  public:
   explicit Header(Bytes block) : block_(block) {}
 
-  /// Whether the block is nothing but zeros.
+  /// Whether all bytes are zero.
   bool IsZero() const;
 
-  /// Whether the checksum field is the sum of the block's bytes, signed or
-  /// unsigned (section 4).
+  /// Whether the checksum field is the sum of the block's bytes, as signed or
+  /// unsigned bytes (section 4).
   bool HasRightChecksum() const;
 
   char type() const { return static_cast<char>(block_[kTypeAt]); }
-  /// Up to the first NUL, or all of the field.
+  /// The field up to the first NUL.
   std::string_view name() const { return Text(0, 100); }
   std::string_view link() const { return Text(157, 100); }
-  /// Prefix and name if the header has a prefix (section 2), otherwise the name
-  /// alone.
+  /// Returns prefix and name, or the name alone if there is no prefix (section
+  /// 2).
   std::string path() const;
 
-  /// Bytes of data (section 3). Fails with kCorrupt for text that is not an
-  /// octal number, and for a number that is negative or not below 2^63.
+  /// Returns the bytes of data (section 3). Fails with kCorrupt if the text is
+  /// not octal, or the number is not in [0, 2^63).
   Result<uint64_t> size() const;
 
-  /// The modification time, in whole seconds since 1970; nothing for text that
-  /// is not a number.
+  /// Returns the modification time in whole seconds since 1970; nullopt if the
+  /// text is not a number.
   std::optional<int64_t> mtime() const;
-  /// The permission bits; nothing for text that is not an octal number.
+  /// Returns the permission bits; nullopt if the text is not octal.
   std::optional<uint16_t> mode() const;
 
   Bytes block() const { return block_; }
@@ -62,13 +62,11 @@ class Header {
   Bytes block_;
 };
 
-/// Parses a field of a header: octal text, or base 256 (section 3). Fails with
-/// kCorrupt for other text, and for a number that is negative or not below
-/// 2^63.
+/// Parses a header field: octal text or base 256 (section 3). Fails with
+/// kCorrupt for other text, and if the number is not in [0, 2^63).
 Result<uint64_t> ParseNumber(Bytes field);
 
-/// Whether `head` starts with a header that makes a file an archive
-/// (section 4).
+/// Whether `head` starts with a header of an archive (section 4).
 bool IsArchiveHead(Bytes head);
 
 }  // namespace ctxfs::tar

@@ -18,13 +18,13 @@ constexpr unsigned kMaxChained = 16;
 /// Stored parts of all sparse members, 24 bytes each.
 constexpr uint64_t kMaxSparseParts = 1'000'000;
 /// Bytes of holes in all sparse members together: at most kMaxHoles, plus
-/// kMaxHolesPerByte for each byte of the archive, the most that deflate makes
-/// of one.
+/// kMaxHolesPerByte for each byte of the archive. deflate cannot expand a byte
+/// to more than kMaxHolesPerByte.
 constexpr uint64_t kMaxHoles = 64 * limits::kGiB;
 constexpr uint64_t kMaxHolesPerByte = 1032;
-/// Bytes of zeros after which no further archive is looked for.
+/// After so many bytes of zeros, no further archive is searched.
 constexpr uint64_t kMaxZeros = limits::kMiB;
-/// Bytes of samples.jsonl, and members of one of its samples.
+/// Bytes of samples.jsonl; members of one sample.
 constexpr uint64_t kMaxSampleText = limits::kGiB;
 constexpr uint32_t kMaxOfSample = 65'536;
 

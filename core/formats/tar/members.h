@@ -19,21 +19,21 @@ namespace ctxfs::tar {
 
 /// How a member is shown (docs/formats/tar.md, section 5).
 enum class Kind : uint8_t {
-  kFile,       // of type 0, 7 or NUL: may be part of a sample
-  kOtherFile,  // of a type that POSIX does not define
+  kFile,       // type 0, 7 or NUL: may be part of a sample
+  kOtherFile,  // a type that POSIX does not define
   kHardLink,   // another name of an earlier file
   kSparse,     // a file with holes
   kSymlink,    // shown as a link
   kDirectory,  // named without slashes at its end
   kNotShown,   // a hard link to nothing
-  kLeaves,     // not shown: a symbolic link that may lead out of the archive
+  kLeaves,     // not shown: a symbolic link out of the archive
   kSpecial,    // not shown: a device, or a record of GNU tar
 };
 
-/// Whether a member is a file or directory of a mount.
+/// Whether a mount shows the member as a file or directory.
 constexpr bool IsShown(Kind kind) { return kind < Kind::kNotShown; }
 
-/// The position of a member's bytes.
+/// Position of a member's bytes.
 struct Extent {
   uint64_t at = 0;  // in the archive
   uint64_t size = 0;
@@ -41,8 +41,8 @@ struct Extent {
 
 struct SparseMap;
 
-/// The members of an archive in its order: 32 bytes each, and their names; 4
-/// more if a time has a fraction of a second.
+/// The members of an archive in archive order: 32 bytes each and their names,
+/// plus 4 bytes each if a time has a fraction of a second.
 class Members {
  public:
   uint32_t count() const { return static_cast<uint32_t>(members_.size()); }
@@ -50,38 +50,36 @@ class Members {
   Kind kind(uint32_t member) const {
     return static_cast<Kind>(members_[member].kind);
   }
-  /// The stored bytes of a member, or of the original of a hard link. A
-  /// symbolic link has none.
+  /// Returns the stored bytes of a member; for a hard link, of the original.
+  /// Empty for a symbolic link.
   Extent extent(uint32_t member) const {
     const Member& one = members_[Original(member)];
     return {one.at, kind(member) == Kind::kSymlink ? 0 : one.size};
   }
-  /// The member that a hard link is another name of; for any other member,
-  /// itself.
+  /// Returns the original of a hard link; any other member itself.
   uint32_t Original(uint32_t member) const {
     if (kind(member) != Kind::kHardLink) return member;
     return static_cast<uint32_t>(members_[member].at);
   }
-  /// Bytes of the file that a member is; 0 if it cannot be read.
+  /// Returns the size of the member's file, bytes; 0 if it cannot be read.
   uint64_t FileSize(uint32_t member) const;
-  /// The map of a sparse file; null for a file without one.
+  /// Returns the map of a sparse file; null for other files.
   std::shared_ptr<const SparseMap> sparse(uint32_t member) const {
     const auto found = sparse_.find(Original(member));
     return found == sparse_.end() ? nullptr : found->second;
   }
-  /// The target of a symbolic link, as it is stored.
+  /// Returns the stored target of a symbolic link.
   std::string_view target(uint32_t member) const {
     const Member& one = members_[member];
     return std::string_view(names_).substr(one.name_at + one.name_length,
                                            static_cast<size_t>(one.size));
   }
-  /// The name as it is stored.
+  /// Returns the stored name.
   std::string_view name(uint32_t member) const {
     return std::string_view(names_).substr(members_[member].name_at,
                                            members_[member].name_length);
   }
-  /// Time and mode of a member; for a hard link, those of the file that it
-  /// names.
+  /// Returns time and mode of a member; for a hard link, of the original.
   StoredAttributes attributes(uint32_t member) const;
   /// Whether a later file has the same path.
   bool superseded(uint32_t member) const {
@@ -92,7 +90,7 @@ class Members {
   Status Add(Kind kind, Extent extent, std::string_view name);
   Status AddSymlink(Extent extent, std::string_view name,
                     std::string_view target);
-  /// Sets those of the newest member.
+  /// Sets the attributes of the newest member.
   Status SetAttributes(const StoredAttributes& attributes);
   void SetSparse(uint32_t member, std::shared_ptr<const SparseMap> map) {
     sparse_.emplace(member, std::move(map));
@@ -104,21 +102,21 @@ class Members {
   }
 
   void Supersede(uint32_t member) { members_[member].superseded = 1; }
-  /// A member of a later archive, and the member of an earlier one that keeps
-  /// the path of both.
+  /// A member of a later archive, and the member of an earlier archive with the
+  /// same path. The earlier one keeps the path.
   struct Yield {
     uint32_t keeper;
     uint32_t member;
   };
-  /// Moves each keeper to the place of the last member that yields to it, since
-  /// the last member of a path keeps it. To be called once, at the end.
+  /// Moves each keeper to the place of the last member that yields to it: the
+  /// last member of a path wins. Must be called once, at the end.
   Status MoveKeepers(const std::vector<Yield>& yields);
   Status ShrinkToFit();
 
  private:
   struct Member {
-    uint64_t at;       // of a hard link: the number of the original
-    uint64_t size;     // of a symbolic link: of its target, after the name
+    uint64_t at;       // hard link: number of the original
+    uint64_t size;     // symbolic link: size of the target, after the name
     uint32_t name_at;  // in names_
     uint32_t name_length : 24;  // below 2^21
     uint32_t kind : 7;
@@ -129,38 +127,38 @@ class Members {
 
   void Swap(uint32_t a, uint32_t b);
 
-  std::deque<Member> members_;         // grows without a second copy in memory
-  std::vector<uint32_t> nanoseconds_;  // of times, by member; 0 behind its end
+  std::deque<Member> members_;         // grows without copying
+  std::vector<uint32_t> nanoseconds_;  // of times, by member; 0 past the end
   std::string names_;
   std::unordered_map<uint32_t, std::shared_ptr<const SparseMap>> sparse_;
 };
 
-/// `name` without a leading "./", however often repeated: the path that is
-/// shown (docs/formats/tar.md, section 8).
+/// Removes all leading "./": the path that is shown (docs/formats/tar.md,
+/// section 8).
 std::string_view ShownPath(std::string_view name);
 
-/// The plain path of `name` (docs/tree.md, section 7). May point into
+/// Returns the plain path of `name` (docs/tree.md, section 7). May point into
 /// `scratch`.
 std::string_view PlainPath(std::string_view name, std::string& scratch);
 
-/// Finds the last file of each path, by a hash table of member numbers. The
-/// hash has a random seed, so that no archive makes it slow.
+/// Finds the last file of each path in a hash table of member numbers. The hash
+/// has a random seed, so an archive cannot provoke collisions.
 class LastOfName {
  public:
-  /// `plain`: by plain paths.
+  /// `plain`: compare plain paths.
   explicit LastOfName(const Members& members, bool plain = false);
 
-  /// The last file that was put at the path of `name`.
+  /// Returns the last file at the path of `name`.
   std::optional<uint32_t> At(std::string_view name) const;
 
-  /// Puts a member that is shown at its path; returns the one that was there.
+  /// Puts a shown member at its path; returns the member it replaces.
   Result<std::optional<uint32_t>> Put(uint32_t member);
 
  private:
   static constexpr uint32_t kFree = UINT32_MAX;
 
-  /// A member and the hash of its path. Comparing hashes first saves most
-  /// comparisons of paths, and growing the table needs none.
+  /// A member and the hash of its path. Hashes differ for most different paths,
+  /// which saves comparing the paths; rehashing needs no paths at all.
   struct Slot {
     uint32_t member = kFree;
     uint32_t hash = 0;

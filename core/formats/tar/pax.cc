@@ -13,8 +13,8 @@ Error BadRecord(const char* why, size_t at) {
   return {Code::kCorrupt, std::string("pax: a record ") + why, at};
 }
 
-/// The decimal number at the start of `text`, up to a blank; 0 if there is
-/// none, or if it exceeds the length of `text`.
+/// Parses the decimal number before the first blank; 0 if there is none, or if
+/// it exceeds the length of `text`.
 size_t RecordLength(std::string_view text) {
   size_t length = 0;
   const char* const end = text.data() + text.size();
@@ -24,7 +24,7 @@ size_t RecordLength(std::string_view text) {
   return fits ? length : 0;
 }
 
-/// Takes the record GNU.sparse.`key` of any version of such files.
+/// Stores the value of the record GNU.sparse.`key`, of any version.
 void UseSparse(std::string_view key, std::string_view value,
                PaxValues& values) {
   values.sparse = true;
@@ -78,7 +78,7 @@ Status ParsePax(std::string_view records, PaxValues& values) {
   size_t at = 0;
   while (at < records.size()) {
     const std::string_view rest = records.substr(at);
-    // Some writers fill the block with NULs and count them.
+    // Some writers pad the block with NULs and count them in the size.
     if (rest.find_first_not_of('\0') == std::string_view::npos) return {};
     const size_t length = RecordLength(rest);
     if (length == 0) {

@@ -12,39 +12,40 @@
 namespace ctxfs::tar {
 
 /// The values of pax headers that ctxfs uses (docs/formats/tar.md, section 6).
-/// An empty value leaves that of the member's own header.
+/// For an empty value, the field of the member's own header counts.
 struct PaxValues {
   std::optional<std::string> path;
   std::optional<std::string> linkpath;
   std::optional<std::string> size;
   std::optional<std::string> mtime;
-  // Of sparse files: records GNU.sparse.*. The map has offsets and sizes, each
-  // followed by a comma.
+  // Records GNU.sparse.* of sparse files. In the map, a comma follows each
+  // offset and each size.
   std::optional<std::string> sparse_name;
   std::optional<std::string> sparse_version;  // "MAJOR.MINOR."
   std::optional<std::string> sparse_size;
   std::optional<std::string> sparse_map;
   bool sparse = false;  // there was a record GNU.sparse.*
 
-  /// Bytes of all values.
+  /// Total bytes of all values.
   uint64_t bytes() const;
 };
 
-/// Parses the records of one header into `values`, where they replace earlier
-/// ones. Fails with kCorrupt for a record that breaks section 6, with an offset
-/// relative to `records`.
+/// Parses the records of one header into `values`; they replace earlier values.
+/// Fails with kCorrupt for a record that violates section 6; the error's offset
+/// is relative to `records`.
 Status ParsePax(std::string_view records, PaxValues& values);
 
-/// Returns `own` if it is set, else `global`; null if neither is, or if the
-/// value is empty.
+/// Returns `own` if set, else `global`; null if neither is set or the value is
+/// empty.
 const std::string* PaxChoice(const std::optional<std::string>& own,
                              const std::optional<std::string>& global);
 
-/// Parses a time in a pax record: seconds since 1970, decimal, perhaps negative
-/// or with a fraction, of which nine digits count. Nothing for other text.
+/// Parses the time of a pax record: decimal seconds since 1970, possibly
+/// negative or with a fraction, of which nine digits count. nullopt for other
+/// text.
 std::optional<FileTime> PaxTime(std::string_view text);
 
-/// Parses a size in a pax record: decimal, below 2^63.
+/// Parses the size of a pax record: decimal, below 2^63.
 Result<uint64_t> PaxSize(std::string_view text);
 
 }  // namespace ctxfs::tar

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// samples.jsonl of an archive of WebDataset (docs/formats/tar.md, section 9).
+// Renders samples.jsonl of a WebDataset archive (docs/formats/tar.md, section
+// 9).
 #include "core/formats/tar/samples.h"
 
 #include <fmt/core.h>
@@ -18,12 +19,12 @@
 namespace ctxfs::tar {
 namespace {
 
-// The size of a block: at most so many members, or bytes of their names. The
-// lines of usual members are made with the little memory that WithinCache tries
-// first (core/content/within_cache.h).
+// Bounds of a block: members, or bytes of their names. The lines of usual
+// members fit in the memory that WithinCache tries first
+// (core/content/within_cache.h).
 constexpr uint32_t kMembersPerBlock = 2048;
 constexpr uint64_t kNamesPerBlock = 128 * limits::kKiB;
-// Members between two checks for an interrupt.
+// Members between two interrupt checks.
 constexpr uint32_t kSampleMembersPerCheck = 1024;
 
 Error TooLong() {
@@ -62,7 +63,7 @@ class Sample {
   }
 
  private:
-  /// `extension`, or the first of EXT~2, EXT~3, ... that is free.
+  /// Returns `extension`, or the first unused of EXT~2, EXT~3, ....
   std::string Free(const std::string& extension) {
     const auto [known, fresh] = next_.try_emplace(extension, 2);
     if (fresh) return extension;
@@ -88,13 +89,13 @@ class Samples : public std::enable_shared_from_this<Samples> {
   Result<Content> Make(const ReadContext& context) const;
 
  private:
-  /// The lines of the samples that start in [first, end).
+  /// Returns the lines of the samples that start in [first, end).
   Result<std::string> Text(uint32_t first, uint32_t end,
                            const ReadContext& context) const;
   /// Finds the end of the sample that starts at `first` or later: skips members
   /// without a key, then all members of one key. Returns the first member of
-  /// the next sample, or the count. Fails with kLimit if the sample has more
-  /// than kMaxOfSample members.
+  /// the next sample, or the number of members. Fails with kLimit if the sample
+  /// has more than kMaxOfSample members.
   Result<uint32_t> EndOfSample(uint32_t first,
                                const ReadContext& context) const;
   Result<uint32_t> EndOfBlock(uint32_t first, const ReadContext& context) const;
@@ -144,8 +145,8 @@ Result<std::string> Samples::Line(const std::vector<uint32_t>& sample,
                                   uint32_t first,
                                   const std::vector<std::string>& paths) const {
   Sample line(ParseSampleName(members_->name(sample.front()))->key);
-  // Members whose name a later one has taken come last, so that the later one
-  // keeps the extension without "~2".
+  // Superseded members come last, so that the member that superseded them has
+  // the extension without "~2".
   for (const bool superseded : {false, true}) {
     for (const uint32_t member : sample) {
       if (members_->superseded(member) != superseded) continue;

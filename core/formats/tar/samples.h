@@ -12,7 +12,7 @@
 
 namespace ctxfs::tar {
 
-/// A member's name, split as WebDataset does (docs/formats/tar.md, section 9).
+/// A member's name, split like WebDataset (docs/formats/tar.md, section 9).
 struct SampleName {
   std::string_view key;
   std::string extension;  // in lower case
@@ -24,8 +24,8 @@ std::optional<SampleName> ParseSampleName(std::string_view name);
 /// Whether a member is part of a sample.
 bool IsOfSample(const Members& members, uint32_t member);
 
-/// `views/samples.jsonl`: a line a sample. Made of names alone, in blocks of
-/// many members, whose sizes are kept.
+/// `views/samples.jsonl`: one line a sample, rendered from member names only,
+/// in blocks of many members. The sizes of blocks stay in memory.
 std::shared_ptr<const FileTable> SamplesFile(
     std::shared_ptr<const Members> members, const PathsInTree& paths,
     std::shared_ptr<const Source> source);

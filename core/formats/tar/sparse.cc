@@ -14,11 +14,11 @@ namespace ctxfs::tar {
 namespace {
 
 constexpr size_t kFieldBytes = 12;
-// Parts between two checks for an interrupt.
+// Parts between two interrupt checks.
 constexpr size_t kPartsPerCheck = 1024;
 
-/// The bytes of a sparse file, as one extent and not one for each part and
-/// hole: the cost of an open handle does not depend on the length of the map.
+/// The bytes of a sparse file as a single extent. With an extent for each part
+/// and hole, the cost of an open handle would grow with the map.
 class SparseBytes final : public Transform {
  public:
   SparseBytes(std::shared_ptr<const Source> source,
@@ -44,7 +44,8 @@ class SparseBytes final : public Transform {
       CTXFS_TRY(
           source_->ReadAt(part->at + (from - part->from), space, context));
     }
-    return source_->CheckUnchanged();  // reading only holes has not checked it
+    return source_
+        ->CheckUnchanged();  // a hole alone reads nothing
   }
 
  private:

@@ -28,22 +28,23 @@ struct SparseMap {
   uint64_t size = 0;              // of the file, with its holes
   uint64_t holes = 0;             // bytes that are not stored
   std::vector<SparsePart> parts;  // in order, none empty
-  std::string fault;              // why it cannot be read; empty: it can
+  std::string fault;              // why it cannot be read; else empty
 };
 
-/// Builds a SparseMap. The first fault is kept, and nothing is added after it.
-/// So is a lack of memory, which HeapAllowance::Check tells from a fault.
+/// Builds a SparseMap. Keeps the first fault and ignores everything after it.
+/// Running out of memory also stops it; HeapAllowance::Check tells the two
+/// apart.
 class SparseBuilder {
  public:
-  /// `parts`: the most that it may have.
+  /// `parts`: maximum number of parts.
   explicit SparseBuilder(uint64_t parts) : most_(parts) {}
 
-  /// Adds a number of the map: an offset and a size in turn.
+  /// Adds a number of the map: alternately an offset and a size.
   void Add(uint64_t number);
-  /// Adds the decimal numbers of `text`, each of which ends with `end`. Returns
-  /// the rest, which has no `end`.
+  /// Adds the decimal numbers in `text`, each terminated by `end`. Returns the
+  /// unterminated rest.
   std::string_view AddText(std::string_view text, char end);
-  /// Adds pairs of header fields of 12 bytes each, up to the first empty one.
+  /// Adds pairs of 12-byte header fields up to the first empty pair.
   void AddFields(Bytes fields);
 
   void Fail(std::string why) {
@@ -51,8 +52,8 @@ class SparseBuilder {
   }
   bool failed() const { return !map_.fault.empty(); }
 
-  /// The map of a file of `size` bytes, whose parts are stored one after
-  /// another in `data`.
+  /// Returns the map of a file of `size` bytes whose parts are stored in
+  /// `data`, one after another.
   SparseMap Finish(uint64_t size, const Extent& data) &&;
 
  private:
@@ -62,7 +63,7 @@ class SparseBuilder {
   uint64_t offset_ = 0;
 };
 
-/// The bytes of a sparse file that can be read.
+/// Returns the bytes of a sparse file without a fault.
 Content SparseContent(std::shared_ptr<const Source> source,
                       std::shared_ptr<const SparseMap> map);
 

@@ -33,10 +33,10 @@
 namespace ctxfs::tar {
 namespace {
 
-// Members between two checks for an interrupt.
+// Members between two interrupt checks.
 constexpr uint32_t kMembersPerCheck = 16'384;
 
-/// The text of a note of the walk in info.json, without its count.
+/// Key of a note in info.json, and its text without the count.
 constexpr std::pair<std::string_view, std::string_view> kNotes[] = {
     {"concatenated",
      "archives follow the first one's end; their members are shown as well"},
@@ -77,7 +77,7 @@ class Archive final : public Container, public SaysFacts, public ShowsSamples {
 
   void Conclude(const Walk& walk);
   Status WarnOfBytesAfter(uint64_t at, const ReadContext& context);
-  /// Leaves out the symbolic links that may lead out of the archive.
+  /// Hides symbolic links that may lead out of the archive.
   Status HideLinks(const ReadContext& context);
   Status Count(const ReadContext& context);
 
@@ -177,7 +177,7 @@ Status Archive::Count(const ReadContext& context) {
     if (kind == Kind::kSymlink) {
       ++links_;
     } else if (kind == Kind::kHardLink) {
-      ++hard_links_;  // its bytes were counted
+      ++hard_links_;  // the original's bytes were counted
     } else {
       stored_size_ += members_->extent(i).size;  // of the archive's bytes
       decoded_size_ =
@@ -238,7 +238,7 @@ std::string_view NoteOf(Kind kind) {
   }
 }
 
-/// The members, in the archive's order.
+/// Lists the members in archive order.
 class Archive::MemberTable final : public FileTable {
  public:
   explicit MemberTable(std::shared_ptr<const Archive> archive)

@@ -14,12 +14,12 @@
 namespace ctxfs::tar {
 namespace {
 
-// Headers between two checks for an interrupt.
+// Headers between two interrupt checks.
 constexpr uint64_t kHeadersPerCheck = 1024;
-/// Bytes that most writers fill up with zeros behind the end.
+/// Most writers pad the archive with zeros to a multiple of this, bytes.
 constexpr uint64_t kRecord = 10'240;
 
-/// Types whose headers have no data after them, whatever size they state.
+/// Whether headers of this type have no data, even if they state a size.
 bool HasNoData(char type) { return type >= '1' && type <= '6'; }
 
 bool IsExtension(char type) {
@@ -92,7 +92,7 @@ Result<bool> Walk::IsRestOfRecord() const {
   if (used == 0 || at_ + (kRecord - used) != source_.size()) return false;
   const Buffer last = CTXFS_TRY(
       ReadBuffer(source_, source_.size() - kBlock, kBlock, "block", request_));
-  return !Header(last.span()).IsZero();  // it has no end
+  return !Header(last.span()).IsZero();  // no end mark
 }
 
 void Walk::StartArchive() {
@@ -138,7 +138,7 @@ Status Walk::MeetExtension(const Header& header) {
   } else {
     pax_ = true;
     PaxValues& values = type == 'g' ? global_ : pending_.pax;
-    // The values of up to 16 headers are put one behind the other.
+    // The values of up to 16 headers accumulate.
     CTXFS_TRY(HeapAllowance::Admit(2 * (values.bytes() + data->size())));
     if (Status parsed = ParsePax(*data, values); !parsed) {
       return Error{parsed.error().code, parsed.error().what,
@@ -197,7 +197,7 @@ Walk::Subject Walk::Name(const Header& header) const {
                    : pending_.long_name ? *pending_.long_name
                                         : header.path();
   }
-  // A global header can give every member one, of a mebibyte.
+  // One global header can give every member a target of 1 MiB.
   if (header.type() != '1' && header.type() != '2') return subject;
   const std::string* link = PaxChoice(own.linkpath, global_.linkpath);
   subject.link = link != nullptr      ? *link
@@ -244,8 +244,7 @@ Status Walk::Place(Subject& subject) {
 }
 
 Status Walk::CountNames(const Subject& subject) {
-  // Every name takes bytes of the archive, except that one global header can
-  // name all members.
+  // Names are part of the archive, but one global header can name all members.
   name_bytes_ += subject.path.size() + subject.link.size();
   if (name_bytes_ <= source_.size()) return {};
   return At({Code::kLimit, fmt::format("the names of the members take more "

@@ -24,7 +24,7 @@ namespace {
 
 constexpr size_t kPair = 24;
 
-/// Whether a block with more positions of a sparse file follows.
+/// Whether another block of the sparse map follows.
 bool Continues(Bytes block, size_t at) { return block[at] != std::byte{0}; }
 
 }  // namespace
@@ -41,7 +41,7 @@ Status Walk::ReadGnuMap(Bytes header, SparseBuilder& map, uint64_t& size,
   } else {
     map.Fail("its size is not a number below 2^63");
   }
-  // `header` is not valid after the next read.
+  // The next read invalidates `header`.
   for (bool more = Continues(header, kContinuesAt); more;) {
     CTXFS_TRY(context.Check());
     if (!InBounds(data_at_, kBlock, source_.size())) {
