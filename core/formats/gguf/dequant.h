@@ -12,12 +12,11 @@
 
 namespace ctxfs::gguf {
 
-/// A block of a quantised type taken apart: value i is
-/// codes[i] * scales[i / group], plus adds[i / group] if the type has such
-/// terms (docs/formats/gguf.md, section 6). The products are exact in float32,
-/// so that neither the order of the factors nor SIMD changes a result. The
-/// exception is q8_k, whose product is rounded, but only once, so its result is
-/// the same in every implementation too.
+/// An unpacked block of a quantised type. Value i is codes[i] * scales[i /
+/// group], plus adds[i / group] if the type has minima (docs/formats/gguf.md,
+/// section 6). The products are exact in float32, so neither the order of the
+/// factors nor SIMD changes a result. Exception: q8_k rounds its product, but
+/// only once, so every implementation still agrees.
 struct GgufCodes {
   static constexpr size_t kMax = 256;
   static constexpr size_t kSmallestGroup = 16;
@@ -29,19 +28,19 @@ struct GgufCodes {
 
 using GgufUnpack = void (*)(const std::byte* block, GgufCodes& codes);
 
-/// How the blocks of a quantised type become float32.
+/// Conversion of a quantised type to float32.
 struct GgufQuant {
   GgufUnpack unpack = nullptr;  // null: plain, or q8_1
-  uint32_t group = 0;           // elements of one scale
+  uint32_t group = 0;           // elements a scale
   bool adds = false;
-  /// How many float16 numbers there are from byte halves_at of a block on:
-  /// their bytes are swapped in a big-endian file. nullopt: the byte order of
-  /// the type in such a file is undefined.
+  /// Number of float16 fields from byte halves_at of a block on, which a
+  /// big-endian file stores swapped. nullopt: the type defines no big-endian
+  /// form.
   std::optional<uint32_t> halves = std::nullopt;
   uint32_t halves_at = 0;
 };
 
-/// A type of tensors (docs/formats/gguf.md, section 5).
+/// A tensor type (docs/formats/gguf.md, section 5).
 struct GgufType {
   std::string_view name;
   uint32_t block = 1;  // elements
@@ -50,18 +49,18 @@ struct GgufType {
   GgufQuant quant = {};
 };
 
-/// Null for a removed or unknown code.
+/// Returns null for a removed or unknown code.
 const GgufType* GgufTypeOf(uint32_t code);
-/// Like GgufTypeOf; null, too, for a type that ctxfs cannot dequantise.
+/// Like GgufTypeOf; also null if ctxfs cannot dequantise the type.
 const GgufType* GgufQuantOf(uint32_t code);
-/// "f32", "q4_k", "type_99".
+/// Returns a name such as "f32", "q4_k", "type_99".
 std::string GgufTypeName(uint32_t code);
 
-/// Converts `count` blocks to float32 with the fastest implementation for this
+/// Converts `count` blocks to float32 with the fastest kernels of this
 /// processor. `out` need not be aligned.
 void GgufDequantize(const GgufType& type, const std::byte* blocks, size_t count,
                     std::byte* out);
-/// Like GgufDequantize, with the given implementation of the last step: codes
+/// Like GgufDequantize, but with the given kernels for the last step: codes
 /// times scales, plus adds.
 void GgufDequantizeBy(const DequantKernels& kernels, const GgufType& type,
                       const std::byte* blocks, size_t count, std::byte* out);

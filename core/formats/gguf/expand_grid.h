@@ -8,10 +8,9 @@
 
 namespace ctxfs::gguf {
 
-/// A code book of grids.h, made from its `codes`. A code is split into groups
-/// of bits, the lowest first; group i is the number of the value, among
-/// `values`, that byte i of the entry gets. A group is as wide as those numbers
-/// need.
+/// A code book of grids.h, expanded from its `codes`. A code consists of bit
+/// groups, lowest first; group i selects from `values` byte i of the entry. The
+/// size of `values` determines the width of a group.
 template <typename Entry, size_t kCount, size_t kValues>
 constexpr std::array<Entry, kCount> ExpandGrid(
     const std::array<uint16_t, kCount>& codes,

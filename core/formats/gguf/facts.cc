@@ -19,7 +19,7 @@ namespace {
 constexpr uint64_t kShownItems = 16;
 constexpr size_t kPairsACheck = 1024;
 
-/// general.file_type: the type of most tensors, in the words of llama.cpp.
+/// Names general.file_type, the type of most tensors, as llama.cpp does.
 std::string FileTypeName(uint64_t type) {
   constexpr std::array<std::string_view, 39> kNames = {
       "F32",    "F16",    "Q4_0",    "Q4_1",     "",       "",        "",
@@ -34,7 +34,7 @@ std::string FileTypeName(uint64_t type) {
   return fmt::format("file type {}", type);
 }
 
-/// Reads values of the metadata, and adds them.
+/// Adds metadata values as facts.
 class Pairs {
  public:
   Pairs(const Source& source, const GgufHeader& header,
@@ -45,11 +45,11 @@ class Pairs {
         facts_(facts),
         used_(header.pairs.size()) {}
 
-  /// Adds the value of `pair`: a scalar, the beginning of a text, the items of
-  /// a short array, or the type and length of an array.
+  /// Adds the value of `pair`: a scalar, the start of a text, the items of a
+  /// short array, or type and length of a longer one.
   Status Add(std::string_view key, const GgufPair& pair,
              std::string_view unit = {}) {
-    // A window of a short text, which most values are.
+    // A window for a short text, the usual value.
     GgufReader in(source_, header_.layout, pair.value_at, context_, 1024);
     if (pair.type == kGgufString) {
       const uint64_t length = in.Count();
@@ -66,7 +66,7 @@ class Pairs {
     return {};
   }
 
-  /// Adds the pair `name` as the fact `key`, if it is there.
+  /// Adds the pair `name` as the fact `key`, if it exists.
   Status AddKnown(std::string_view key, std::string_view name,
                   std::string_view unit = {}) {
     const GgufPair* pair = header_.Find(name);
@@ -75,7 +75,7 @@ class Pairs {
     return Add(key, *pair, unit);
   }
 
-  /// The text of the pair `name`; empty if it is missing or longer than a key
+  /// Returns the text of the pair `name`; empty if missing or longer than a key
   /// may be.
   std::string Text(std::string_view name) const {
     const GgufPair* pair = header_.Find(name);
@@ -87,7 +87,7 @@ class Pairs {
     return in.ok() ? text : std::string();
   }
 
-  /// The number of items of the array `name`; nullopt if there is none.
+  /// Returns the length of the array `name`; nullopt if there is none.
   std::optional<uint64_t> Length(std::string_view name) const {
     const GgufPair* pair = header_.Find(name);
     if (pair == nullptr || pair->type != kGgufArray) return std::nullopt;
@@ -102,7 +102,7 @@ class Pairs {
     used_[static_cast<size_t>(&pair - header_.pairs.data())] = true;
   }
 
-  /// Adds the pairs that have not been added.
+  /// Adds all pairs not added before.
   Status AddOthers(const ReadContext& context) {
     for (size_t i = 0; i < used_.size(); ++i) {
       if (facts_.full()) {

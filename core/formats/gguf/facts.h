@@ -9,8 +9,8 @@
 
 namespace ctxfs::gguf {
 
-/// Adds what the metadata of a model says, that of known keys first
-/// (docs/commands.md, section 5). `tensors` are the entries of the model.
+/// Adds the metadata of a model as facts, known keys first (docs/commands.md,
+/// section 5). `tensors` are the model's entries.
 Status AddGgufFacts(const Source& source, const GgufHeader& header,
                     const FileTable& tensors, const ReadContext& context,
                     Facts& facts);

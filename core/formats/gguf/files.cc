@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The files of a GGUF model (docs/formats/gguf.md, section 9).
+// Builds the file tables of a GGUF model (docs/formats/gguf.md, section 9).
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,7 +20,7 @@ namespace ctxfs::gguf {
 
 namespace {
 
-/// metadata.json, which does not exist if it would be too long.
+/// Returns metadata.json; no file if it would be too long.
 std::shared_ptr<const FileTable> MetadataFile(
     const std::shared_ptr<const Source>& source,
     const std::shared_ptr<const GgufHeader>& header) {
@@ -74,8 +74,8 @@ Status GgufContainer::AddFacts(const ReadContext& context, Facts& facts) const {
                       facts);
 }
 
-// The metadata of views/model.safetensors: scalars as text, and metadata.json
-// if it is short.
+// Returns the metadata for views/model.safetensors: scalars as text, and
+// metadata.json if it is short.
 Json GgufContainer::Metadata(const Request& request) const {
   const Part& first = parts_.front();
   Json metadata = Json::object();

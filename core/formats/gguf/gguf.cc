@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GGUF, a model with its metadata in one file or several
+// Implements GGUF: a model with its metadata, in one or several files
 // (docs/formats/gguf.md).
 #include "core/formats/gguf/gguf.h"
 
@@ -19,9 +19,8 @@
 namespace ctxfs::gguf {
 namespace {
 
-/// Looks for the magic, and for a number that may be a version in one of the
-/// byte orders: cut or damaged files of other formats begin with the same
-/// letters.
+/// Checks the magic, and that the version is plausible in one of the byte
+/// orders: cut or damaged files of other formats begin with the same letters.
 bool Probe(Bytes head) {
   if (head.size() < 4 || LoadLe<uint32_t>(head.data()) != kGgufMagic)
     return false;
@@ -44,8 +43,8 @@ Status GgufContainer::Load(const ReadContext& context) {
 }
 
 GgufContainer::Place GgufContainer::At(uint32_t tensor) const {
-  // Parts without tensors have the same first number as the part after them:
-  // take the last one.
+  // A part without tensors starts at the same number as the next part: take the
+  // last part that starts there.
   const auto after = std::upper_bound(
       parts_.begin(), parts_.end(), tensor,
       [](uint32_t wanted, const Part& part) { return wanted < part.first; });
@@ -198,7 +197,7 @@ Status GgufContainer::WarnOfBytesAfter(const Part& part,
   const std::string where = part.file.empty() ? "" : part.file + ": ";
   std::string text = fmt::format("{}{} trailing bytes after the data", where,
                                  size - header.shown_end);
-  // Where tensors are lost, so is the place where the data ends.
+  // If tensors are lost, the end of the data is unknown.
   if (header.fault_count > 0) {
     Warn({std::move(text), header.shown_end});
   } else {

@@ -16,15 +16,14 @@
 
 namespace ctxfs::gguf {
 
-/// A GGUF file, or the files of a split model. Its entries are the tensors.
+/// A GGUF file, or the files of a split model. The entries are the tensors.
 class GgufContainer final : public TensorContainer, public SaysFacts {
  public:
   GgufContainer(std::shared_ptr<const Source> source,
                 const OpenOptions& options)
       : TensorContainer(std::move(source)), options_(options) {}
 
-  /// Reads and checks the headers, and no tensor. To be called once, before
-  /// anything else.
+  /// Reads and checks the headers, but no tensor. Must be called once, first.
   Status Load(const ReadContext& context);
 
   void AddInfo(Json& info, const ReadContext& context) const override;
@@ -46,22 +45,21 @@ class GgufContainer final : public TensorContainer, public SaysFacts {
   EntryInfo DescribeValues(uint32_t tensor) const override;
 
  private:
-  /// A file of the model; the first has the metadata.
+  /// A file of the model; the first contains the metadata.
   struct Part {
     std::shared_ptr<const Source> source;
     std::shared_ptr<const GgufHeader> header;
     std::string file;    // its name; empty for a model of one file
-    uint32_t first = 0;  // number of its first tensor among all
+    uint32_t first = 0;  // number of its first tensor in the model
   };
-  /// A tensor, and the file that it is in.
+  /// A tensor, and the file that contains it.
   struct Place {
     const Part& part;
     const GgufTensor& tensor;
     uint32_t number;  // in the part
   };
 
-  /// Adds the faults and warnings of the parts to the container's, in the order
-  /// of the parts.
+  /// Appends the parts' faults and warnings to the container's, in part order.
   Status WarnOfParts(const ReadContext& context);
   Status WarnOfBytesAfter(const Part& part, const ReadContext& context);
 

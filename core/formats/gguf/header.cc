@@ -60,7 +60,7 @@ class HeaderParser {
   Status CheckCounts(uint64_t tensors, uint64_t pairs) {
     const uint64_t at = kMagicBytes + sizeof(uint32_t);
     const uint64_t counts = header_.layout.count_bytes();
-    // The sizes of the smallest pair and the smallest record.
+    // Sizes of the smallest pair and the smallest record.
     const uint64_t pair_bytes = counts + 4 + 1;
     const uint64_t record_bytes = counts + 4 + 4 + 8;
     if (pairs > in_.remaining() / pair_bytes ||
@@ -81,7 +81,8 @@ class HeaderParser {
     return {};
   }
 
-  /// Adds a key or a name to `names`. Fails if they are too long together.
+  /// Adds a key or a name to `names`. Fails if their total length exceeds a
+  /// limit.
   Status ReadName(NameList& names) {
     const uint64_t start = in_.at();
     const uint64_t bytes = in_.Count();
@@ -140,14 +141,14 @@ class HeaderParser {
     return items_ % kItemsPerCheck == 0 ? context_.Check() : Status();
   }
 
-  /// An array whose items are being walked.
+  /// An array that is being walked.
   struct Level {
     uint32_t type = 0;
     uint64_t left = 0;
   };
 
   Status SkipValue(uint32_t type) {
-    // A value is handled as an array of one item that has no count.
+    // The pair's value is the only item of level 0, which has no count.
     std::array<Level, kMaxArrayDepth + 1> levels;
     size_t depth = 0;
     levels[0] = {type, 1};
@@ -211,7 +212,7 @@ class HeaderParser {
             in_.at()};
   }
 
-  /// Drops the pairs whose key an earlier pair has.
+  /// Drops each pair whose key occurs before.
   Status DropRepeatedKeys() {
     const auto found = CTXFS_TRY(header_.keys.Sort());
     std::vector<bool> repeated(header_.pairs.size());
@@ -312,8 +313,7 @@ class HeaderParser {
   uint64_t items_ = 0;
 };
 
-/// Reads the magic and the version, which determine how all other numbers are
-/// stored.
+/// Reads magic and version, which determine the format of all other numbers.
 Result<GgufHeader> ReadVersion(const Source& source, const Request& request) {
   const Buffer bytes = CTXFS_TRY(
       ReadBuffer(source, 0, std::min<uint64_t>(source.size(), kMagicBytes + 4),
@@ -376,7 +376,7 @@ Result<GgufHeader> ReadGgufHeader(const Source& source, bool salvage,
   const GgufHeader version = CTXFS_TRY(ReadVersion(source, context));
   GgufHeader header =
       CTXFS_TRY(HeaderParser(source, version, salvage, context).Parse());
-  // Offsets count from a multiple of the alignment, which is 2^31 at most.
+  // Offsets start at a multiple of the alignment, which is at most 2^31.
   const uint64_t mask = uint64_t{header.alignment} - 1;
   header.data_at = (header.end + mask) & ~mask;
   if (!header.tensors.empty() && header.data_at > source.size()) {
@@ -387,7 +387,7 @@ Result<GgufHeader> ReadGgufHeader(const Source& source, bool salvage,
             header.data_at, source.size()),
         header.end};
   }
-  // What it sorts: the offsets, or the numbers.
+  // The check sorts the offsets, or the numbers of the tensors.
   CTXFS_TRY(HeapAllowance::Admit(header.tensors.size() * sizeof(uint64_t)));
   CheckGgufLayout(header, source.size());
   if (header.fault_count > 0 && !salvage) return header.faults.front();

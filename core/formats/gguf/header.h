@@ -37,26 +37,25 @@ enum GgufValueType : uint32_t {
   kGgufValueTypes = 13,
 };
 
-/// "uint8", ..., "float64".
 std::string_view GgufValueTypeName(uint32_t type);
-/// Bytes of a value; 0 for strings and arrays.
+/// Returns the size of a value; 0 for strings and arrays.
 uint64_t GgufValueBytes(uint32_t type);
 
-/// A key-value pair; `value_at` is the byte of the file where its value starts.
+/// A key-value pair; its value starts at byte `value_at` of the file.
 struct GgufPair {
   uint64_t value_at = 0;
   uint32_t key = 0;  // in GgufHeader::keys
   uint32_t type = 0;
 };
 
-/// A tensor record, in 40 bytes.
+/// A tensor record; 40 bytes of memory.
 struct GgufTensor {
-  /// Why a tensor has no bytes. Salvage tolerates these faults (section 8).
+  /// Why a tensor has no bytes. Salvage accepts these faults (section 8).
   enum class Fault : uint8_t { kNone, kDims, kOverflow, kRow, kPastEnd };
 
   uint64_t record_at = 0;  // byte of the file
   uint64_t offset = 0;     // from the start of the data
-  uint64_t size = 0;       // bytes; 0 if there is a fault
+  uint64_t size = 0;       // bytes; 0 after a fault
   uint32_t dims_at = 0;    // in GgufHeader::dims
   uint32_t type = 0;
   uint8_t rank = 0;
@@ -69,8 +68,8 @@ struct GgufHeader {
   uint32_t version = 0;
   uint32_t alignment = 32;
   uint64_t end = 0;            // the byte after the last record
-  uint64_t data_at = 0;        // the byte that offsets count from
-  NameList keys;               // of all pairs, those with a repeated key too
+  uint64_t data_at = 0;        // base of the offsets; byte of the file
+  NameList keys;               // of all pairs, duplicates included
   NameList names;              // of the tensors
   std::vector<uint64_t> dims;  // innermost first, as stored
   std::vector<GgufPair> pairs;
@@ -78,36 +77,35 @@ struct GgufHeader {
   std::vector<Error> faults;  // the first kMaxFaults
   uint64_t fault_count = 0;
   std::vector<Warning> warnings;
-  uint64_t data_end = 0;   // the highest end of a tensor, as a byte of the file
-  uint64_t shown_end = 0;  // that of the tensors in the file, and their padding
+  uint64_t data_end = 0;   // highest end of a tensor; byte of the file
+  uint64_t shown_end = 0;  // highest end within the file, padded
 
-  /// The pair of that key; null if there is none.
+  /// Returns the pair with `key`; null if there is none.
   const GgufPair* Find(std::string_view key) const;
-  /// Outermost first.
+  /// Outermost dimension first.
   std::vector<uint64_t> Shape(const GgufTensor& tensor) const;
-  /// "tensor 3 'a'", for messages.
+  /// Returns a label for messages: "tensor 3 'a'".
   std::string Label(uint32_t tensor) const;
   std::optional<Error> TensorFault(uint32_t tensor) const;
-  /// The quantised type of a tensor, if ctxfs can convert it to float32; null
-  /// for other tensors.
+  /// Returns the quantised type of a tensor if ctxfs can convert it to float32;
+  /// else null.
   const GgufType* QuantOf(const GgufTensor& tensor) const;
 
   void AddFault(std::string what, uint64_t offset);
 };
 
 /// Reads and checks the header of `source`. Fails with kVersion, kLimit,
-/// kInterrupted or an error of the source. Fails with kCorrupt for every fault
-/// or, with `salvage`, for those faults that salvage does not tolerate
-/// (section 8).
+/// kInterrupted or an error of the source, and with kCorrupt for every fault;
+/// with `salvage` only for the faults that salvage does not accept (section 8).
 Result<GgufHeader> ReadGgufHeader(const Source& source, bool salvage,
                                   const ReadContext& context);
 
-/// Fills in the sizes of tensors, and checks where their data is (section 8).
-/// Adds faults and warnings.
+/// Computes the sizes of tensors and checks their positions (section 8). Adds
+/// faults and warnings.
 void CheckGgufLayout(GgufHeader& header, uint64_t file_size);
 
-/// An integer of the metadata; nullopt if it is missing or not of `type`, which
-/// is kGgufUint16, kGgufUint32 or kGgufInt32.
+/// Returns an integer of the metadata; nullopt if it is missing or not of
+/// `type`, which is kGgufUint16, kGgufUint32 or kGgufInt32.
 std::optional<int64_t> GgufInteger(const GgufHeader& header,
                                    const Source& source, std::string_view key,
                                    uint32_t type, const Request& request);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sizes of tensors, and where their data is (docs/formats/gguf.md, sections
-// 4 and 8).
+// Computes sizes and positions of tensors (docs/formats/gguf.md, sections 4 and
+// 8).
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ constexpr const char* kWhy[] = {
 
 std::string Why(Fault fault) { return kWhy[static_cast<size_t>(fault)]; }
 
-/// The tensors that one warning is about: how many, and the first of them.
+/// The number of tensors that a warning is about, and the first of them.
 struct Count {
   uint64_t tensors = 0;
   uint32_t first = 0;
@@ -56,8 +56,8 @@ class LayoutCheck {
     return static_cast<uint32_t>(header_.tensors.size());
   }
 
-  /// The number of elements; nullopt for 2^63 - 1 and more. It is 0 if any
-  /// dimension is 0, however large the others are.
+  /// Returns the number of elements; nullopt from 2^63 - 1 on. The number is 0
+  /// if any dimension is 0, however large the others are.
   std::optional<uint64_t> Elements(const GgufTensor& tensor) const {
     const auto dims =
         std::span(header_.dims).subspan(tensor.dims_at, tensor.rank);
@@ -97,8 +97,8 @@ class LayoutCheck {
     return Fault::kNone;
   }
 
-  /// A tensor of an unknown type ends where the tensor with the next higher
-  /// offset starts, or at the end of the data.
+  /// A tensor of unknown type ends at the next higher offset of a tensor, or at
+  /// the end of the data.
   void MeasureUnknown() {
     std::vector<uint64_t> offsets;
     offsets.reserve(count());

@@ -12,36 +12,35 @@ namespace ctxfs::gguf {
 constexpr uint64_t kMaxPairs = 1'000'000;
 constexpr uint64_t kMaxTensors = 1'000'000;
 
-/// Levels of arrays within arrays; the outermost array is the first level.
+/// Nesting depth of arrays; the outermost array has depth 1.
 constexpr size_t kMaxArrayDepth = 16;
 
-/// Dimensions of one tensor that salvage tolerates, and of all tensors
-/// together.
+/// Dimensions that salvage accepts: of one tensor, and of all tensors together.
 constexpr uint32_t kMaxSalvagedRank = 32;
 constexpr size_t kMaxDims = 16'000'000;
 
-/// Strings and arrays in the metadata: each has to be walked to find what
-/// follows it.
+/// Strings and arrays in the metadata: the header has no index, so each must be
+/// walked to find the next value.
 constexpr uint64_t kMaxWalkedItems = 100'000'000;
 
 /// Bytes of metadata.json.
 constexpr uint64_t kMaxMetadataText = limits::kGiB;
 
-/// Metadata that is copied into the header of views/model.safetensors.
+/// Larger metadata is not copied into the header of views/model.safetensors.
 constexpr uint64_t kMaxCopiedMetadata = limits::kMiB;
 
-/// Files of a split model, all of which are kept open.
+/// Files of a split model; all stay open.
 constexpr size_t kMaxParts = 500;
 
-/// Faults and warnings that are kept as text.
+/// Faults and warnings reported as text.
 constexpr size_t kMaxFaults = 100;
 
-/// Tokens in a tokenizer file, merges in one, the bytes of each of the two, and
-/// those of one token or merge.
+/// Bounds of a tokenizer file: tokens, merges, bytes of all tokens or all
+/// merges, bytes of one token or merge.
 constexpr uint64_t kMaxTokens = 4'000'000;
 constexpr uint64_t kMaxTokenBytes = 128 * limits::kMiB;
 constexpr uint64_t kLongestToken = limits::kMiB;
-/// Bytes of a tokenizer.json that is made: its text is kept in memory.
+/// Bytes of a generated tokenizer.json: its text stays in memory.
 constexpr uint64_t kMaxTokenizerText = 64 * limits::kMiB;
 
 }  // namespace ctxfs::gguf

@@ -17,11 +17,11 @@
 namespace ctxfs::gguf {
 namespace {
 
-// Longer strings are written in parts of this size.
+// Longer strings are written in parts of this size, bytes.
 constexpr uint64_t kStringPart = 64 * limits::kKiB;
-// Most items of an array that are written at once.
+// Maximum of array items written at once.
 constexpr uint64_t kItemsAtOnce = 1024;
-// Bytes of text between two noted places, from which writing can continue.
+// Bytes of text between two saved states.
 constexpr uint64_t kBetweenPlaces = 256 * limits::kKiB;
 
 template <typename T, typename... Form>
@@ -41,9 +41,9 @@ void AppendFloat(T value, std::string& text) {
   } else {
     const size_t before = text.size();
     ctxfs::AppendFloat(value, text);
-    // to_chars prefers all digits of a large whole number to an exponent, but
-    // the fewest digits that identify it are wanted (docs/formats/gguf.md,
-    // section 9).
+    // Write the fewest digits that identify the number (docs/formats/gguf.md,
+    // section 9). to_chars writes all digits of a large whole number where an
+    // exponent would be shorter.
     if (text.ends_with(".0") && std::abs(value) > T{1 << 24}) {
       text.resize(before);
       AppendDigits(value, text, std::chars_format::scientific);
@@ -51,8 +51,8 @@ void AppendFloat(T value, std::string& text) {
   }
 }
 
-/// Appends `utf8` with the escapes of docs/formats/gguf.md, section 9. JsonLine
-/// has others: letters for tabs and returns, too, and none for DEL.
+/// Appends `utf8` with the escapes of docs/formats/gguf.md, section 9.
+/// JsonLine's differ: letters for tabs and returns, and none for DEL.
 void AppendEscaped(std::string_view utf8, std::string& text) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   for (const char c : utf8) {
@@ -72,9 +72,8 @@ void AppendEscaped(std::string_view utf8, std::string& text) {
   }
 }
 
-/// The bytes at the end of `text` that belong to a character which is cut off
-/// there; 0 if the last character is complete. `text` is part of well-formed
-/// UTF-8.
+/// Returns the bytes at the end of `text` that belong to an incomplete
+/// character; 0 if there is none. `text` is part of well-formed UTF-8.
 size_t CutCharacter(std::string_view text) {
   for (size_t back = 1; back <= std::min<size_t>(3, text.size()); ++back) {
     const auto byte = static_cast<unsigned char>(text[text.size() - back]);
@@ -88,8 +87,8 @@ size_t CutCharacter(std::string_view text) {
   return 0;
 }
 
-/// Whether the next `bytes` bytes are UTF-8. Reads them in parts, and then goes
-/// back to where it started.
+/// Whether the next `bytes` bytes are UTF-8. Reads them in parts, then returns
+/// to the start.
 bool IsUtf8Ahead(GgufReader& in, uint64_t bytes) {
   const uint64_t start = in.at();
   std::string part;
@@ -107,13 +106,13 @@ bool IsUtf8Ahead(GgufReader& in, uint64_t bytes) {
   return utf8;
 }
 
-/// A place in the text, and how to continue there.
+/// A position in the text, and the state to resume from.
 struct Place {
   uint64_t offset = 0;
   GgufMetadataWriter::State state;
 };
 
-/// Computes any window by writing from the last noted place before it.
+/// Renders any window, resuming from the last saved state before it.
 class MetadataWindow final : public Transform {
  public:
   MetadataWindow(std::shared_ptr<const Source> source,
@@ -130,7 +129,7 @@ class MetadataWindow final : public Transform {
                          [](uint64_t wanted, const Place& place) {
                            return wanted < place.offset;
                          });
-    auto [at, state] = *(after - 1);  // of `piece` in the text
+    auto [at, state] = *(after - 1);  // `at`: of `piece` in the text
     GgufMetadataWriter writer(*source_, *header_, context);
     std::string piece;
     while (!out.empty()) {
@@ -223,7 +222,7 @@ Status GgufMetadataWriter::BeginValue(State& state, uint32_t type,
     AppendGgufScalar(type, in_, text);
     return {};
   }
-  // The levels were checked when the file was opened.
+  // Opening the file has checked the depth.
   State::Level& level = state.levels[state.depth++];
   if (state.depth > 1) text += '{';
   level.type = in_.U32();

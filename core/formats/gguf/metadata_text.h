@@ -15,41 +15,41 @@
 namespace ctxfs::gguf {
 
 /// Writes the metadata as JSON (docs/formats/gguf.md, section 9), some KiB at a
-/// time. Reads values from the file only as they are written, so that at most
-/// one piece of text is in memory. JsonWriter has all of a text in memory, and
-/// cannot continue in the middle of a string, as a State can.
+/// time. Reads each value when it writes it, so that at most one piece of text
+/// is in memory. JsonWriter holds the whole text in memory, and cannot resume
+/// within a string, as a State can.
 class GgufMetadataWriter {
  public:
-  /// A position in the text. Writing can continue from any copy.
+  /// A position in the text. Writing can resume from any copy.
   struct State {
     struct Level {
-      uint64_t left = 0;  // items to be written
+      uint64_t left = 0;  // items not written yet
       uint32_t type = 0;  // of an item
       bool first = true;  // whether the next item is the first
     };
-    uint64_t pair = 0;      // the next pair, or the one that is being written
-    uint64_t at = 0;        // byte of the file, within a pair
-    uint64_t key_done = 0;  // bytes of a key that is being written
-    uint64_t string_left = 0;  // bytes of the string that is being written
+    uint64_t pair = 0;         // the current or next pair
+    uint64_t at = 0;           // byte of the file within the pair
+    uint64_t key_done = 0;     // bytes of its key already written
+    uint64_t string_left = 0;  // bytes of its string not written yet
     std::array<Level, kMaxArrayDepth> levels;
-    uint32_t depth = 0;  // arrays that are open
+    uint32_t depth = 0;  // open arrays
     bool in_pair = false;
     bool in_string = false;
     bool hex = false;  // the key or string is not UTF-8
     bool done = false;
   };
 
-  /// All must outlive the writer.
+  /// All parameters must outlive the writer.
   GgufMetadataWriter(const Source& source, const GgufHeader& header,
                      const Request& request)
       : header_(header), in_(source, header.layout, 0, request) {}
 
-  /// Appends the next piece of text, at most a MiB, and moves on. Fails if the
-  /// file cannot be read.
+  /// Appends the next piece of text, at most 1 MiB, and advances `state`. Fails
+  /// if the file cannot be read.
   Status Write(State& state, std::string& text);
 
  private:
-  /// Writes a part of a pair's key; behind the last part, begins the value.
+  /// Writes a part of a pair's key; starts the value after the last part.
   void WriteKey(State& state, std::string& text) const;
   Status BeginValue(State& state, uint32_t type, std::string& text);
   void EndValue(State& state, std::string& text) const;
@@ -61,12 +61,13 @@ class GgufMetadataWriter {
   GgufReader in_;
 };
 
-/// One scalar as JSON: shortest decimals, "NaN", "inf" and "-inf" as strings.
+/// Writes a scalar as JSON: shortest decimals; "NaN", "inf" and "-inf" as
+/// strings.
 void AppendGgufScalar(uint32_t type, GgufReader& in, std::string& text);
 
-/// metadata.json; kLimit if it is longer than kMaxMetadataText. Writes it once
-/// to find its size and notes places in it: a window is written from the last
-/// place before it.
+/// Returns metadata.json; fails with kLimit beyond kMaxMetadataText. Renders it
+/// once to find its size, and saves states on the way: reading a window resumes
+/// from the last state before it.
 Result<Content> GgufMetadataText(std::shared_ptr<const Source> source,
                                  std::shared_ptr<const GgufHeader> header,
                                  const ReadContext& context);

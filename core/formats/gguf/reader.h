@@ -12,22 +12,22 @@
 
 namespace ctxfs::gguf {
 
-/// How the numbers of a GGUF file are stored (docs/formats/gguf.md, section 2).
+/// Number format of a GGUF file (docs/formats/gguf.md, section 2).
 struct GgufLayout {
   bool big_endian = false;
-  /// Counts, lengths and dimensions have 4 bytes: version 1.
+  /// Version 1: counts, lengths and dimensions have 4 bytes.
   bool narrow = false;
 
   uint64_t count_bytes() const { return narrow ? 4 : 8; }
 };
 
-/// Reads a file from front to back, some KiB at a time. Like ByteReader, it
-/// fails at the first field that is missing; all fields after that are zero.
+/// Reads a file sequentially in windows of some KiB. Like ByteReader, fails at
+/// the first missing field; all later fields read as zero.
 class GgufReader {
  public:
-  /// Reads `window` bytes at a time, which must be at least 8. To read a single
-  /// value, a small window saves work.
-  /// `source` and `request` outlive this object.
+  /// Reads `window` bytes at a time, at least 8; a small window is cheaper for
+  /// a single value.
+  /// `source` and `request` must outlive this object.
   GgufReader(const Source& source, const GgufLayout& layout, uint64_t at,
              const Request& request, uint64_t window = 256 * 1024)
       : source_(source),
@@ -36,25 +36,24 @@ class GgufReader {
         window_bytes_(window),
         at_(at) {}
 
-  /// A window for reading a single value.
+  /// Window size for reading a single value.
   static constexpr uint64_t kSmallWindow = 64;
 
   uint8_t U8() { return Field<uint8_t>(); }
   uint16_t U16() { return Field<uint16_t>(); }
   uint32_t U32() { return Field<uint32_t>(); }
   uint64_t U64() { return Field<uint64_t>(); }
-  /// A count, a length or a dimension.
+  /// Reads a count, a length or a dimension.
   uint64_t Count() { return layout_.narrow ? U32() : U64(); }
 
   void Skip(uint64_t bytes);
-  /// Continues at byte `at`.
   void Seek(uint64_t at) { at_ = at; }
-  /// Appends `bytes` bytes. The caller has compared `bytes` with a limit.
+  /// Appends `bytes` bytes. The caller must have limited `bytes`.
   void Append(uint64_t bytes, std::string& text);
 
   bool ok() const { return !error_; }
-  /// kCorrupt if the file ended, or the error of the read that failed or of the
-  /// memory that was missing.
+  /// kCorrupt at the end of the file; otherwise the error of the read or of the
+  /// memory allocation.
   const Error& error() const { return *error_; }
   uint64_t at() const { return at_; }
   uint64_t remaining() const {
@@ -72,7 +71,8 @@ class GgufReader {
     std::reverse_copy(bytes, bytes + sizeof(T), swapped.begin());
     return LoadLe<T>(swapped.data());
   }
-  /// The next `bytes` bytes, at most window_bytes_; null after a failure.
+  /// Returns the next `bytes` bytes, at most window_bytes_; null after a
+  /// failure.
   const std::byte* Window(uint64_t bytes);
   void Truncated();
 

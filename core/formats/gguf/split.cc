@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Split models (docs/formats/gguf.md, section 7): the first part says how many
-// parts there are, and the others are found by name.
+// Opens split models (docs/formats/gguf.md, section 7): the first part states
+// the number of parts, and their file names follow a pattern.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@
 namespace ctxfs::gguf {
 namespace {
 
-/// "-00001-of-00003.gguf"; numbers count from 1.
+/// Returns "-00001-of-00003.gguf"; `number` starts at 1.
 std::string SplitSuffix(int64_t number, int64_t count) {
   char text[64];
   std::snprintf(text, sizeof(text), "-%05lld-of-%05lld.gguf",

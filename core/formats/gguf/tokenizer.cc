@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tokenizer that the metadata describes, as the files that Hugging Face's
-// libraries read (docs/formats/gguf.md, section 11).
+// Generates the files that Hugging Face's libraries read from the tokenizer in
+// the metadata (docs/formats/gguf.md, section 11).
 #include "core/formats/gguf/tokenizer.h"
 
 #include <fmt/core.h>
@@ -35,7 +35,7 @@ constexpr std::string_view kTemplate = "tokenizer.chat_template";
 constexpr int32_t kControlToken = 3;
 constexpr int32_t kUserToken = 4;
 
-// An item takes as long as so many bytes of its text.
+// Work of an item, as a number of text bytes.
 constexpr uint64_t kBytesPerItem = 64;
 constexpr uint64_t kBytesPerCheck = limits::kMiB;
 constexpr uint64_t kWordsPerCheck = 65'536;
@@ -55,7 +55,6 @@ constexpr SpecialToken kSpecialTokens[] = {
     {"tokenizer.ggml.mask_token_id", "mask_token"},
 };
 
-/// The metadata of one file.
 class Keys {
  public:
   Keys(const Source& source, const GgufHeader& header,
@@ -75,7 +74,7 @@ class Keys {
   }
 
   /// Calls `use(index, text)`, which returns a Status, for each item of an
-  /// array of strings, in its order; for none if there is no such array.
+  /// array of strings, in order. Does nothing without such an array.
   template <typename Use>
   Status EachString(std::string_view key, const Use& use) const {
     std::optional<GgufReader> in;
@@ -101,7 +100,7 @@ class Keys {
     return {};
   }
 
-  /// The bits of an array of 32-bit values; empty if there is none.
+  /// Returns an array of 32-bit values, as bits; empty if there is none.
   Result<std::vector<uint32_t>> Words(std::string_view key,
                                       uint32_t type) const {
     std::vector<uint32_t> words;
@@ -132,8 +131,8 @@ class Keys {
         kNoOffset, EFBIG};
   }
 
-  /// The number of items of an array; 0 if it is missing or has items of
-  /// another type. Sets `in` to the first item.
+  /// Returns the length of an array; 0 if it is missing or has another item
+  /// type. Moves `in` to the first item.
   Result<uint64_t> Begin(std::string_view key, uint32_t type,
                          std::optional<GgufReader>& in) const {
     const GgufPair* pair = header_.Find(key);
@@ -151,7 +150,7 @@ class Keys {
   const ReadContext& context_;
 };
 
-/// The name that Hugging Face's library "tokenizers" has for the kind of
+/// Returns the name in Hugging Face's library "tokenizers" for the kind of
 /// tokenizer in tokenizer.ggml.model; empty if it has none.
 std::string_view ModelOf(std::string_view ggml) {
   if (ggml == "gpt2") return "BPE";
@@ -160,7 +159,7 @@ std::string_view ModelOf(std::string_view ggml) {
   return {};
 }
 
-/// Writes the control tokens and those of users, in an array.
+/// Writes the array of control tokens and user-defined tokens.
 Status PutAddedTokens(const Keys& keys, const std::vector<uint32_t>& types,
                       JsonWriter& json) {
   json.BeginArray();
@@ -181,7 +180,7 @@ Status PutAddedTokens(const Keys& keys, const std::vector<uint32_t>& types,
   return all;
 }
 
-/// Writes {"token": id, ...}, or [["token", score], ...] for Unigram.
+/// Writes {"token": id, ...}; for Unigram, [["token", score], ...].
 Status PutVocabulary(const Keys& keys, const std::vector<uint32_t>& scores,
                      bool unigram, JsonWriter& json) {
   unigram ? json.BeginArray() : json.BeginObject();
@@ -215,7 +214,7 @@ Status PutMerges(const Keys& keys, JsonWriter& json) {
   return all;
 }
 
-/// Writes which token stands for unknown text, if the metadata says so.
+/// Writes the unknown token, if the metadata specifies one.
 Status PutUnknown(const Keys& keys, bool unigram, JsonWriter& json) {
   const std::optional<int64_t> unknown =
       keys.Number("tokenizer.ggml.unknown_token_id");
@@ -231,8 +230,8 @@ Status PutUnknown(const Keys& keys, bool unigram, JsonWriter& json) {
   });
 }
 
-/// The text of tokenizer_config.json: the special tokens by their purpose, and
-/// the chat template.
+/// Returns the text of tokenizer_config.json: the special tokens by purpose,
+/// and the chat template.
 Result<std::string> ConfigJson(const Source& source, const GgufHeader& header,
                                const ReadContext& context) {
   const Keys keys(source, header, context);
@@ -255,7 +254,7 @@ Result<std::string> ConfigJson(const Source& source, const GgufHeader& header,
   return FormatJson(config);
 }
 
-/// The bytes of a string of the metadata; nullopt if there is none.
+/// Returns a metadata string; nullopt if there is none.
 std::optional<Content> StringContent(
     const std::shared_ptr<const Source>& source, const GgufHeader& header,
     std::string_view key, const Request& request) {

@@ -11,16 +11,17 @@
 
 namespace ctxfs::gguf {
 
-/// The files of views/tokenizer/, made from the metadata (docs/formats/gguf.md,
-/// section 11); none if there is no tokenizer. Reads a few bytes.
+/// Returns the files of views/tokenizer/, generated from the metadata
+/// (docs/formats/gguf.md, section 11); none without a tokenizer. Reads a few
+/// bytes.
 Container::Tables GgufTokenizerFiles(std::shared_ptr<const Source> source,
                                      std::shared_ptr<const GgufHeader> header,
                                      const Request& request);
 
-/// The text of tokenizer.json: the tokens, with scores or merges, in the form
-/// of Hugging Face's library "tokenizers". Fails with kLimit if there are too
-/// many tokens or the text is too long, with kNotFound for a kind of tokenizer
-/// that has no such file, and if the file cannot be read.
+/// Returns the text of tokenizer.json: the tokens with scores or merges, in the
+/// form of Hugging Face's library "tokenizers". Fails with kLimit for too many
+/// tokens or too much text, with kNotFound for a kind of tokenizer that has no
+/// such file, and if the file cannot be read.
 Result<std::string> GgufTokenizerJson(const Source& source,
                                       const GgufHeader& header,
                                       const ReadContext& context);

@@ -30,11 +30,11 @@ constexpr std::array<ValueType, kGgufValueTypes> kValueTypes = {{
     {"float64", 8},
 }};
 
-// Whether a value is a code times a scale, or that plus a further number.
+// Whether a value is a code times a scale, or that product plus a minimum.
 constexpr bool kScaled = false;
 constexpr bool kAdds = true;
 
-// In the order of their codes; those without a name were removed.
+// Indexed by code; removed types have no name.
 constexpr std::array<GgufType, 43> kTypes = {{
     {"f32", 1, 4, DType::kF32},
     {"f16", 1, 2, DType::kF16},

@@ -29,11 +29,12 @@ inline unsigned HalfByteAt(const std::byte* block, size_t at, size_t index) {
   return ByteAt(block, at) >> (index % 2 == 0 ? 0 : 4) & 15U;
 }
 
-/// The signed codes of iq4_nl and iq4_xs.
+/// Signed codes of iq4_nl and iq4_xs.
 constexpr int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                    1,    13,   25,  38,  53,  69,  89,  113};
 
-/// Reads twice kBytes codes: the low halves of the bytes are the first ones.
+/// Unpacks 2 * kBytes codes: first the low halves of the bytes, then the high
+/// halves.
 template <size_t kBytes>
 void NibblesOf(const std::byte* in, const int8_t* values, int8_t* codes) {
   for (size_t i = 0; i < kBytes; ++i) {
@@ -43,9 +44,9 @@ void NibblesOf(const std::byte* in, const int8_t* values, int8_t* codes) {
   }
 }
 
-// A GgufUnpack for each type.
+// One GgufUnpack for each type.
 
-// unpack_small.cc: one scale for each block, or for each 16 elements.
+// unpack_small.cc: one scale a block, or one for each 16 elements.
 void UnpackQ40(const std::byte* block, GgufCodes& out);
 void UnpackQ41(const std::byte* block, GgufCodes& out);
 void UnpackQ50(const std::byte* block, GgufCodes& out);

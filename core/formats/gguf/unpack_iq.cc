@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Blocks of 256 elements whose codes are in code books (docs/formats/gguf.md,
-// section 6).
+// Unpacks blocks of 256 elements whose codes index code books
+// (docs/formats/gguf.md, section 6).
 #include <array>
 #include <bit>
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kOnes = 0x0101010101010101U;
 
-/// For every byte of signs, eight bytes: 0xFF for a bit that is set, else 0.
+/// Eight mask bytes for each byte of signs: 0xFF for a set bit, else 0.
 constexpr auto kSignMasks = [] {
   std::array<uint64_t, 256> masks{};
   for (unsigned byte = 0; byte < 256; ++byte) {
@@ -24,8 +24,8 @@ constexpr auto kSignMasks = [] {
   return masks;
 }();
 
-/// The masks of seven signs and an eighth that makes the number of set bits
-/// even: P(x) in docs/formats/gguf.md.
+/// Masks for seven signs and an eighth that makes the number of set bits even:
+/// P(x) in docs/formats/gguf.md.
 constexpr auto kEvenSignMasks = [] {
   std::array<uint64_t, 128> masks{};
   for (unsigned x = 0; x < 128; ++x) {
@@ -41,8 +41,8 @@ void Store8(uint64_t bytes, int8_t* codes) {
   }
 }
 
-/// Stores eight values of a code book, negated where the mask is set. Adding
-/// the ones carries into no other byte, because no value is 0.
+/// Stores eight values of a code book, negated under the mask. The carry of the
+/// negation stays within its byte, because no value is 0.
 void StoreSigned(uint64_t values, uint64_t mask, int8_t* codes) {
   Store8((values ^ mask) + (mask & kOnes), codes);
 }
@@ -51,7 +51,7 @@ uint64_t Join(uint32_t low, uint32_t high) {
   return uint64_t{high} << 32 | low;
 }
 
-/// Reads a scale for every 16 elements, stored in half a byte.
+/// Unpacks a 4-bit scale for every 16 elements.
 void ScalesIq2(const std::byte* block, size_t at, float d, GgufCodes& out) {
   for (size_t g = 0; g < 16; ++g) {
     const unsigned scale = HalfByteAt(block, at + g / 2, g);
@@ -59,7 +59,7 @@ void ScalesIq2(const std::byte* block, size_t at, float d, GgufCodes& out) {
   }
 }
 
-/// Stores eight times (grid + D), where D is 1/8 or, if `minus`, -1/8.
+/// Stores 8 * (grid + D); D is 1/8, or -1/8 if `minus`.
 void StoreIq1(unsigned index, bool minus, int8_t* codes) {
   const uint64_t values = kIq1SGrid[index];
   const int delta = minus ? -1 : 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Blocks of 256 elements with packed scales, and ternary ones
+// Unpacks blocks of 256 elements with packed scales, and ternary blocks
 // (docs/formats/gguf.md, section 6).
 
 #include "core/formats/gguf/unpack.h"
@@ -8,8 +8,8 @@
 namespace ctxfs::gguf {
 namespace {
 
-/// 256 codes of 2 bits in 64 bytes: code 128n + 32j + l is bits 2j and 2j + 1
-/// of byte 32n + l.
+/// Unpacks 256 codes of 2 bits from 64 bytes: code 128n + 32j + l is bits 2j
+/// and 2j + 1 of byte 32n + l.
 void PairsOfBits(const std::byte* __restrict in, int8_t* __restrict codes) {
   for (size_t n = 0; n < 2; ++n) {
     for (unsigned j = 0; j < 4; ++j) {
@@ -21,8 +21,8 @@ void PairsOfBits(const std::byte* __restrict in, int8_t* __restrict codes) {
   }
 }
 
-/// 256 codes of 4 bits in 128 bytes: 32 bytes hold 64 codes, the low halves
-/// the first 32.
+/// Unpacks 256 codes of 4 bits from 128 bytes. Each 32 bytes hold 64 codes:
+/// first the low halves of the bytes, then the high halves.
 void NibblesOf64(const std::byte* __restrict in, int8_t* __restrict codes) {
   for (size_t k = 0; k < 4; ++k) {
     for (size_t l = 0; l < 32; ++l) {
@@ -50,7 +50,8 @@ void Subtract(int value, int8_t* __restrict codes) {
   }
 }
 
-/// The eight scales and minima of q4_k and q5_k: 6 bits each, in 12 bytes.
+/// Unpacks the eight scales and minima of q4_k and q5_k: 6 bits each, in 12
+/// bytes.
 void Scales4K(const std::byte* block, GgufCodes& out) {
   const float d = HalfAt(block, 0);
   const float dmin = HalfAt(block, 2);
@@ -67,7 +68,7 @@ void Scales4K(const std::byte* block, GgufCodes& out) {
   }
 }
 
-/// The low 4 bits in 128 bytes, the high 2 in 64.
+/// Unpacks 6-bit codes: the low 4 bits from 128 bytes, the high 2 from 64.
 void CodesQ6K(const std::byte* __restrict low, const std::byte* __restrict high,
               int8_t* __restrict codes) {
   for (size_t n = 0; n < 2; ++n) {
@@ -83,9 +84,8 @@ void CodesQ6K(const std::byte* __restrict low, const std::byte* __restrict high,
   }
 }
 
-/// One of the five trits of a byte, minus one. The byte is a fraction of 256 in
-/// base 3; `power` is 3 to the number of the trit, the most significant being
-/// number 0.
+/// Returns one of the five trits of a byte, minus one. byte / 256 is a fraction
+/// in base 3; `power` is 3^n for trit n, and trit 0 is the most significant.
 int8_t Trit(unsigned byte, unsigned power) {
   const unsigned fraction = byte * power & 255U;
   return static_cast<int8_t>(static_cast<int>(fraction * 3 >> 8) - 1);

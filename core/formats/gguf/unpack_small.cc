@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Types with one scale for each block, or for each 16 elements
+// Unpacks types with one scale a block, or one for each 16 elements
 // (docs/formats/gguf.md, section 6).
 #include <bit>
 #include <cstring>
@@ -10,8 +10,8 @@
 namespace ctxfs::gguf {
 namespace {
 
-/// Reads 32 codes from 16 bytes, whose low halves are the first 16 codes, and
-/// subtracts `offset` from each.
+/// Unpacks 32 codes from 16 bytes, first the low halves, then the high halves,
+/// and subtracts `offset` from each.
 void Nibbles(const std::byte* __restrict in, int offset,
              int8_t* __restrict codes) {
   for (size_t i = 0; i < 16; ++i) {
@@ -21,7 +21,7 @@ void Nibbles(const std::byte* __restrict in, int offset,
   }
 }
 
-/// Adds sixteen times bit i of `bits` to code i.
+/// Adds bit i of `bits`, times 16, to code i.
 void AddFifthBits(uint32_t bits, int8_t* __restrict codes) {
   for (unsigned i = 0; i < 32; ++i) {
     const int bit = static_cast<int>(bits >> i & 1U);
@@ -29,13 +29,12 @@ void AddFifthBits(uint32_t bits, int8_t* __restrict codes) {
   }
 }
 
-/// Twice the values of E2M1; code 8 is +0.
+/// E2M1 values, doubled; code 8 is +0.
 constexpr int8_t kE2M1[16] = {0, 1,  2,  3,  4,  6,  8,  12,
                               0, -1, -2, -3, -4, -6, -8, -12};
 
-/// Half the value of an unsigned E4M3 number, as llama.cpp converts it: 0x7F,
-/// the code of NaN, is 0, and for all other codes bit 7 is ignored, so that
-/// 0xFF gives 240.
+/// Returns half the value of an unsigned E4M3 number, converted like llama.cpp:
+/// 0x7F (NaN) becomes 0; in other codes bit 7 is ignored, so 0xFF gives 240.
 float HalfOfE4M3(unsigned code) {
   if (code == 0x7F) return 0;
   const unsigned exponent = code >> 3 & 15U;
@@ -87,7 +86,7 @@ void UnpackIq4Nl(const std::byte* block, GgufCodes& out) {
 
 void UnpackMxfp4(const std::byte* block, GgufCodes& out) {
   const uint32_t exponent = ByteAt(block, 0);
-  // 2^(exponent - 128): the first two are subnormal.
+  // 2^(exponent - 128): subnormal for exponents 0 and 1.
   const uint32_t bits =
       exponent < 2 ? 0x00200000U << exponent : (exponent - 1) << 23;
   out.scales[0] = std::bit_cast<float>(bits);

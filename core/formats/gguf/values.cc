@@ -10,8 +10,7 @@
 namespace ctxfs::gguf {
 namespace {
 
-// Bytes that are read at once: few enough that the result stays in the
-// processor's cache.
+// Bytes to read at once. The decoded values must fit in the processor's cache.
 constexpr uint64_t kBatchBytes = 64 * limits::kKiB;
 
 class Values final : public Transform {
@@ -56,13 +55,13 @@ class Values final : public Transform {
     }
   }
 
-  /// Writes to `out`, the window at `offset`, the values in it of the `count`
-  /// blocks that start with block `first`.
+  /// Decodes the blocks [first, first + count) and writes to `out`, the window
+  /// at `offset`, the values that are in the window.
   void Fill(Bytes stored, uint64_t first, uint64_t count, uint64_t offset,
             MutableBytes out) const {
     const uint64_t width = type_.block * sizeof(float);
     const uint64_t end = offset + out.size();
-    uint64_t whole = first;  // the blocks [whole, whole_end) are all in `out`
+    uint64_t whole = first;  // all of [whole, whole_end) is in `out`
     uint64_t whole_end = first + count;
     if (whole * width < offset) {
       Part(stored.data(), whole * width, offset, out);
@@ -79,7 +78,7 @@ class Values final : public Transform {
                    out.data() + (whole * width - offset));
   }
 
-  /// Decodes a part of one block, whose values start at byte `at`.
+  /// Decodes a part of one block; the block's values start at byte `at`.
   void Part(const std::byte* stored, uint64_t at, uint64_t offset,
             MutableBytes out) const {
     std::byte values[GgufCodes::kMax * sizeof(float)];

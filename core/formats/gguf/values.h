@@ -10,10 +10,10 @@
 
 namespace ctxfs::gguf {
 
-/// The values of `blocks` blocks at `offset`, all within the source, as
-/// little-endian float32. Reading a window converts only its blocks.
-/// `big_endian`: whether the fields of blocks are big-endian; the byte order of
-/// the type must be defined then.
+/// Returns the values of `blocks` blocks at `offset` as little-endian float32.
+/// All blocks must be within the source. Reading a window converts only its
+/// blocks. `big_endian`: the fields of blocks are big-endian; the type must
+/// define this byte order.
 Content GgufValues(std::shared_ptr<const Source> source, uint64_t offset,
                    const GgufType& type, uint64_t blocks, bool big_endian);
 

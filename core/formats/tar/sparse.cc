@@ -44,8 +44,7 @@ class SparseBytes final : public Transform {
       CTXFS_TRY(
           source_->ReadAt(part->at + (from - part->from), space, context));
     }
-    return source_
-        ->CheckUnchanged();  // a hole alone reads nothing
+    return source_->CheckUnchanged();  // holes alone read nothing
   }
 
  private:
