@@ -32,7 +32,7 @@ constexpr std::string_view kPickleName = "data.pkl";
 constexpr std::string_view kConstantsName = "constants.pkl";
 constexpr uint64_t kHighestVersion = 10;
 
-/// "archive/" of "archive/data.pkl"; empty if there is no folder.
+/// Returns "archive/" for "archive/data.pkl"; empty without a folder.
 std::string_view FolderOf(std::string_view name) {
   const size_t slash = name.find('/');
   return slash == std::string_view::npos || slash == 0
@@ -40,7 +40,7 @@ std::string_view FolderOf(std::string_view name) {
              : name.substr(0, slash + 1);
 }
 
-/// A number with nothing but white space behind it.
+/// Parses a number that only white space may follow.
 std::optional<uint64_t> ParseNumber(std::string_view text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) {
     text.remove_suffix(1);
@@ -48,7 +48,7 @@ std::optional<uint64_t> ParseNumber(std::string_view text) {
   return WholeNumber<uint64_t>(text);
 }
 
-/// Bytes that the pickle in a record of `stored` bytes may have.
+/// Returns the limit of a pickle's bytes in a record of `stored` bytes.
 uint64_t MostPickleBytes(uint64_t stored) {
   return kMaxInflated + std::min(stored, kMaxPickleBytes) * kMaxInflatedPerByte;
 }
@@ -56,7 +56,7 @@ uint64_t MostPickleBytes(uint64_t stored) {
 bool Probe(Bytes head) {
   if (StartsLegacy(head)) return true;
   if (!zip::StartsWithMember(head)) return false;
-  // The name of the first member, as far as it can be seen: with a folder.
+  // The first member must be in a folder, as far as `head` shows its name.
   constexpr size_t kNameLengthAt = 26;
   constexpr size_t kNameAt = 30;
   if (head.size() <= kNameAt) return false;
@@ -78,7 +78,6 @@ bool IsCheckpoint(const zip::Directory& directory) {
          });
 }
 
-/// The archive of a checkpoint.
 Result<std::shared_ptr<const zip::Archive>> MakeArchive(
     SourcePtr source, zip::Directory directory, const OpenOptions& options) {
   CTXFS_TRY(
@@ -89,7 +88,7 @@ Result<std::shared_ptr<const zip::Archive>> MakeArchive(
                             .zero_is_no_checksum = true});
 }
 
-/// A checkpoint; any other archive is one of the ZIP format.
+/// Opens a checkpoint; any other archive is left to the ZIP format.
 Result<std::shared_ptr<const Container>> Open(
     std::shared_ptr<const Source> source, const OpenOptions& options,
     const ReadContext& context) {
@@ -224,7 +223,7 @@ Status Checkpoint::ReadVersion(const ReadContext& context) {
 
 Status Checkpoint::ReadByteOrder(const ReadContext& context) {
   const std::optional<uint32_t> member = Record("byteorder");
-  if (!member) return {};  // older files are little-endian
+  if (!member) return {};  // older files without it are little-endian
   const Result<std::string> text = ReadRecord(*member, context);
   if (!text && !text.error().Permanent()) return text.error();
   if (text && (*text == "little" || *text == "big")) {
@@ -263,7 +262,7 @@ Status Checkpoint::ReadPickleRecord(Which which, const std::string& storages,
     if (!error.Permanent()) return error;
     const char* key =
         error.code == Code::kChecksum ? "pickle_crc: " : "pickle: ";
-    // A message of the walk of the value starts with a key already.
+    // Errors of the value's walk already start with a key.
     const bool keyed = error.what.starts_with("pickle_");
     Warn({(keyed ? "" : key) + std::string(name) + ": " + error.what,
           archive_->member(*member).header, Severity::kDamage});
@@ -286,7 +285,7 @@ Status Checkpoint::ReadPickleRecord(Which which, const std::string& storages,
   if (!pickle) {
     Error error = pickle.error();
     if (error.offset != kNoOffset) {
-      // The warning's own offset is that of the record.
+      // The warning's offset is that of the record.
       error.what += fmt::format(", at byte {} of it", error.offset);
     }
     return refuse(error);
@@ -426,7 +425,7 @@ Result<std::vector<std::string>> Checkpoint::ShownAt(
   CTXFS_TRY(HeapAllowance::Admit(bytes));
   std::vector<std::string> shown = paths.Of(0, count());
   for (std::string& path : shown) {
-    // A tensor without a file has no path.
+    // A tensor without a file has an empty path.
     path.erase(0, std::min(path.size(), path.find('/') + 1));
   }
   return shown;

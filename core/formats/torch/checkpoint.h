@@ -24,44 +24,43 @@ namespace ctxfs::torch {
 struct Storage {
   std::optional<uint32_t> member;  // of the archive
   uint64_t offset = 0;             // in the file, if it is not a record
-  uint64_t size = 0;               // in bytes
-  uint64_t shown = 0;              // bytes that tensors show, <= size
-  std::string fault;               // why it cannot be read; empty: it can
+  uint64_t size = 0;               // bytes
+  uint64_t shown = 0;              // bytes that tensors use, <= size
+  std::string fault;               // why it cannot be read; else empty
 };
 
-/// Numbers of a shape, or strides.
+/// Dimensions of a shape, or strides.
 using Extents = std::vector<uint64_t>;
 
-/// What a tensor is and where it is in its storage, which was checked
+/// A tensor's type, shape and position in its storage, checked
 /// (docs/formats/torch.md, section 6). A tensor at several places has one
-/// layout, and layouts share equal parts: 2 bytes of a pickle can add a place,
-/// and a few more a layout.
+/// layout, and layouts share equal parts. Places and layouts must stay small: a
+/// few pickle bytes create each.
 struct Layout {
   TypeInfo type;
   std::shared_ptr<const Extents> shape;
   std::shared_ptr<const Extents> strides;    // in elements
-  std::shared_ptr<const std::string> fault;  // why it cannot be read; null: it
-                                             // can
+  std::shared_ptr<const std::string> fault;  // why it cannot be read, or null
   std::shared_ptr<const std::string> note;   // for people; null: none
   bool over_limit = false;                   // whether the fault is a limit
   uint64_t offset = 0;                       // in elements, from `start`
-  uint64_t start = 0;                        // in bytes of the storage
-  uint64_t size = 0;                         // in bytes of its file
+  uint64_t start = 0;                        // byte in the storage
+  uint64_t size = 0;                         // bytes of the tensor's file
   uint32_t storage = 0;
   bool conjugate = false;
   bool negative = false;
 };
 
-/// A tensor at one place of the value.
+/// A tensor at one place in the value.
 struct Tensor {
   std::string name;
   std::shared_ptr<const Layout> layout;
 };
 
-/// A checkpoint of PyTorch. Its entries are the tensors.
+/// A PyTorch checkpoint. The entries are the tensors.
 class Checkpoint final : public TensorContainer, public SaysFacts {
  public:
-  /// `archive`: null for the legacy form.
+  /// `archive`: null for the legacy format.
   Checkpoint(std::shared_ptr<const Source> source,
              std::shared_ptr<const zip::Archive> archive,
              const OpenOptions& options)
@@ -69,15 +68,15 @@ class Checkpoint final : public TensorContainer, public SaysFacts {
         archive_(std::move(archive)),
         options_(options) {}
 
-  /// Opens an archive of torch.save that stands alone. Fails with kNotContainer
-  /// for one of another program, and as Load does.
+  /// Opens an archive of torch.save by itself. Fails with kNotContainer for an
+  /// archive of another program, and as Load does.
   static Result<std::shared_ptr<const Checkpoint>> OpenArchive(
       std::shared_ptr<const Source> source, const OpenOptions& options,
       const ReadContext& context);
 
-  /// Reads the checkpoint: sections 2 and 3. To be called once, before anything
-  /// else. Fails with kCorrupt or kVersion, the message starting with a key of
-  /// section 10, and with kLimit.
+  /// Reads the checkpoint (sections 2 and 3). Must be called once, first. Fails
+  /// with kCorrupt or kVersion, the message starting with a key of section 10,
+  /// and with kLimit.
   Status Load(const ReadContext& context);
 
   void AddInfo(Json& info, const ReadContext& context) const override;
@@ -102,14 +101,14 @@ class Checkpoint final : public TensorContainer, public SaysFacts {
   EntryInfo DescribeTensor(uint32_t number) const override;
   std::optional<ArrayInfo> ArrayOf(uint32_t number) const override;
 
-  /// What OpenTensor does in two steps: the record that a tensor without a
-  /// fault is in, and the tensor in those bytes.
+  /// The two steps of OpenTensor: open the record that contains a faultless
+  /// tensor; select the tensor from these bytes.
   Result<Content> OpenStorageOf(uint32_t number, const Request& request) const {
     return OpenStorage(storages_[tensors_[number].layout->storage], request);
   }
   Content Arranged(uint32_t number, const Content& stored) const;
 
-  /// The object as JSON, with each tensor at its name.
+  /// Returns the object as JSON, with each tensor under its name.
   Result<std::string> ValueOf(const ReadContext& context) const;
   const GlobalNames& globals() const { return globals_; }
 
@@ -117,13 +116,13 @@ class Checkpoint final : public TensorContainer, public SaysFacts {
   enum Which : uint8_t { kValue, kConstants };
   /// A pickle whose value is shown as a document.
   struct PickleFile {
-    std::optional<Content> content;  // not set: there is none
+    std::optional<Content> content;  // unset: there is no such pickle
     uint64_t offset = 0;
-    size_t first_tensor = 0;  // number of the first tensor in it
+    size_t first_tensor = 0;  // number of its first tensor
     bool shown = false;
-    std::optional<Pickle> parsed;  // while the container is being opened
-    /// The text of the document if every tensor is shown at its name; null if
-    /// it is too long to keep.
+    std::optional<Pickle> parsed;  // only while opening
+    /// Text of the document if every tensor is shown under its name; null if
+    /// the text is too long to keep in memory.
     std::shared_ptr<const std::string> text;
   };
 
@@ -136,13 +135,12 @@ class Checkpoint final : public TensorContainer, public SaysFacts {
   Status ReadPickleRecord(Which which, const std::string& storages,
                           const ReadContext& context);
   void WarnOfMissingChecksums();
-  /// If the archive was cut, notes how many bytes the missing records need.
+  /// If the archive was truncated, sets the bytes that missing records need.
   void NeedRecords();
 
-  /// The record `name` of the archive; nullopt if there is none or more than
-  /// one.
+  /// Returns the record `name`; nullopt if there is none or several.
   std::optional<uint32_t> Record(std::string_view name) const;
-  /// The number of the storage that is record `name`.
+  /// Returns the number of the storage in record `name`.
   uint32_t StorageRecord(const std::string& name, const StorageId& id);
 
   Status LoadLegacy(const ReadContext& context);
@@ -150,70 +148,70 @@ class Checkpoint final : public TensorContainer, public SaysFacts {
   Status ReadLegacyHead(const ReadContext& context, uint64_t& at);
   Status ReadLegacyStorages(const Pickle& keys, uint64_t at,
                             const Pickle& object, const ReadContext& context);
-  /// Warns of bytes after the storages, which end at byte `at`.
+  /// Warns of bytes after the storages; the storages end at byte `at`.
   Status WarnOfLegacyEnd(uint64_t at, const Request& request);
-  /// Finds a storage of `elements` elements of `width` bytes at byte `at`, and
-  /// moves `at` behind it.
+  /// Locates a storage of `elements` elements of `width` bytes at byte `at`,
+  /// and moves `at` past it.
   Status PlaceLegacy(uint64_t width, int64_t elements, Storage& storage,
                      uint64_t& at, const Request& request) const;
 
-  /// Adds a pickle's globals and tensors. Fails as FindTensors does, and with
-  /// kLimit for too many tensors, which also sets too_many_.
+  /// Adds the globals and tensors of a pickle. Fails as FindTensors does, and
+  /// with kLimit for too many tensors, which sets too_many_.
   Status AddPickle(Which which, const Pickle& pickle, const std::string& prefix,
                    const std::string& storages, const ReadContext& context);
-  /// Fails if it is interrupted, and with kCorrupt if `found` is of another
-  /// pickle.
+  /// Adds the tensors `found` in `pickle`. Fails if interrupted, and with
+  /// kCorrupt if `found` is of another pickle.
   Status AddFound(const Pickle& pickle, std::vector<FoundTensor> found,
                   const std::string& storages, const ReadContext& context);
   void WarnOfFaults();
-  /// What equal parts of layouts are shared by.
+  /// Stores equal parts of layouts once.
   struct SharedParts {
     SharedValues<Extents> extents;
     SharedValues<std::string> faults;
   };
-  /// Counts the bytes by which a tensor shows its storage more than once.
-  /// Returns `layout`, or one with a fault if all tensors together exceed the
-  /// limit.
+  /// Counts the bytes by which a tensor repeats its storage. Returns `layout`,
+  /// or a layout with a fault if all tensors together exceed the limit.
   std::shared_ptr<const Layout> Charge(std::shared_ptr<const Layout> layout,
                                        SharedParts& parts);
   uint64_t MostRepeated() const;
   Layout Resolve(const TensorId& id, const std::string& storages,
                  SharedParts& parts);
-  /// Why a tensor does not lie in its storage; empty if it does.
+  /// Locates a tensor in its storage. Returns the fault; empty if there is
+  /// none.
   std::string Place(const TensorId& id, const Storage& storage,
                     SharedParts& parts, Layout& layout);
-  /// Makes a tensor of an unknown type the `room` bytes of its storage.
+  /// Shows a tensor of unknown type as the `room` bytes of its storage.
   static void ShowAsBytes(const TensorId& id, uint64_t room, SharedParts& parts,
                           Layout& layout);
-  /// Makes the texts of the documents, with each tensor at its name, and warns
-  /// of one that cannot be made, for example because it is too large.
+  /// Renders the documents, with each tensor under its name; warns of a
+  /// document that cannot be rendered, for example because it is too large.
   Status MakeDocuments(const ReadContext& context);
   Result<std::string> TextWithNames(const PickleFile& file,
                                     const ReadContext& context) const;
   Result<std::string> DocumentText(Which which, const PathsInTree& paths,
                                    const ReadContext& context) const;
-  /// Where the tree shows the tensors, below tensors/.
+  /// Returns the tensors' paths in the tree, below tensors/.
   Result<std::vector<std::string>> ShownAt(const PathsInTree& paths) const;
 
-  // globals.cc: what loading the checkpoint would import (section 12).
-  /// Lists the names of all records that torch may load, whatever stands in the
-  /// way of their values.
+  // globals.cc: names that loading the checkpoint would import (section 12).
+  // Lists the names in all records that torch may load, even if their values
+  // cannot be read.
   Status ListGlobals(const ReadContext& context);
   Status ListGlobalsOf(uint32_t member, const ReadContext& context);
-  /// Like ListGlobals, for the five pickles of the legacy form.
+  /// Like ListGlobals, for the five pickles of the legacy format.
   Status ListLegacyGlobals(const ReadContext& context);
-  /// Warns if names are missing from the list.
+  /// Warns if the list of names is incomplete.
   void WarnOfGlobals();
 
   Result<Content> OpenStorage(const Storage& storage,
                               const Request& request) const;
-  /// Whether a tensor's file has just the bytes of its storage.
+  /// Whether a tensor's file is exactly its storage's record.
   bool IsWholeRecord(const Layout& tensor, const Storage& storage) const;
 
   const std::shared_ptr<const zip::Archive> archive_;
   const OpenOptions options_;
   const uint64_t owner_ = NewOwner();
-  std::string top_;  // "archive/", with which all records start
+  std::string top_;  // such as "archive/": the prefix of all records
   bool all_in_top_ = true;
   std::unordered_map<std::string_view, uint32_t> records_;  // by name
   std::set<std::string_view> repeated_;
@@ -222,16 +220,16 @@ class Checkpoint final : public TensorContainer, public SaysFacts {
   bool script_ = false;
   bool too_many_ = false;        // tensors
   uint64_t repeated_bytes_ = 0;  // see Charge
-  uint64_t missing_bytes_ = 0;   // of records that the archive does not have
+  uint64_t missing_bytes_ = 0;   // bytes that missing records need
   PickleFile pickles_[2];
   std::vector<Storage> storages_;
   std::unordered_map<std::string, uint32_t> storage_numbers_;
   std::vector<Tensor> tensors_;
   GlobalNames globals_;
-  std::vector<Document> documents_;  // files beside it that views may use
+  std::vector<Document> documents_;  // other files of the folder for views
 };
 
-/// Whether a file starts as the legacy form does.
+/// Whether `head` starts like a legacy checkpoint.
 bool StartsLegacy(Bytes head);
 
 }  // namespace ctxfs::torch

@@ -19,12 +19,12 @@ constexpr size_t kKeysPerCheck = 1024;
 
 using Kind = Node::Kind;
 
-/// Counts what finding a plain key among others costs.
+/// Charges the work of comparing a plain key.
 void ChargeKey(const Pickle& pickle, NodeId key, WalkBudget& budget) {
   if (pickle.Is(key, Kind::kText)) {
     budget.ChargeText(pickle.Text(key).size());
   } else if (pickle.Is(key, Kind::kBigInt)) {
-    // Its decimal digits take time that grows faster than its length.
+    // Converting to decimal takes more than linear time.
     budget.Charge(pickle.Text(key).size());
   }
 }
@@ -101,7 +101,7 @@ bool MergeEqualKeys(const Pickle& pickle, WalkBudget& budget,
     size_t index;
     bool is_text;
   };
-  // Not a hash table: a pickle can have keys whose hashes are equal.
+  // Not a hash table: a pickle can choose keys with equal hashes.
   std::map<std::string_view, Known> known;
   std::deque<std::string> digits;  // of keys that are numbers
   bool distinct = true;

@@ -32,7 +32,7 @@ Status DistributedCheckpoint::Load(const ReadContext& context) {
   CTXFS_TRY(OpenFiles(context));
   CTXFS_TRY(PlacePieces(context));
   const uint64_t unreadable = CTXFS_TRY(CheckTensors(context));
-  // What belongs to a damaged tensor may be named by nothing.
+  // The pieces of a damaged tensor may be unused only because of the damage.
   if (unreadable == 0) WarnOfUnused();
   return {};
 }
@@ -127,9 +127,9 @@ void DistributedCheckpoint::CompareInFile(const std::vector<uint32_t>& order,
                                           size_t from, size_t end) {
   const uint32_t file = index_.pieces[order[from]].file;
   const uint64_t size = files_[file].source->size();
-  uint32_t last = kNoPiece;  // that reaches the furthest
+  uint32_t last = kNoPiece;  // the piece that reaches furthest
   uint64_t reached = 0;
-  uint64_t loose = 0;  // bytes in no piece
+  uint64_t loose = 0;  // bytes outside all pieces
   for (; from < end; ++from) {
     const uint32_t number = order[from];
     const Piece& piece = index_.pieces[number];
@@ -275,7 +275,8 @@ Result<std::string> DistributedCheckpoint::FaultOf(
   }
   const auto pair = CTXFS_TRY(std::move(overlap));
   if (!pair && elements == tensor.elements) return std::string();
-  // Only chunks of a scalar can be equal and no boxes.
+  // Too many elements without overlapping boxes: the chunks of a scalar, which
+  // have no extent.
   const auto [first, second] = pair.value_or(std::pair<size_t, size_t>(0, 1));
   return fmt::format("its chunks {} and {} overlap", first, second);
 }
@@ -352,7 +353,7 @@ Result<Content> DistributedCheckpoint::OpenChunk(
   const auto sizes = index_.Sizes(tensor, chunk);
   const std::optional<ArrayInfo> array =
       saved->count() == 1 ? saved->ArrayOf(0) : std::nullopt;
-  // The type in the piece is unknown as well, or known to its writer alone.
+  // A type unknown to ctxfs cannot be compared with the piece.
   const bool bytes = !tensor.unknown_type.empty();
   const bool fits =
       array && (bytes || (array->dtype == tensor.type.dtype &&

@@ -18,17 +18,16 @@
 
 namespace ctxfs::torch {
 
-/// A checkpoint that torch.distributed.checkpoint wrote, named by its .metadata
-/// (docs/formats/torch.md, section 13). Its entries are the tensors, each of
-/// which is put together from pieces of the files beside it.
+/// A checkpoint of torch.distributed.checkpoint, opened by its .metadata
+/// (docs/formats/torch.md, section 13). The entries are the tensors; each is
+/// assembled from pieces in the files of the same folder.
 class DistributedCheckpoint final : public TensorContainer, public SaysFacts {
  public:
   DistributedCheckpoint(std::shared_ptr<const Source> source,
                         const OpenOptions& options)
       : TensorContainer(std::move(source)), options_(options) {}
 
-  /// Reads the index and opens the files. To be called once, before anything
-  /// else.
+  /// Reads the index and opens the files. Must be called once, first.
   Status Load(const ReadContext& context);
 
   void AddInfo(Json& info, const ReadContext& context) const override;
@@ -51,63 +50,64 @@ class DistributedCheckpoint final : public TensorContainer, public SaysFacts {
   std::optional<ArrayInfo> ArrayOf(uint32_t number) const override;
 
  private:
-  /// A file that pieces are in, or why there is none.
+  /// A file that contains pieces, or the reason why it cannot be opened.
   struct File {
     SourcePtr source;
     std::string fault;
-    uint64_t loose = 0;  // bytes that are in no piece
+    uint64_t loose = 0;  // bytes outside all pieces
   };
 
   // Steps of Load.
   Status ReadIndex(const ReadContext& context);
   Status OpenFiles(const ReadContext& context);
   Result<File> OpenFile(const std::string& name, const Request& request) const;
-  /// Finds the pieces that are not in their files or overlap others, and the
-  /// bytes that are in none.
+  /// Finds pieces that are not in their files or overlap, and bytes outside all
+  /// pieces.
   Status PlacePieces(const ReadContext& context);
   void CompareInFile(const std::vector<uint32_t>& order, size_t from,
                      size_t end);
   void SetFault(uint32_t piece, std::string fault);
-  /// Returns how many tensors and objects cannot be read.
+  /// Returns the number of unreadable tensors and objects.
   Result<uint64_t> CheckTensors(const ReadContext& context);
-  /// Why the pieces are not just the tensor; empty if they are.
+  /// Returns why the chunks do not make up exactly the tensor; empty if they
+  /// do.
   Result<std::string> FaultOf(const ChunkedTensor& tensor, uint64_t& compared,
                               const ReadContext& context) const;
-  /// Makes a tensor of an unknown type the bytes of its only chunk.
+  /// Shows a tensor of unknown type as the bytes of its only chunk.
   Status ShowAsBytes(ChunkedTensor& tensor, const ReadContext& context);
   Status SetShapeOfBytes(ChunkedTensor& tensor, uint64_t size);
-  /// The code of an error about a tensor with a fault.
+  /// Returns the error code for a tensor with a fault.
   Code CodeOf(const ChunkedTensor& tensor) const;
-  /// What is wrong with one piece, which has `bytes` of a tensor; empty:
-  /// nothing.
+  /// Returns the fault of a piece that must hold `bytes` bytes of a tensor;
+  /// empty if there is none.
   std::string FaultOf(uint32_t piece, uint64_t bytes) const;
-  /// Warns of bytes and pieces that no tensor and no object has.
+  /// Warns of unused bytes, and of pieces that belong to no tensor or object.
   void WarnOfUnused();
 
-  /// The record that torch.save wrote for a piece.
+  /// Opens the record of torch.save in a piece.
   Result<std::shared_ptr<const Checkpoint>> OpenPiece(
       uint32_t piece, const ReadContext& context) const;
-  /// The elements of a chunk.
+  /// Opens the elements of a chunk.
   Result<Content> OpenChunk(const ChunkedTensor& tensor, const Chunk& chunk,
                             const ReadContext& context) const;
   Result<Content> OpenTensorIn(uint32_t number,
                                const ReadContext& context) const;
-  /// `stored`, the record that has a piece's elements, with a verdict that
-  /// stays.
+  /// Returns `stored`, the record with a piece's elements, guarded by a verdict
+  /// that outlives this content.
   Content Guarded(uint32_t piece, Content stored) const;
-  /// "the file '__0_0.distcp', byte 12".
+  /// Returns a position for messages: "the file '__0_0.distcp', byte 12".
   std::string Where(uint32_t piece) const;
   std::string VerifiedText(const ChunkedTensor& tensor) const;
 
   Result<Content> OpenObject(uint32_t object) const;
   std::optional<Error> ObjectFault(uint32_t object) const;
-  /// The value of an object as JSON.
+  /// Returns the value of an object as JSON.
   Result<std::string> ObjectValue(uint32_t object,
                                   const ReadContext& context) const;
-  /// The values of all objects as JSON; in place of one that cannot be read,
-  /// the error.
+  /// Returns the values of all objects as JSON; for an unreadable object, the
+  /// error.
   Result<std::string> ObjectText(const ReadContext& context) const;
-  /// The names in .metadata and in the objects.
+  /// Returns the names in .metadata and in the objects.
   Result<GlobalNames> AllGlobals(const ReadContext& context) const;
 
   const OpenOptions options_;
@@ -116,7 +116,7 @@ class DistributedCheckpoint final : public TensorContainer, public SaysFacts {
   std::vector<File> files_;
   std::vector<std::atomic<Verdict>> verdicts_;  // by piece
   GlobalNames globals_;                         // of .metadata
-  uint32_t measured_ = 0;  // tensors that ShowAsBytes opened
+  uint32_t measured_ = 0;                       // tensors opened by ShowAsBytes
 };
 
 }  // namespace ctxfs::torch

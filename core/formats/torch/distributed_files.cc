@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The files of a distributed checkpoint (docs/formats/torch.md, section 13).
+// Builds the files of a distributed checkpoint (docs/formats/torch.md, section
+// 13).
 #include <algorithm>
 #include <utility>
 
@@ -16,11 +17,11 @@
 namespace ctxfs::torch {
 namespace {
 
-// About what a file takes in info.json.
+// Estimated memory of a file's part in info.json.
 constexpr uint64_t kFileBytes = 1024;
 
-/// The index and all files that pieces are in: text made of them is dropped
-/// when one changes.
+/// The index and all files with pieces: text derived from them is dropped when
+/// one of them changes.
 class AllFiles final : public DerivedSource {
  public:
   AllFiles(SourcePtr index, std::vector<SourcePtr> files)
@@ -47,7 +48,7 @@ std::string Quoted(const std::string& text) {
   return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-/// What value.json has in place of an object that cannot be read.
+/// Returns what value.json shows instead of an unreadable object.
 std::string ErrorText(const Error& error) {
   return "{\"$error\":" + Quoted(error.what) + "}";
 }
@@ -236,7 +237,7 @@ void DistributedCheckpoint::AddInfo(Json& info,
   const Totals tensors = SumTensors(context);
   Json files = Json::array();
   for (size_t i = 0; i < files_.size(); ++i) {
-    // The text is not written then, as after an interrupt.
+    // Out of memory: the caller discards the text, as after an interrupt.
     if (!HeapAllowance::Admit(kFileBytes)) return;
     const bool readable = files_[i].source != nullptr;
     Json file = {{"file", index_.files[i]}, {"readable", readable}};

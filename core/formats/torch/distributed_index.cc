@@ -42,7 +42,7 @@ constexpr std::string_view kTensorClass =
 constexpr std::string_view kBytesClass =
     "torch.distributed.checkpoint.metadata.BytesStorageMetadata";
 
-// The globals that torch's writers name, beside those of docs/formats/torch.md,
+// Globals that torch's writers use besides those of docs/formats/torch.md,
 // section 12.
 constexpr auto kNames = std::to_array<std::string_view>({
     kMetadata,
@@ -59,7 +59,7 @@ constexpr auto kNames = std::to_array<std::string_view>({
     "pathlib.PosixPath",
 });
 
-/// The value of a field of a dataclass; kNoNode if there is none.
+/// Returns the value of a dataclass field; kNoNode if missing.
 NodeId Field(const Pickle& pickle, NodeId object, std::string_view name) {
   if (!pickle.Is(object, Kind::kObject)) return kNoNode;
   const NodeId state = pickle.ObjectAt(object).state;
@@ -74,15 +74,15 @@ class IndexReader {
   Result<DistributedIndex> Read();
 
  private:
-  /// A key of storage_data: the hash of a name and an offset, with a random
-  /// seed, so that no file can choose two that are equal.
+  /// A key of storage_data: the hash of a name and an offset. The seed is
+  /// random, so a file cannot choose keys that collide.
   using Place = std::pair<uint64_t, uint64_t>;
   struct PlaceHash {
     size_t operator()(const Place& place) const { return place.first; }
   };
   using Numbers = std::vector<int64_t>;
 
-  /// The entries of a dict, the last of those with one key. Fails for another
+  /// Returns the entries of a dict, the last for each key. Fails for another
   /// value.
   Result<std::vector<Entry>> EntriesOf(NodeId dict, std::string_view what);
   Status ReadStorage(NodeId storage);
@@ -94,15 +94,15 @@ class IndexReader {
   Status AddValue(const Entry& entry);
   Status AddTensor(NodeId value, std::string name, std::string_view fqn);
   Status AddChunks(NodeId chunks, std::string_view fqn, ChunkedTensor& tensor);
-  /// Returns why the tensor cannot be read; an empty text if nothing is wrong.
+  /// Returns why the tensor cannot be read; empty if nothing is wrong.
   Result<std::string> AddChunk(NodeId node, std::string_view fqn,
                                ChunkedTensor& tensor);
   std::string_view TypeNameOf(NodeId tensor) const;
-  /// Sets the type; for what is no name of a type, the fault.
+  /// Sets the type; if `name` is not a type, sets the fault.
   void SetType(std::string_view name, ChunkedTensor& tensor) const;
   uint32_t PieceAt(std::string_view fqn, const Numbers& offset) const;
   Place PlaceOf(std::string_view fqn, const Numbers& offset) const;
-  /// Checks for an interrupt at each `kEvery`-th call.
+  /// Checks for an interrupt at every `kEvery`-th call.
   Status Step() {
     constexpr uint32_t kEvery = 256;
     return steps_++ % kEvery == 0 ? context_.Check() : Status();
@@ -119,7 +119,7 @@ class IndexReader {
   std::unordered_map<std::string_view, uint32_t, NameHash> file_numbers_;
   std::unordered_map<std::string_view, NodeId, NameHash> paths_;
   uint64_t name_bytes_ = 0;
-  uint64_t visited_ = 0;  // numbers of chunks
+  uint64_t visited_ = 0;  // offsets and sizes of chunks
   uint32_t steps_ = 0;
 };
 
@@ -213,7 +213,7 @@ std::optional<uint32_t> IndexReader::FileNumber(NodeId path) {
 }
 
 Status IndexReader::ReadPaths(NodeId planner) {
-  if (!pickle_.Is(planner, Kind::kDict)) return {};  // names are not nested
+  if (!pickle_.Is(planner, Kind::kDict)) return {};  // names are flat
   const std::vector<Entry> entries =
       CTXFS_TRY(EntriesOf(planner, "planner_data"));
   for (const Entry& entry : entries) {
@@ -242,7 +242,7 @@ Status IndexReader::ReadValues(NodeId values) {
   return {};
 }
 
-/// The keys that lead to a value, joined by '/'; `fqn` if they are not known.
+/// Returns the keys that lead to a value, joined by '/'; `fqn` if unknown.
 std::string PathText(const Pickle& pickle, NodeId path, std::string_view fqn) {
   std::string text;
   for (uint32_t link = pickle.at(path).first; link != kNoNode;
@@ -311,7 +311,7 @@ void IndexReader::SetType(std::string_view name, ChunkedTensor& tensor) const {
   }
 }
 
-/// The product of numbers; nullopt if one is negative or it does not fit.
+/// Returns the product; nullopt for a negative number or an overflow.
 std::optional<uint64_t> Product(const std::vector<int64_t>& numbers) {
   std::optional<uint64_t> product = 1;
   for (const int64_t number : numbers) {
@@ -358,7 +358,7 @@ Status IndexReader::AddChunks(NodeId chunks, std::string_view fqn,
   for (uint32_t link = pickle_.at(chunks).first; link != kNoNode;
        link = pickle_.Next(link)) {
     CTXFS_TRY(Step());
-    // Lists can be shared, so that their length says nothing of the file's.
+    // Charge each visit: a shared list costs the file almost nothing.
     visited_ += 1 + tensor.shape.size();
     if (visited_ > kMaxNodes) {
       return OverLimit("metadata: the numbers of all chunks are", kMaxNodes);
@@ -390,7 +390,7 @@ Result<std::string> IndexReader::AddChunk(NodeId node, std::string_view fqn,
       return fmt::format("is outside of it in dimension {}", i);
     }
   }
-  // It is within the shape, whose product fits.
+  // The chunk is within the shape, whose product does not overflow.
   const uint64_t elements = *Product(*sizes);
   const uint32_t piece = PieceAt(fqn, *offsets);
   if (piece != kNoPiece && index_.used[piece]) {
@@ -439,14 +439,16 @@ bool IsDistributedName(std::string_view name) {
 }
 
 bool StartsDistributedIndex(Bytes head) {
-  // PROTO, FRAME of protocol 4 with its length, and the name of the class.
+  // Maximum before the class name: PROTO, and protocol 4's FRAME with its
+  // length.
   constexpr size_t kMaxBefore = 24;
   constexpr std::byte kProto{0x80};
   if (head.size() < 2 || head[0] != kProto) return false;
   const std::string_view text = AsText(head);
   const size_t at = text.substr(0, kMaxBefore + kModule.size()).find(kModule);
   if (at == std::string_view::npos) return false;
-  // GLOBAL has a line feed before the name; STACK_GLOBAL three opcodes at most.
+  // Between module and name: GLOBAL has a line feed, STACK_GLOBAL at most three
+  // opcodes.
   constexpr size_t kMaxBetween = 8;
   constexpr std::string_view kClass = "Metadata";
   const std::string_view after = text.substr(at + kModule.size());

@@ -15,8 +15,8 @@
 
 namespace ctxfs::torch {
 
-/// Where a file of a distributed checkpoint has a part of a tensor, or an
-/// object: what torch.save wrote of it.
+/// The record of torch.save that holds a part of a tensor or an object, and its
+/// position in a file of the distributed checkpoint.
 struct Piece {
   uint32_t file = 0;  // DistributedIndex::files
   uint64_t offset = 0;
@@ -24,37 +24,37 @@ struct Piece {
 };
 constexpr uint32_t kNoPiece = UINT32_MAX;
 
-/// The part of a tensor that one piece has: one element at least.
+/// The part of a tensor in one piece: at least one element.
 struct Chunk {
   uint32_t piece = kNoPiece;
-  uint32_t numbers = 0;  // where its offsets and sizes start
+  uint32_t numbers = 0;  // start of its offsets and sizes
   uint64_t elements = 0;
 };
 
-/// A tensor, and the chunks that it is made of: all of them are within its
-/// shape, and each has a piece of its own.
+/// A tensor and its chunks: all chunks are within its shape, and each has its
+/// own piece.
 struct ChunkedTensor {
   std::string name;
   TypeInfo type;
-  /// The name of a type that is not known: `shape` and chunks are in elements
-  /// of it, and `type` is that of bytes. Else empty.
+  /// The name of an unknown type; else empty. If set, `shape` and chunks count
+  /// elements of this type, and `type` is a byte.
   std::string unknown_type;
   std::vector<uint64_t> shape;
   uint32_t first_chunk = 0;
   uint32_t chunks = 0;
   uint64_t elements = 0;
-  std::string fault;      // why it cannot be read; empty: nothing is known yet
-  bool unjoined = false;  // whether it is because its type is unknown
+  std::string fault;      // why it cannot be read; empty: none found yet
+  bool unjoined = false;  // whether the unknown type is the fault
 };
 
-/// An object that is no tensor.
+/// An object that is not a tensor.
 struct StoredObject {
   std::string name;
   uint32_t piece = kNoPiece;
 };
 
-/// What .metadata says of a distributed checkpoint (docs/formats/torch.md,
-/// section 13). All of it are claims: nothing is compared with the files yet.
+/// The contents of a distributed checkpoint's .metadata (docs/formats/torch.md,
+/// section 13), not yet compared with the files.
 struct DistributedIndex {
   std::vector<ChunkedTensor> tensors;
   std::vector<StoredObject> objects;
@@ -62,9 +62,9 @@ struct DistributedIndex {
   std::vector<Piece> pieces;
   std::vector<std::string> files;
   std::map<uint32_t, std::string> faults;  // why a piece cannot be read
-  std::set<uint32_t> transformed;          // pieces of which it is no damage
-  std::vector<bool> used;                  // by piece: whether anything has it
-  std::vector<uint64_t> numbers;           // of all chunks
+  std::set<uint32_t> transformed;          // unsupported, not damaged
+  std::vector<bool> used;         // by piece: a tensor or object uses it
+  std::vector<uint64_t> numbers;  // offsets and sizes of all chunks
 
   std::span<const Chunk> ChunksOf(const ChunkedTensor& tensor) const {
     return std::span(chunks).subspan(tensor.first_chunk, tensor.chunks);
@@ -80,15 +80,15 @@ struct DistributedIndex {
   }
 };
 
-/// Reads the index from the value of .metadata. Fails with kCorrupt for a value
-/// that is no such index, and with kLimit for one that is too large.
+/// Reads the index from the value of .metadata. Fails with kCorrupt if the
+/// value is not such an index, and with kLimit if it is too large.
 Result<DistributedIndex> ReadDistributedIndex(const Pickle& pickle,
                                               const ReadContext& context);
 
-/// Whether a name is that of a class of an index.
+/// Whether `name` is a class of such an index.
 bool IsDistributedName(std::string_view name);
 
-/// Whether `head` starts as the pickle of such an index does.
+/// Whether `head` starts like the pickle of such an index.
 bool StartsDistributedIndex(Bytes head);
 
 }  // namespace ctxfs::torch

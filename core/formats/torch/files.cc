@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The files of a checkpoint (docs/formats/torch.md, section 11).
+// Builds the files of a checkpoint (docs/formats/torch.md, section 11).
 #include <utility>
 
 #include "core/base/text/text.h"
@@ -13,7 +13,7 @@ namespace ctxfs::torch {
 namespace {
 
 constexpr const char* kDocumentNames[] = {"value.json", "constants.json"};
-// A storage is read in fewer pieces than this.
+// Key bits for the pieces of a storage: it has fewer than 2^32.
 constexpr unsigned kPieceBits = 32;
 constexpr uint64_t kOwnPieces = uint64_t{1} << 63;
 
@@ -92,7 +92,7 @@ EntryInfo Checkpoint::DescribeTensor(uint32_t number) const {
       const EntryInfo record = archive_->Describe(*storage.member);
       info.stored_size = record.stored_size;
       info.codec = record.codec;
-      // The checksum covers the whole record as it is stored.
+      // The checksum is of the whole stored record.
       if (IsWholeRecord(tensor, storage)) info.checksum = record.checksum;
       info.verified = record.verified;
       info.extra["record"] = std::string(archive_->Name(*storage.member));

@@ -29,11 +29,11 @@ Error BadPickle(const char* which, const Error& error) {
           error.offset};
 }
 
-/// Storages by key: their widths in bytes and elements.
+/// Storages by key: bytes of an element, and number of elements.
 using NamedStorages =
     std::unordered_map<std::string, std::pair<uint64_t, int64_t>>;
 
-/// The storages that tensors name.
+/// Finds the storages that tensors name.
 Result<NamedStorages> FindNamedStorages(const Pickle& pickle,
                                         const ReadContext& context) {
   constexpr uint32_t kNodesPerCheck = 16'384;
@@ -50,7 +50,7 @@ Result<NamedStorages> FindNamedStorages(const Pickle& pickle,
   return named;
 }
 
-/// Returns the end of a storage that starts at byte `at`, given the bytes of an
+/// Returns the end of a storage that starts at byte `at`, from the bytes of an
 /// element and the number of elements.
 uint64_t EndOfLegacy(uint64_t at, std::pair<uint64_t, int64_t> storage) {
   const auto [width, elements] = storage;
@@ -127,9 +127,9 @@ Status Checkpoint::ReadLegacyStorages(const Pickle& keys, uint64_t at,
     return Error{Code::kCorrupt, "pickle: the storage keys are not a list", at};
   }
   const NamedStorages named = CTXFS_TRY(FindNamedStorages(object, context));
-  std::string lost;      // why the rest has no known place
-  uint64_t needed = at;  // end of the last storage, by the pickle
-  uint32_t checked = 0;  // a key may be there any number of times
+  std::string lost;      // why the rest has no known offset
+  uint64_t needed = at;  // the end that the pickle requires
+  uint32_t checked = 0;  // a key may occur any number of times
   for (uint32_t link = list.first; link != kNoNode; link = keys.Next(link)) {
     if (checked++ % kKeysPerCheck == 0) {
       CTXFS_TRY(context.Check());

@@ -10,34 +10,37 @@
 /// sections 4 and 8).
 namespace ctxfs::torch {
 
-/// Bytes of one pickle; of one in a record kMaxInflated, too, and
-/// kMaxInflatedPerByte for each stored byte. torch compresses none.
+/// Bytes of one pickle. If the record is compressed, the pickle may also not
+/// exceed kMaxInflated plus kMaxInflatedPerByte for each stored byte; torch
+/// does not compress pickles.
 constexpr uint64_t kMaxPickleBytes = 256 * limits::kMiB;
 constexpr uint64_t kMaxInflated = 64 * limits::kKiB;
 constexpr uint64_t kMaxInflatedPerByte = 32;
-/// Values in a pickle, which are also the most that its lists have together,
-/// that its stack holds and that its memo holds; nesting.
+/// Values in a pickle, also in all its lists together, on its stack and in its
+/// memo; nesting depth.
 constexpr uint32_t kMaxNodes = 16'000'000;
 constexpr unsigned kMaxDepth = 1000;
-/// Bytes of a module or class name, of all of them together, and of an integer.
+/// Bytes of a module or class name, of all these names together, and of an
+/// integer.
 constexpr uint64_t kMaxNameBytes = 64 * limits::kKiB;
 constexpr uint64_t kMaxNamesBytes = 64 * limits::kMiB;
 constexpr uint64_t kMaxIntegerBytes = 4096;
-/// Bytes of a storage's key: writers have numbers of at most 20 digits. A key
-/// is copied at each look at a tensor, which the pickle need not repeat.
+/// Bytes of a storage's key; writers use numbers of at most 20 digits. Each
+/// visit of a tensor copies the key, while the pickle may store it only once.
 constexpr uint64_t kMaxKeyBytes = 256;
-/// Different names that are listed, and bytes of each.
+/// Different names that are listed; bytes of a listed name.
 constexpr size_t kMaxGlobals = 10'000;
 constexpr size_t kMaxListedName = 1024;
-/// Different names that are counted beside the listed ones.
+/// Different names that are counted besides the listed ones.
 constexpr size_t kMaxCounted = 1'000'000;
-/// Records of an archive that are searched for names, and their bytes.
+/// Records of an archive that are searched for names; their total bytes.
 constexpr size_t kMaxPickleRecords = 16;
 constexpr uint64_t kMaxSearchedBytes = 2 * kMaxPickleBytes;
 
-/// Values that are looked at, those in shared lists at each of their places.
+/// Visits of values; a value in a shared list is visited at each place of the
+/// list.
 constexpr uint64_t kMaxVisits = 2ULL * kMaxNodes;
-/// Bytes of value.json; of one that is kept in memory.
+/// Bytes of value.json; bytes of a value.json that stays in memory.
 constexpr uint64_t kMaxValueText = 64 * limits::kMiB;
 constexpr uint64_t kMaxKeptText = limits::kMiB;
 
@@ -45,22 +48,24 @@ constexpr uint64_t kMaxKeptText = limits::kMiB;
 constexpr uint32_t kMaxTensors = 1'000'000;
 constexpr uint64_t kMaxTensorNames = limits::kTreeNameBytes;
 constexpr size_t kMaxRank = 64;
-/// Bytes of a tensor that is larger than its storage, as expand makes one.
+/// Bytes of a tensor that is larger than its storage, for example after
+/// expand().
 constexpr uint64_t kMaxExpanded = limits::kGiB;
 
-/// Bytes by which all tensors together may show storages more than once: at
-/// most kMaxRepeated, plus kMaxRepeatedPerByte for each byte of the file.
+/// Bytes by which all tensors together may repeat storages: kMaxRepeated, plus
+/// kMaxRepeatedPerByte for each byte of the file.
 constexpr uint64_t kMaxRepeated = 4 * limits::kGiB;
 constexpr uint64_t kMaxRepeatedPerByte = 16;
 
-/// Limits of a distributed checkpoint: parts in its files, parts of one tensor,
-/// files, bytes of a name, and comparisons of the parts of all tensors.
+/// Limits of a distributed checkpoint: pieces in its files, chunks of one
+/// tensor, files, bytes of a name, and comparisons between chunks of all
+/// tensors.
 constexpr uint32_t kMaxPieces = 1'000'000;
 constexpr uint32_t kMaxChunks = 65'536;
 constexpr size_t kMaxFiles = 4096;
 constexpr size_t kMaxFileName = 4096;
 constexpr uint64_t kMaxCompared = 200'000'000;
-/// Tensors of unknown types, whose sizes only their pieces tell.
+/// Tensors of unknown types: each requires opening a piece to find its size.
 constexpr uint32_t kMaxMeasured = 4096;
 /// Objects that are searched for names.
 constexpr size_t kMaxSearchedObjects = 1000;
@@ -68,7 +73,7 @@ constexpr size_t kMaxSearchedObjects = 1000;
 /// Bytes of the records version and byteorder.
 constexpr uint64_t kMaxRecordText = 64;
 
-// Opcodes between two checks of the interrupt.
+// Opcodes between two interrupt checks.
 constexpr uint32_t kOpcodesPerCheck = 16'384;
 
 }  // namespace ctxfs::torch

@@ -16,16 +16,17 @@
 
 namespace ctxfs::torch {
 
-/// The memo of a pickle. Writers number it from 0 without gaps. Other keys are
-/// possible, and would make a vector huge.
+/// The memo of a pickle. Writers number keys from 0 without gaps: these are in
+/// a vector, other keys in a hash table, because a huge key would make a vector
+/// huge.
 class Memo {
  public:
-  /// Keys that have a value.
+  /// Returns the number of keys with a value.
   size_t size() const { return near_.size() + far_.size(); }
-  /// Whether a key is one of those without gaps.
+  /// Whether a key is in the vector.
   bool IsNear(uint64_t key) const { return key < near_.size(); }
 
-  /// Returns whether there is memory to set the value of a key.
+  /// Fails if there is no memory to set the value of a key.
   Status AdmitPut(uint64_t key) const {
     if (key == near_.size()) return AdmitGrowth(near_);
     const size_t buckets = far_.bucket_count();
@@ -33,8 +34,8 @@ class Memo {
     return HeapAllowance::Admit(2 * buckets * sizeof(void*));
   }
 
-  /// Sets the value of a key. Returns false if that would be more than
-  /// kMaxNodes keys without gaps and `most_far` others.
+  /// Sets the value of a key. Returns false beyond kMaxNodes keys in the vector
+  /// or `most_far` keys in the table.
   bool Put(uint64_t key, uint32_t value, size_t most_far) {
     if (IsNear(key)) {
       near_[static_cast<size_t>(key)] = value;
@@ -58,7 +59,7 @@ class Memo {
   }
 
  private:
-  /// Has a random seed: no pickle can choose keys that make a table slow.
+  /// Has a random seed, so a pickle cannot choose keys that collide.
   class Hash {
    public:
     Hash() : seed_(RandomSeed()) {}

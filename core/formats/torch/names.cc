@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The names of torch and of Python that have a meaning (docs/formats/torch.md,
-// section 5). They are compared with tables; nothing is imported.
+// Names of torch and Python that have a meaning (docs/formats/torch.md, section
+// 5). Names are looked up in tables; nothing is imported.
 #include "core/formats/torch/names.h"
 
 #include <algorithm>
@@ -74,8 +74,8 @@ constexpr auto kAliases =
         {"cdouble", "complex128"},
     });
 
-// Storage classes, without the "Storage" at their end. The first ten are also
-// those of tensors, with "Tensor" at their end.
+// Storage classes, without the suffix "Storage". The first ten also exist as
+// tensor classes, with the suffix "Tensor".
 constexpr auto kStorages =
     std::to_array<std::pair<std::string_view, std::string_view>>({
         {"Double", "float64"},
@@ -99,7 +99,7 @@ constexpr auto kStorages =
 
 constexpr size_t kTensorClasses = 10;
 
-/// Sorted: a pickle can name millions, each of which is looked up.
+/// Sorted: a pickle can name millions, and each is looked up.
 template <size_t kCount>
 constexpr std::array<std::string_view, kCount> Sorted(
     std::array<std::string_view, kCount> names) {
@@ -146,8 +146,8 @@ constexpr auto kOtherNames = Sorted(std::to_array<std::string_view>({
     "torch._utils._rebuild_device_tensor_from_numpy",
 }));
 
-/// "Float" of "torch.cuda.FloatStorage" if `suffix` is "Storage" and
-/// "torch.cuda" is one of `modules`; empty for another name.
+/// Returns "Float" for "torch.cuda.FloatStorage" if `suffix` is "Storage" and
+/// `modules` has "torch.cuda"; empty for another name.
 std::string_view ClassOf(std::string_view name, std::string_view suffix,
                          std::initializer_list<std::string_view> modules) {
   if (!name.ends_with(suffix)) return {};

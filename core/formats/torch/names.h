@@ -13,21 +13,21 @@ namespace ctxfs::torch {
 struct TypeInfo {
   std::string_view name;  // "float32"
   DType dtype = DType::kU8;
-  bool bits = false;  // ctxfs has no such type: dtype is that of stored bytes
+  bool bits = false;  // ctxfs lacks the type: dtype is that of its bytes
 };
 
-/// The type called `name`, such as "torch.float32"; nullopt for another name.
+/// Returns the type `name`, such as "torch.float32"; nullopt for another name.
 std::optional<TypeInfo> TorchType(std::string_view name);
-/// Whether `name` is called as types are, such as "torch.float6_e3m2fn": later
-/// versions of PyTorch have more of them than TorchType knows.
+/// Whether `name` looks like a type, such as "torch.float6_e3m2fn": later
+/// versions of PyTorch may have types that TorchType lacks.
 bool LooksLikeTorchType(std::string_view name);
-/// The type of a storage class, such as "torch.FloatStorage".
+/// Returns the type of a storage class such as "torch.FloatStorage".
 std::optional<TypeInfo> StorageType(std::string_view name);
-/// Whether a name is safe as docs/formats/torch.md, section 12, defines it.
+/// Whether a name is safe by docs/formats/torch.md, section 12.
 bool IsKnownName(std::string_view name);
-/// "module.name", with the module's name of today.
+/// Returns "module.name", with the current name of a renamed module.
 std::string NameOfGlobal(std::string_view module, std::string_view name);
-/// "_rebuild_tensor" of "torch._utils._rebuild_tensor"; empty for a name of
+/// Returns "_rebuild_tensor" for "torch._utils._rebuild_tensor"; empty for
 /// another module.
 std::string_view UtilsName(std::string_view name);
 

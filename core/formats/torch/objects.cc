@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Recognises the values of torch in a pickle by the names of their callables
-// and the kinds of their arguments (docs/formats/torch.md, section 5).
+// Recognises torch's values in a pickle by the names of callables and the kinds
+// of arguments (docs/formats/torch.md, section 5).
 #include "core/formats/torch/objects.h"
 
 #include <algorithm>
@@ -20,8 +20,8 @@ bool IsTrue(const Pickle& pickle, NodeId node) {
   return pickle.Is(node, Kind::kBool) && pickle.at(node).number != 0;
 }
 
-/// The id of a persistent value if it is a tuple that starts with `what`;
-/// kNoNode for any other value.
+/// Returns the id of a persistent value if it is a tuple that starts with
+/// `what`; else kNoNode.
 NodeId PersistentId(const Pickle& pickle, NodeId node, std::string_view what) {
   if (!pickle.Is(node, Kind::kPersistent)) return kNoNode;
   const NodeId id = pickle.at(node).first;
@@ -30,7 +30,8 @@ NodeId PersistentId(const Pickle& pickle, NodeId node, std::string_view what) {
   return fits ? id : kNoNode;
 }
 
-/// "per_tensor_affine" of torch.per_tensor_affine; empty for another value.
+/// Returns "per_tensor_affine" for torch.per_tensor_affine; empty for another
+/// value.
 std::string_view SchemeOf(const Pickle& pickle, NodeId node) {
   const std::string_view name = GlobalName(pickle, node);
   constexpr std::string_view kPrefix = "torch.per_";
@@ -82,7 +83,7 @@ std::optional<SparseId> SparseParts(const Pickle& pickle, NodeId parts,
 }  // namespace
 
 NodeId Lookup(const Pickle& pickle, NodeId dict, std::string_view key) {
-  constexpr int kMaxLooked = 64;  // real ones have two keys
+  constexpr int kMaxLooked = 64;  // real dicts have two keys
   NodeId found = kNoNode;
   uint32_t link = pickle.at(dict).first;
   for (int i = 0; i < kMaxLooked && link != kNoNode; ++i) {
@@ -171,7 +172,7 @@ std::optional<StorageId> AsStorage(const Pickle& pickle, NodeId node) {
 }
 
 std::optional<TensorId> AsTensor(const Pickle& pickle, NodeId node) {
-  // Wrappers around wrappers: real files have at most two.
+  // Nested wrappers: real files have at most two.
   constexpr int kMaxWrappers = 8;
   for (int i = 0; i < kMaxWrappers && node != kNoNode; ++i) {
     const std::string_view name = CalleeName(pickle, node);

@@ -12,44 +12,44 @@
 
 namespace ctxfs::torch {
 
-/// A storage, as its persistent id describes it.
+/// A storage, as described by its persistent id.
 struct StorageId {
   TypeInfo type;
   std::string key;
   int64_t elements = 0;
-  int64_t view_offset = 0;  // in elements: where the part that is meant starts
-  std::optional<int64_t> view_size;  // its elements
+  int64_t view_offset = 0;  // in elements: start of a part of the storage
+  std::optional<int64_t> view_size;  // elements of the part
 };
 
-/// The call that makes a tensor, in a pickle.
+/// The call that creates a tensor, in a pickle.
 struct TensorCall {
   NodeId args = kNoNode;  // a tuple
-  bool v3 = false;        // of _rebuild_tensor_v3, which has a type too
+  bool v3 = false;        // of _rebuild_tensor_v3, which also has a type
 };
 
-/// A tensor as a pickle describes it; nothing is checked against its storage.
+/// A tensor as described by a pickle, not yet compared with its storage.
 struct TensorId {
   TensorCall call;
   StorageId storage;
   TypeInfo type;
-  /// The name of a type that is not known: shape, offset and strides are in
-  /// elements of it, and `type` is that of bytes. Else empty.
+  /// The name of an unknown type; else empty. If set, shape, offset and strides
+  /// count elements of this type, and `type` is a byte.
   std::string unknown_type;
-  int64_t offset = 0;  // in elements of `type`, as are strides
+  int64_t offset = 0;  // in elements of `type`, like strides
   std::vector<int64_t> shape;
   std::vector<int64_t> strides;
   bool conjugate = false;
   bool negative = false;
 };
 
-/// The storage or tensor that a value of a pickle is; nullopt if it is none, or
-/// if its arguments do not fit.
+/// Return the storage or tensor that a value represents; nullopt for another
+/// value, or if its arguments do not fit.
 std::optional<StorageId> AsStorage(const Pickle& pickle, NodeId node);
 std::optional<TensorId> AsTensor(const Pickle& pickle, NodeId node);
-/// The tensor of a call; nullopt if the arguments do not fit.
+/// Returns the tensor that a call creates; nullopt if the arguments do not fit.
 std::optional<TensorId> TensorOf(const Pickle& pickle, TensorCall call);
 
-/// A quantised tensor: its codes, and how they become numbers.
+/// A quantised tensor: its codes, and the parameters of the conversion.
 struct QuantisedId {
   TensorId codes;
   std::string scheme;              // "per_tensor_affine", ...
@@ -70,30 +70,29 @@ struct SparseId {
 };
 std::optional<SparseId> AsSparse(const Pickle& pickle, NodeId node);
 
-/// A tensor without bytes.
+/// A tensor on the meta device, without bytes.
 struct MetaId {
   TypeInfo type;
   std::vector<int64_t> shape;
 };
 std::optional<MetaId> AsMeta(const Pickle& pickle, NodeId node);
 
-/// The "module.name" of a global, or of a class that a persistent id stands
-/// for; empty for another value.
+/// Returns "module.name" of a global, or of the class that a persistent id
+/// represents; empty for another value.
 std::string_view GlobalName(const Pickle& pickle, NodeId node);
-/// The GlobalName of an object's callable.
+/// Returns the GlobalName of an object's callable.
 std::string_view CalleeName(const Pickle& pickle, NodeId node);
 
-/// The value of a text key in a short dict, of several the last, as in Python;
-/// kNoNode if it has none.
+/// Returns the value of a text key in a short dict; if the key occurs several
+/// times, the last, like Python; kNoNode if missing.
 NodeId Lookup(const Pickle& pickle, NodeId dict, std::string_view key);
 
-/// Argument `index` of an object; kNoNode if it has fewer.
+/// Returns argument `index` of an object; kNoNode if there are fewer.
 NodeId Argument(const Pickle& pickle, NodeId object, uint32_t index);
 
-/// The number that a value is; a large one saturates. nullopt for another
-/// value.
+/// Returns a number, saturated to int64; nullopt for another value.
 std::optional<int64_t> AsInteger(const Pickle& pickle, NodeId node);
-/// The numbers of a tuple, list or torch.Size.
+/// Returns the numbers of a tuple, list or torch.Size.
 std::optional<std::vector<int64_t>> AsIntegers(const Pickle& pickle,
                                                NodeId node);
 

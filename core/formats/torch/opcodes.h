@@ -6,17 +6,16 @@
 
 namespace ctxfs::torch {
 
-/// An opcode of pickle protocols 0 to 5: what follows it, and how it changes
-/// the stack and the memo, as far as names depend on it (ScanGlobals).
-/// ReadPickle takes the widths from here; the rest of what an opcode does is an
-/// operation of PickleMachine.
+/// An opcode of pickle protocols 0 to 5: its operand, and its effect on stack
+/// and memo as far as ScanGlobals needs it. ReadPickle takes the operand widths
+/// from here; PickleMachine implements the rest.
 struct Opcode {
   /// The argument of an opcode.
   enum class Operand : uint8_t {
-    kUnknown,  // it is no opcode
+    kUnknown,  // not an opcode
     kNone,
     kFixed,    // a number of `width` bytes
-    kCounted,  // a size of `width` bytes, and as many bytes
+    kCounted,  // a size of `width` bytes, then as many bytes
     kLine,
     kTwoLines,
   };
@@ -24,14 +23,14 @@ struct Opcode {
   /// The effect of an opcode, after it has popped its values.
   enum class Effect : uint8_t {
     kNothing,
-    kPush,  // a value that is not text
+    kPush,  // a value other than text
     kPushText,
-    kPushQuoted,   // a text with quotes and escapes, of protocol 0
-    kPushEscaped,  // a text with \u escapes, of protocol 0
+    kPushQuoted,   // a protocol 0 text with quotes and escapes
+    kPushEscaped,  // a protocol 0 text with \u escapes
     kMark,
-    kAgain,    // pushes the top value once more
-    kPut,      // to the memo, at the operand's number
-    kPutLine,  // at the number that is the operand's text
+    kAgain,    // pushes the top value again
+    kPut,      // to the memo; the operand is the key
+    kPutLine,  // like kPut; the operand is text
     kPutNext,
     kGet,
     kGetLine,
@@ -45,7 +44,7 @@ struct Opcode {
 
   Operand operand = Operand::kUnknown;
   uint8_t width = 0;
-  uint8_t pops = 0;  // values, or kToMark: the last mark and all above it
+  uint8_t pops = 0;  // values, or kToMark: all down to the last mark
   Effect effect = Effect::kNothing;
 };
 

@@ -8,7 +8,7 @@
 namespace ctxfs::torch {
 namespace {
 
-// By Word.
+// Indexed by Word.
 constexpr std::array<const char*, 5> kWords = {"$attrs", "key", "args",
                                                "kwargs", "callable"};
 

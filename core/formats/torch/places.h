@@ -11,17 +11,17 @@
 
 namespace ctxfs::torch {
 
-/// Numbers a place in the value of a pickle.
+/// The number of a place in the value of a pickle.
 using PlaceId = uint32_t;
 constexpr PlaceId kRootPlace = 0;
 constexpr PlaceId kNoPlace = UINT32_MAX;
 
-/// Steps that are not keys of the value itself.
+/// Steps other than keys of the value.
 enum class Word : uint32_t { kAttributes, kKey, kArgs, kKwargs, kCallable };
 
-/// The places at which a walk has met values: each is a step from the place
-/// around it (docs/formats/torch.md, section 9). There can be millions, so a
-/// place costs 12 bytes, and its text is made on demand.
+/// The places at which a walk has met values; each is a step from its parent
+/// place (docs/formats/torch.md, section 9). There can be millions, so a place
+/// takes 12 bytes, and its text is rendered on demand.
 class Places {
  public:
   explicit Places(const Pickle& pickle) : pickle_(pickle) {
@@ -31,26 +31,26 @@ class Places {
   PlaceId AtIndex(PlaceId parent, uint32_t index) {
     return Add(parent, Step::kIndex, index);
   }
-  /// The place of a dict's `position`-th entry, whose key is `key`.
+  /// Returns the place of a dict's `position`-th entry, whose key is `key`.
   PlaceId AtEntry(PlaceId parent, NodeId key, uint32_t position);
   PlaceId AtWord(PlaceId parent, Word word) {
     return Add(parent, Step::kWord, static_cast<uint32_t>(word));
   }
 
-  /// The steps that lead to a place, joined by '/'; empty for the root. nullopt
-  /// if they have more than `limit` bytes, or if there is no memory for them.
+  /// Returns the steps to a place, joined by '/'; empty for the root. nullopt
+  /// if the path exceeds `limit` bytes or memory is refused.
   std::optional<std::string> Path(PlaceId place, uint64_t limit) const;
 
  private:
   enum class Step : uint8_t { kRoot, kKey, kIndex, kPosition, kWord };
   struct Place {
     PlaceId parent = kNoPlace;
-    uint32_t number = 0;  // of the key's node, an index, a position or a Word
+    uint32_t number = 0;  // the key's node, an index, a position or a Word
     Step step = Step::kRoot;
   };
 
   PlaceId Add(PlaceId parent, Step step, uint32_t number) {
-    // The walk ends at its next check.
+    // Out of memory: the walk stops at its next check.
     if (!AdmitGrowth(places_)) return parent;
     places_.push_back({parent, number, step});
     return static_cast<PlaceId>(places_.size() - 1);

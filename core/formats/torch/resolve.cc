@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a tensor's elements are in its storage (docs/formats/torch.md, section
+// Locates a tensor's elements in its storage (docs/formats/torch.md, section
 // 6).
 #include <fmt/core.h>
 
@@ -30,7 +30,7 @@ std::optional<std::vector<uint64_t>> AsSizes(
   return sizes;
 }
 
-/// The product of a shape; nullopt beyond 2^64.
+/// Returns the product of a shape; nullopt beyond 2^64.
 std::optional<uint64_t> Count(const std::vector<uint64_t>& shape) {
   if (std::find(shape.begin(), shape.end(), 0U) != shape.end()) return 0;
   std::optional<uint64_t> count = 1;
@@ -40,7 +40,8 @@ std::optional<uint64_t> Count(const std::vector<uint64_t>& shape) {
   return count;
 }
 
-/// Elements from the storage's start to the end of the tensor's last one.
+/// Returns the number of elements from the storage's start to the tensor's last
+/// element.
 std::optional<uint64_t> Reach(const Layout& layout) {
   const Extents& shape = *layout.shape;
   std::optional<uint64_t> last = layout.offset;
@@ -52,14 +53,14 @@ std::optional<uint64_t> Reach(const Layout& layout) {
   return last ? CheckedAdd(*last, 1) : std::nullopt;
 }
 
-/// The bytes of `elements` elements of a storage.
+/// Returns the bytes of `elements` elements of a storage.
 std::optional<uint64_t> BytesOf(const StorageId& id, int64_t elements) {
   const std::optional<uint64_t> count = AsSize(elements);
   return count ? CheckedMul(*count, DTypeSize(id.type.dtype)) : std::nullopt;
 }
 
-/// Finds the part of a storage of `stored` bytes that an id means: it has
-/// `room` bytes from byte `start` on. Returns the fault, if any.
+/// Finds the part of a storage of `stored` bytes that an id selects: `room`
+/// bytes from byte `start` on. Returns the fault, if any.
 std::string FindPart(const StorageId& id, uint64_t stored, uint64_t& start,
                      uint64_t& room) {
   if (BytesOf(id, id.elements) != std::optional<uint64_t>(stored)) {

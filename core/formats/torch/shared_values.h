@@ -7,8 +7,7 @@
 
 namespace ctxfs::torch {
 
-/// Keeps one of equal values, so that many tensors may have it at the cost of
-/// one.
+/// Stores equal values once, so that many tensors can share a value.
 template <typename T>
 class SharedValues {
  public:

@@ -8,8 +8,7 @@
 namespace ctxfs::torch {
 namespace {
 
-/// The number of `digits` digits of base `base` at `at`; nullopt if there are
-/// fewer.
+/// Parses `digits` digits of base `base` at `at`; nullopt if there are fewer.
 std::optional<uint32_t> Digits(std::string_view text, size_t at, size_t digits,
                                int base) {
   if (at > text.size() || text.size() - at < digits) return std::nullopt;
@@ -37,7 +36,8 @@ void AppendUtf8(uint32_t point, std::string& text) {
   }
 }
 
-/// What a backslash and `letter` stand for; nullopt if that is no escape.
+/// Returns the character for a backslash and `letter`; nullopt if this is not
+/// an escape.
 std::optional<char> SimpleEscape(char letter) {
   constexpr std::string_view kLetters = "\\'\"abfnrtv";
   constexpr std::string_view kMeant = "\\'\"\a\b\f\n\r\t\v";
@@ -46,7 +46,7 @@ std::optional<char> SimpleEscape(char letter) {
   return kMeant[at];
 }
 
-/// Octal digits from `at` on, at most three.
+/// Returns the number of octal digits from `at` on, at most three.
 size_t OctalDigits(std::string_view text, size_t at) {
   size_t count = 0;
   while (count < 3 && at + count < text.size() && text[at + count] >= '0' &&
@@ -83,7 +83,7 @@ std::optional<std::string> QuotedText(std::string_view line) {
       text += static_cast<char>(*Digits(line, at + 1, digits, 8) & 0xFF);
       at += 1 + digits;
     } else {
-      text += line[at++];  // the backslash stays
+      text += line[at++];  // Python keeps this backslash
     }
   }
   return text;
@@ -95,7 +95,7 @@ std::optional<std::string> EscapedText(std::string_view line) {
     const bool escape = line[at] == '\\' && at + 1 < line.size() &&
                         (line[at + 1] == 'u' || line[at + 1] == 'U');
     if (line[at] == '\\' && !escape) {
-      // A backslash before another one does not make that start an escape.
+      // After an escaped backslash, 'u' does not start an escape.
       text += line[at++];
       if (at < line.size() && line[at] == '\\') text += line[at++];
       continue;

@@ -6,18 +6,19 @@
 #include <string>
 #include <string_view>
 
-/// Operands of protocol 0, which are lines of text (pickletools of Python).
+/// Parses operands of protocol 0, which are lines of text (Python's
+/// pickletools).
 namespace ctxfs::torch {
 
-/// The text of STRING: a bytes literal of Python with its quotes; nullopt if it
-/// has none.
+/// Returns the text of STRING, a quoted Python bytes literal; nullopt if it is
+/// not quoted.
 std::optional<std::string> QuotedText(std::string_view line);
 
-/// The text of UNICODE, as UTF-8: Latin-1 with \uXXXX and \UXXXXXXXX; nullopt
-/// for an incomplete escape or one of no code point.
+/// Returns the text of UNICODE, Latin-1 with \uXXXX and \UXXXXXXXX, as UTF-8;
+/// nullopt for an escape that is incomplete or not a code point.
 std::optional<std::string> EscapedText(std::string_view line);
 
-/// The number that a line of 1 to 19 decimal digits is; nullopt for any other.
+/// Parses a line of 1 to 19 decimal digits; nullopt for any other.
 std::optional<uint64_t> PlainNumber(std::string_view line);
 
 }  // namespace ctxfs::torch

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names and calls in the value of a pickle: those with a meaning
-// (docs/formats/torch.md, section 5) become the value that Python would make,
+// Names and calls in the value of a pickle. Calls with a meaning
+// (docs/formats/torch.md, section 5) become the value that Python would create;
 // all others are opaque.
 #include <array>
 #include <utility>
@@ -21,7 +21,7 @@ bool IsEmpty(const Pickle& pickle, const Object& object) {
          object.entries.first == kNoNode;
 }
 
-/// Whether a call makes a parameter from a tensor that is not a plain one.
+/// Whether a call makes a parameter from a quantised, sparse or meta tensor.
 bool WrapsSpecialTensor(const Pickle& pickle, std::string_view name,
                         NodeId wrapped) {
   if (!name.starts_with("torch._utils._rebuild_parameter") ||
@@ -33,8 +33,7 @@ bool WrapsSpecialTensor(const Pickle& pickle, std::string_view name,
          inner == "_rebuild_meta_tensor_no_storage";
 }
 
-/// Converts UTF-8 text to Latin-1. Returns false if a character has no place in
-/// it.
+/// Converts UTF-8 to Latin-1. Returns false if a character is not in Latin-1.
 bool EncodeLatin1(std::string_view text, std::string& bytes) {
   bytes.clear();
   for (size_t i = 0; i < text.size(); ++i) {
@@ -51,7 +50,7 @@ bool EncodeLatin1(std::string_view text, std::string& bytes) {
   return true;
 }
 
-/// The bytes of a call's arguments (text, "latin1").
+/// Returns the bytes for the arguments (text, "latin1").
 std::optional<std::string_view> EncodedText(const Pickle& pickle, NodeId call,
                                             WalkBudget& budget,
                                             std::string& scratch) {
@@ -68,9 +67,9 @@ std::optional<std::string_view> EncodedText(const Pickle& pickle, NodeId call,
   return scratch;
 }
 
-/// The bytes of a call of builtins.bytearray or _codecs.encode, by which
-/// protocol 2 writes bytes; nullopt for arguments that are not read. The result
-/// may point into `scratch`.
+/// Returns the bytes of a call of builtins.bytearray or _codecs.encode, which
+/// protocol 2 uses to write bytes; nullopt for unsupported arguments. May point
+/// into `scratch`.
 std::optional<std::string_view> BytesOfCall(const Pickle& pickle, NodeId call,
                                             WalkBudget& budget,
                                             std::string& scratch) {
@@ -114,8 +113,7 @@ void ValueWalk::Persistent(NodeId node, PlaceId place, unsigned depth) {
 }
 
 void ValueWalk::Call(NodeId node, PlaceId place, unsigned depth) {
-  // First, because telling what a call makes can take a visit of everything
-  // in it.
+  // References first: classifying a call can visit everything in it.
   if (PutReference(node)) return;
   if (const std::optional<TensorId> tensor = AsTensor(pickle_, node)) {
     return TensorObject(*tensor, place);
@@ -153,7 +151,7 @@ bool ValueWalk::KnownCall(const CallSite& call) {
   return PlainCall(call);
 }
 
-/// Writes a call that has only positional arguments.
+/// Writes a call with only positional arguments.
 bool ValueWalk::PlainCall(const CallSite& call) {
   using Method = bool (ValueWalk::*)(const CallSite&);
   static constexpr auto kMethods =

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tensors in the value of a pickle: found under the name of their place, or
-// written as the path that they are shown at.
+// Tensors in the value of a pickle: found by the name of their place, or
+// written as their path in the tree.
 #include <fmt/core.h>
 
 #include <utility>

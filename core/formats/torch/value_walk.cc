@@ -185,7 +185,7 @@ void ValueWalk::Set(uint32_t link, PlaceId place, unsigned depth) {
   text_.EndObject();
 }
 
-// A key that starts with '$' could be taken for one of ours.
+// A key that starts with '$' could be mistaken for one of ctxfs's keys.
 bool ValueWalk::MayBeMembers(const std::vector<Entry>& entries) const {
   return std::all_of(entries.begin(), entries.end(),
                      [this](const Entry& entry) {
@@ -219,7 +219,7 @@ void ValueWalk::Members(const std::vector<Entry>& entries, PlaceId place,
   for (uint32_t i = 0; i < entries.size() && !failed(); ++i) {
     const auto [key, value] = entries[i];
     if (writes()) {
-      // Not a copy of a text, which can be long.
+      // Avoids copying a text, which can be long.
       pickle_.Is(key, Kind::kText) ? text_.Key(pickle_.Text(key))
                                    : text_.Key(KeyText(pickle_, key));
     }

@@ -19,19 +19,19 @@
 
 namespace ctxfs::torch {
 
-/// Walks the value of a pickle, to find its tensors or to write it as JSON
-/// (docs/formats/torch.md, sections 8 and 9). Both are one walk, so that they
-/// number tensors alike. The first fault stops it.
+/// Walks the value of a pickle, either to find its tensors or to write it as
+/// JSON (docs/formats/torch.md, sections 8 and 9). One class does both, so that
+/// both number tensors alike. The first fault stops it.
 class ValueWalk {
  public:
-  /// Adds tensors to `found`, their names starting with `prefix`.
+  /// Adds tensors to `found`, with `prefix` before their names.
   ValueWalk(const Pickle& pickle, const ReadContext& context,
             std::string prefix, std::vector<FoundTensor>& found)
       : ValueWalk(pickle, context, /*writes=*/false) {
     found_ = &found;
     prefix_ = std::move(prefix);
   }
-  /// Writes the value; tensors are shown at `shown_at`.
+  /// Writes the value, with tensors as their paths `shown_at`.
   ValueWalk(const Pickle& pickle, const ReadContext& context,
             const TensorPath& shown_at)
       : ValueWalk(pickle, context, /*writes=*/true) {
@@ -44,7 +44,7 @@ class ValueWalk {
  private:
   ValueWalk(const Pickle& pickle, const ReadContext& context, bool writes);
 
-  /// A call that is being walked, with its first two arguments.
+  /// A call that is being visited, and its first two arguments.
   struct CallSite {
     NodeId node;
     PlaceId place;
@@ -55,8 +55,8 @@ class ValueWalk {
     NodeId second;
   };
 
-  // value_walk.cc: values and containers. `place` is that of the value, and
-  // `depth` counts the containers around it.
+  // value_walk.cc: values and containers. `place` is the value's place, and
+  // `depth` the number of containers around it.
   void Value(NodeId node, PlaceId place, unsigned depth);
   void Container(NodeId node, PlaceId place, unsigned depth);
   void Array(uint32_t link, PlaceId place, unsigned depth);
@@ -77,8 +77,8 @@ class ValueWalk {
   void Meta(const MetaId& meta);
   void Storage(const StorageId& storage);
 
-  // value_calls.cc: names and calls. Those that return false have written
-  // nothing, because the arguments do not fit; the call is opaque then.
+  // value_calls.cc: names and calls. A function that returns false has written
+  // nothing, because the arguments do not fit; the call is then opaque.
   void Global(NodeId node);
   void Persistent(NodeId node, PlaceId place, unsigned depth);
   void Call(NodeId node, PlaceId place, unsigned depth);
@@ -100,22 +100,21 @@ class ValueWalk {
   void Fail(std::string what);
   void FailTooLarge();
   void FailExhausted();
-  /// Whether there is memory for `bytes` more; fails if not.
+  /// Whether `bytes` more memory is available; otherwise fails the walk.
   bool MayTake(uint64_t bytes = 0);
-  /// Whether another value may be walked; fails if not.
+  /// Whether another value may be visited; otherwise fails the walk.
   bool MayWalk(unsigned depth);
 
-  /// Whether something in a value may need a place. Most values are plain and
-  /// need none, which saves memory.
+  /// Whether a value needs a place: it is an object or a container that is not
+  /// empty. Most values are plain; skipping their places saves memory.
   bool HasPlaces(NodeId node) const;
   std::string PathTo(PlaceId place, uint64_t limit);
-  /// Writes a reference to a value that was met before; returns false for any
-  /// other.
+  /// Writes a reference to a value met before; returns false for any other.
   bool PutReference(NodeId node);
-  /// Like PutReference; also notes the place of any other value.
+  /// Like PutReference; also records the place of a new value.
   bool Met(NodeId node, PlaceId place);
 
-  // Pieces of text.
+  // Write pieces of text.
   void PutNamed(const char* key, std::string_view text);  // {"key":"text"}
   void PutBytes(std::string_view bytes);
   void PutIntegers(const std::vector<int64_t>& numbers);
@@ -127,7 +126,7 @@ class ValueWalk {
   const TensorPath* shown_at_ = nullptr;
   JsonWriter text_;  // has room only if this writes
   Places places_;
-  std::vector<PlaceId> seen_;  // by node: where it was met
+  std::vector<PlaceId> seen_;  // by node: the place where it was met
   WalkBudget budget_;
   uint64_t name_bytes_ = 0;
   size_t tensors_ = 0;

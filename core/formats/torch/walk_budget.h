@@ -7,18 +7,18 @@
 
 namespace ctxfs::torch {
 
-/// Counts the work of one walk of a value. Values may be shared, so that a
-/// small pickle can describe a value of any size.
+/// Counts the work of one walk of a value. Values can be shared, so a small
+/// pickle can describe a value of any size.
 class WalkBudget {
  public:
   void Charge(uint64_t visits) { spent_ += visits; }
-  /// Counts the work of copying or comparing `bytes` of text.
+  /// Charges copying or comparing `bytes` of text.
   void ChargeText(uint64_t bytes) { spent_ += bytes / 64; }
 
   bool exhausted() const { return spent_ > kMaxVisits; }
 
-  /// Whether it is time to check for an interrupt: at the first call, and after
-  /// 16,384 visits since the last.
+  /// Whether an interrupt check is due: at the first call, and every 16,384
+  /// visits.
   bool CheckIsDue() {
     if (spent_ < next_check_) return false;
     next_check_ = spent_ + kVisitsPerCheck;
