@@ -47,8 +47,8 @@ Code CodeOf(Fault fault) {
   }
 }
 
-/// Decodes the first bytes of a member from those of its data. Returns whether
-/// they fill `out`.
+/// Decodes the first bytes of a member from the start of its data. Returns
+/// whether `out` is full.
 bool DecodeStart(uint16_t method, Bytes stored, MutableBytes out) {
   if (method == kDeflate) {
     return DecodeDeflatePrefix(stored, out) == out.size();
@@ -59,7 +59,7 @@ bool DecodeStart(uint16_t method, Bytes stored, MutableBytes out) {
   return true;
 }
 
-/// Decodes the first bytes of a member by a decoder of streams.
+/// Like DecodeStart, by a stream decoder.
 bool StreamStart(StreamDecoder decode, StoredPieces pieces, uint64_t size,
                  MutableBytes out, const Request& request) {
   size_t made = 0;
@@ -70,7 +70,7 @@ bool StreamStart(StreamDecoder decode, StoredPieces pieces, uint64_t size,
     if (made < out.size()) return {};
     return Error{Code::kInterrupted, "no more is needed"};
   };
-  // The status does not matter: `made` tells whether `out` is full.
+  // Ignores the status: `made` counts the decoded bytes.
   (void)decode([&] { return pieces.Next(request); }, {size, kMaxStreamMemory},
                take, NeverInterrupted());
   return made == out.size();
@@ -147,7 +147,7 @@ Result<uint64_t> Archive::DataOffset(uint32_t number,
                  "member " + Quote(Name(number)) + ": " + std::move(what),
                  one.header};
   };
-  // The name is read along, as long as it has in the directory.
+  // Reads the name in the same read, assuming the length in the directory.
   const uint64_t left = source_->size() - std::min(one.header, source_->size());
   const uint64_t whole = kLocalSize + one.name_length;
   const Buffer header = CTXFS_TRY(ReadBuffer(*source_, one.header,
@@ -171,7 +171,7 @@ Result<uint64_t> Archive::DataOffset(uint32_t number,
   }
   const Buffer local = CTXFS_TRY(ReadBuffer(
       *source_, one.header + kLocalSize, name_length, "local header", request));
-  // Only a checksum tells whether the data is that of the member.
+  // Only a checksum can prove that the data belongs to the member.
   if (!StoredChecksum(number) ||
       !AreFormsOfOneName(AsText(local.span()), name)) {
     return bad("its local header has another name");
@@ -213,8 +213,8 @@ Result<Buffer> Archive::Prefix(uint32_t number, uint64_t most,
                                const Request& request) const {
   const uint64_t data = CTXFS_TRY(DataOffset(number, request));
   const Member& one = member(number);
-  // Data that compresses badly takes a little more than its decoded size. zstd
-  // decodes a block only when it has all of it, up to 128 KiB.
+  // Badly compressible data takes slightly more than its decoded size. zstd
+  // decodes only whole blocks, up to 128 KiB.
   constexpr std::array<uint64_t, 3> kMore = {4096, 64 * limits::kKiB,
                                              limits::kMiB};
   Buffer prefix(static_cast<size_t>(std::min(most, one.size)));
@@ -233,7 +233,7 @@ Result<Buffer> Archive::Prefix(uint32_t number, uint64_t most,
   uint64_t given = 0;
   for (const uint64_t more : kMore) {
     const uint64_t size = std::min(one.stored_size, prefix.size() + more);
-    if (size == given && given > 0) break;  // there is no more
+    if (size == given && given > 0) break;  // all data was tried
     given = size;
     const Buffer stored = CTXFS_TRY(
         ReadBuffer(*source_, data, size, "start of a member", request));

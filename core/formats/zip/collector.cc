@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks that compare the members of an archive: overlaps (docs/formats/zip.md,
-// section 6) and equal names (section 9); and the warnings.
+// Compares the members of an archive: finds overlaps (docs/formats/zip.md,
+// section 6) and equal names (section 9), and writes the warnings.
 #include "core/formats/zip/collector.h"
 
 #include <fmt/core.h>
@@ -59,13 +59,13 @@ Kind KindOf(const Member& member, std::string_view shown,
   return directory && member.size == 0 ? Kind::kDirectory : Kind::kFile;
 }
 
-/// Where a member ends at least: its name in the local header may be shorter
-/// than that in the directory.
+/// Returns a lower bound of a member's end: the name in the local header may be
+/// shorter than the name in the directory.
 uint64_t LeastEndOf(const Member& member) {
   return EndOf(member) - std::min<uint64_t>(EndOf(member), member.name_length);
 }
 
-/// Members with something in common.
+/// Number of members with something in common, and the first of them.
 struct Count {
   uint64_t members = 0;
   std::string example;
@@ -136,13 +136,14 @@ Status Collector::Add(Member member, std::string_view name, Bytes extra,
   return {};
 }
 
-// A member that overlaps another one starts before the furthest end of all
-// members that start before it; so does the one with that end. Archive::Open
-// compares the real end of a member with `end`: that needs its local header.
+// A member that starts before the furthest end of all earlier members overlaps
+// the member with that end: both get the fault. Archive::Open compares the
+// exact end of a member with `end`, because only the local header determines
+// it.
 Status Collector::MarkOverlaps(uint64_t limit, const ReadContext& context) {
   std::vector<Member>& members = directory_.members;
   std::vector<uint32_t> order;
-  // Sorting takes half as much again.
+  // stable_sort needs half of the order again.
   CTXFS_TRY(AdmitGrowth(order, members.size() + members.size() / 2 + 1));
   order.reserve(members.size());
   for (uint32_t i = 0; i < members.size(); ++i) {
@@ -180,8 +181,8 @@ Status Collector::MarkOverlaps(uint64_t limit, const ReadContext& context) {
   return {};
 }
 
-// Hashes first: most archives have no equal names, and 8 bytes a member are
-// less than a set of names.
+// Compares hashes first: most archives have no equal names, and 8 bytes a
+// member take less memory than a set of names.
 Status Collector::FindRepeated(const ReadContext& context) {
   std::vector<Member>& members = directory_.members;
   const auto hash = [this](const Member& member) {
@@ -215,7 +216,7 @@ Status Collector::FindRepeated(const ReadContext& context) {
   const auto name = [this](uint32_t member) {
     return directory_.ShownName(directory_.members[member]);
   };
-  // For sorting, and for all that are repeated.
+  // For sorting, and for all repeated members.
   CTXFS_TRY(HeapAllowance::Admit(2 * suspects.size() * sizeof(uint32_t)));
   directory_.repeated.reserve(suspects.size());
   std::stable_sort(

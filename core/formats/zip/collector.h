@@ -11,9 +11,10 @@
 
 namespace ctxfs::zip {
 
-/// What the directory says of the file that a member was made of.
+/// Attributes of the original file, from the directory.
 struct Attributes {
-  bool of_dos = false;  // made by DOS or Windows: a backslash separates names
+  bool of_dos =
+      false;  // DOS or Windows: a backslash is a separator
   bool directory = false;
   uint32_t mode = 0;  // of Unix; 0 if unknown
 };
@@ -28,7 +29,7 @@ class Collector {
              const Attributes& attributes, uint64_t at);
 
   /// Finds members that overlap or have equal names, and writes the warnings.
-  /// `limit` is where the last member must end.
+  /// Members must end before `limit`.
   Status Finish(uint64_t limit, const ReadContext& context);
 
  private:

@@ -24,8 +24,8 @@ constexpr uint64_t kMaxPadding = 64 * limits::kKiB;
 constexpr uint32_t kGapsPerCheck = 1024;
 constexpr uint64_t kMaxCounted = 1000;
 
-/// First bytes of programs that unpack an archive appended to them: of Windows,
-/// Linux, a shell or Python, and macOS.
+/// First bytes of programs with an appended archive: Windows, Linux, a shell or
+/// Python script, and macOS.
 constexpr std::string_view kPrograms[] = {
     "MZ"sv, "\177ELF"sv, "#!"sv, "\xcf\xfa\xed\xfe"sv, "\xca\xfe\xba\xbe"sv};
 
@@ -36,7 +36,7 @@ Result<Buffer> Head(const Source& source, uint64_t at, uint64_t end,
                     "bytes beside the archive", request);
 }
 
-/// A member without an end record is no archive yet, but starts like one.
+/// A member without an end record starts like an archive, but is none yet.
 std::string HowItStarts(Bytes head, const FormatSet* formats) {
   return StartsWithMember(head) ? "start like zip" : FormatText(head, formats);
 }
@@ -47,8 +47,8 @@ std::string Words(const char* key, uint64_t size, const std::string& where,
                      where, format.empty() ? "" : ", and " + format);
 }
 
-/// Counts the archives that end at byte `end`, one directly before the other,
-/// up to kMaxCounted.
+/// Counts archives that end at byte `end`, each directly before the next, up to
+/// kMaxCounted.
 Result<uint64_t> CountArchives(const Source& source, uint64_t end,
                                const ReadContext& context) {
   uint64_t archives = 0;
@@ -95,7 +95,7 @@ Status WarnOfEnd(const Source& source, Directory& directory,
   const uint64_t size = directory.end.trailing_bytes;
   if (size == 0) return {};
   const uint64_t at = source.size() - size;
-  // A short read: FindEndRecord searches only the last 65,557 bytes.
+  // FindEndRecord searches only the last 65,557 bytes: a short read.
   const Buffer bytes = CTXFS_TRY(
       ReadBuffer(source, at, size, "bytes after the archive", request));
   const bool padding = AllZero(bytes.span());
@@ -108,8 +108,8 @@ Status WarnOfEnd(const Source& source, Directory& directory,
   return {};
 }
 
-/// Where the members must end: at the directory, or at the signing block of an
-/// Android package, which ends with its size and its magic number.
+/// Returns where members must end: at the directory, or at the signing block of
+/// an Android package, which ends with its size and its magic.
 Result<uint64_t> EndOfMembers(const Source& source, uint64_t directory,
                               const Request& request) {
   constexpr std::string_view kMagic = "APK Sig Block 42";
@@ -123,8 +123,8 @@ Result<uint64_t> EndOfMembers(const Source& source, uint64_t directory,
                                                 : directory;
 }
 
-/// The end of a member's data by its local header, and of the data descriptor
-/// that may follow; `member.end` if either is out of bounds.
+/// Returns the end of a member's data by its local header, including a data
+/// descriptor; `member.end` if either is out of bounds.
 Result<uint64_t> EndWithExtras(const Source& source, const Member& member,
                                const Request& request) {
   if (!InBounds(member.header, kLocalSize, member.end)) return member.end;
@@ -148,7 +148,7 @@ Result<bool> HasData(const Source& source, uint64_t at, uint64_t end,
   return !AllZero(bytes.span());
 }
 
-/// Gaps with something in common.
+/// Number of gaps with something in common, and the first of them.
 struct Gaps {
   uint64_t count = 0;
   uint64_t bytes = 0;

@@ -26,8 +26,9 @@ bool GoesOn(Bytes bytes) {
   return text.substr(0, 2) == kSignature.substr(0, 2) || text.empty();
 }
 
-/// Reads `bytes`, which start with the signature at byte `at` of the file, as
-/// the descriptor of `stored` bytes of data; nullopt if they are not one.
+/// Parses `bytes`, which start with the signature at byte `at` of the file, as
+/// the descriptor of `stored` bytes of data; nullopt if they are not a
+/// descriptor.
 std::optional<Descriptor> Read(Bytes bytes, uint64_t at, uint64_t stored) {
   if (bytes.size() < kNarrow) return std::nullopt;
   ByteReader narrow(bytes.subspan(kSignature.size()));
@@ -36,8 +37,8 @@ std::optional<Descriptor> Read(Bytes bytes, uint64_t at, uint64_t stored) {
   found.stored_size = narrow.U32();
   found.size = narrow.U32();
   found.end = at + kNarrow;
-  // The CRC of empty data is 0. With another CRC, a size of 0 is the upper half
-  // of a compressed size of 8 bytes.
+  // Empty data has CRC 0. With another CRC, a size of 0 is really the upper
+  // half of an 8-byte compressed size.
   const bool fits =
       found.stored_size == stored && (found.size > 0 || found.crc == 0);
   if (fits && GoesOn(bytes.subspan(kNarrow))) return found;
@@ -55,10 +56,10 @@ std::optional<Descriptor> Read(Bytes bytes, uint64_t at, uint64_t stored) {
 Result<std::optional<Descriptor>> FindDescriptor(const Source& source,
                                                  uint64_t data,
                                                  const ReadContext& context) {
-  // The first piece is short, since most members are.
+  // The first piece is short because most members are.
   constexpr uint64_t kFirstPiece = 4 * limits::kKiB;
   constexpr uint64_t kMaxPiece = limits::kMiB;
-  // Pieces overlap, so that a descriptor and the next signature are in one.
+  // Pieces overlap by the longest descriptor and the signature after it.
   constexpr uint64_t kOverlap = kWide + kSignature.size();
   uint64_t length = kFirstPiece;
   for (uint64_t from = data; from < source.size(); from += length) {

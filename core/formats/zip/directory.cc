@@ -28,7 +28,7 @@ constexpr unsigned kMacOs = 19;
 constexpr uint32_t kDosDirectory = 0x10;
 constexpr uint32_t kMembersPerCheck = 4096;
 
-/// The bytes [start, end) of a source, read in pieces of a mebibyte.
+/// The bytes [start, end) of a source, read in pieces of 1 MiB.
 class Window {
  public:
   Window(const Source& source, uint64_t start, uint64_t end,
@@ -38,8 +38,8 @@ class Window {
   uint64_t at() const { return at_; }
   uint64_t remaining() const { return end_ - at_; }
 
-  /// The next `size` bytes, at most 256 KiB, which must remain; valid until the
-  /// next call.
+  /// Returns the next `size` bytes, at most 256 KiB, all before the end; valid
+  /// until the next call.
   Result<Bytes> Peek(uint64_t size) {
     if (!InBounds(at_, size, piece_start_ + piece_.size()) ||
         at_ < piece_start_) {
@@ -63,19 +63,19 @@ class Window {
   uint64_t piece_start_ = 0;
 };
 
-/// The fixed part of an entry.
+/// The fixed-size part of an entry.
 struct Fixed {
   Member member = {};
   Attributes attributes = {};
   uint64_t offset = 0;  // of the local header
-  // Bytes of what follows.
+  // Bytes of the variable parts.
   size_t name = 0;
   size_t extra = 0;
   size_t comment = 0;
 };
 
-/// Whether an archive was made by DOS or Windows: FAT, HPFS, NTFS by PKWARE's
-/// number and by Info-ZIP's, VFAT.
+/// Whether the archive was written under DOS or Windows: FAT, HPFS, VFAT, and
+/// NTFS by PKWARE's or Info-ZIP's number.
 bool IsOfDos(unsigned system) {
   constexpr unsigned kSystems[] = {0, 6, 10, 11, 14};
   return std::find(std::begin(kSystems), std::end(kSystems), system) !=
@@ -156,7 +156,7 @@ Result<Directory> ReadDirectory(const Source& source, const FormatSet* formats,
   }
   Directory directory;
   directory.end = end;
-  // FindEndRecord has checked that the directory has 46 bytes for each.
+  // FindEndRecord has checked that the directory has 46 bytes a member.
   const auto count = static_cast<size_t>(end.members);
   CTXFS_TRY(AdmitGrowth(directory.members, count));
   directory.members.reserve(count);

@@ -18,13 +18,13 @@ namespace {
 
 constexpr uint64_t kMaxComment = 65'535;
 
-/// The position of the end record, and the bytes of its comment.
+/// Offset of the end record, and bytes of its comment.
 struct Place {
   uint64_t at;
   uint64_t comment;
 };
 
-/// The fields of both kinds of end record.
+/// The fields that both kinds of end record have.
 struct Fields {
   uint64_t disk = 0;
   uint64_t directory_disk = 0;
@@ -33,8 +33,7 @@ struct Fields {
   uint64_t size = 0;
   uint64_t offset = 0;
 
-  /// Whether a field of 16 or 32 bits is all ones: its value is in a zip64
-  /// record.
+  /// Whether a 16- or 32-bit field is all ones: a zip64 record has the value.
   bool NeedZip64() const {
     return disk == 0xFFFF || directory_disk == 0xFFFF ||
            disk_members == 0xFFFF || members == 0xFFFF || size == 0xFFFFFFFF ||
@@ -42,8 +41,8 @@ struct Fields {
   }
 };
 
-/// Searches from byte `size` backwards: returns the first record whose comment
-/// ends there, else the first one whose comment fits.
+/// Searches backwards from byte `size`. Returns the first record whose comment
+/// ends there; if there is none, the first record whose comment fits.
 Result<std::optional<Place>> FindSignature(const Source& source, uint64_t size,
                                            const Request& request) {
   if (size < kEndSize) return std::optional<Place>();
@@ -75,9 +74,10 @@ Result<bool> HasSignature(const Source& source, uint64_t at, uint64_t size,
   return LoadLe<uint32_t>(bytes.data()) == signature;
 }
 
-/// Finds the zip64 record of the locator at `locator`: directly before it, or
-/// else at the offset that it states. Python's zipfile has this order, too: if
-/// archives precede this one, the offset may lead to the record of another.
+/// Finds the zip64 record of the locator at `locator`: directly before the
+/// locator, else at the locator's offset. Python's zipfile uses this order,
+/// too: after other archives in the same file, the offset may lead to the
+/// record of one of them.
 Result<uint64_t> ReadLocator(const Source& source, uint64_t locator,
                              bool salvage, const Request& request) {
   const Buffer bytes = CTXFS_TRY(
@@ -125,7 +125,8 @@ Result<Fields> ReadEnd64(const Source& source, uint64_t at,
                 .offset = in.U64()};
 }
 
-/// Bytes between the end of the zip64 record at `at` and its locator.
+/// Returns the bytes between the end of the zip64 record at `at` and its
+/// locator.
 Result<uint64_t> UnusedBytes(const Source& source, uint64_t at,
                              uint64_t locator, const Request& request) {
   constexpr uint64_t kBeforeRest = 12;
@@ -149,9 +150,9 @@ Result<Fields> ReadEnd(const Source& source, uint64_t at,
                 .offset = in.U32()};
 }
 
-/// Whether the directory ends directly before the end record at `at`, so that
-/// what reads as a zip64 locator there is the end of a name, an extra field or
-/// a comment.
+/// Whether the directory ends directly before the end record at `at`. The bytes
+/// there that look like a zip64 locator are then the end of a name, an extra
+/// field or a comment.
 Result<bool> EndsDirectory(const Source& source, const Fields& fields,
                            uint64_t at, const Request& request) {
   if (fields.NeedZip64() || fields.size < kEntrySize) return false;
@@ -160,8 +161,8 @@ Result<bool> EndsDirectory(const Source& source, const Fields& fields,
                       request);
 }
 
-/// Returns the offset of the zip64 record of the archive whose end record is at
-/// `at`; nullopt if it has none. Fails with kCorrupt and kVersion.
+/// Returns the offset of the zip64 record for the end record at `at`; nullopt
+/// if there is none. Fails with kCorrupt and kVersion.
 Result<std::optional<uint64_t>> FindEnd64(const Source& source,
                                           const Fields& fields, uint64_t at,
                                           bool salvage,
@@ -185,7 +186,7 @@ Status CheckDisks(const Fields& fields, uint64_t at) {
                "multi_disk: the archive is a part of one on several disks", at};
 }
 
-/// Sections 3 and 4: the directory ends where the end records start.
+/// The directory ends where the end records start (sections 3 and 4).
 Status PlaceDirectory(const Fields& fields, uint64_t records, EndRecord& end) {
   const std::optional<uint64_t> length = CheckedAdd(fields.offset, fields.size);
   if (!length || *length > records) {

@@ -12,29 +12,30 @@ namespace ctxfs::zip {
 /// Offsets are relative to the start of the file.
 struct EndRecord {
   uint64_t members = 0;
-  uint64_t directory_offset = 0;  // the directory is within the file
+  uint64_t directory_offset = 0;  // the directory is in the file
   uint64_t directory_size = 0;
-  uint64_t base = 0;  // offsets in the directory are relative to this
+  uint64_t base = 0;  // base of the directory's offsets
   bool zip64 = false;
   uint64_t comment_bytes = 0;
   uint64_t trailing_bytes = 0;  // of the file, after the archive
-  uint64_t unused_bytes = 0;    // between the zip64 record and its locator
+  uint64_t unused_bytes = 0;    // between zip64 record and locator
 };
 
-/// Finds the end record and checks it. Fails with kCorrupt, the message
-/// starting with no_eocd, zip64, directory_out_of_range or count, and with
-/// kVersion for an archive of several disks (multi_disk). With `salvage`, a
-/// zip64 record directly before its locator counts, whatever the locator says.
+/// Finds and checks the end record. Fails with kCorrupt (the message starts
+/// with no_eocd, zip64, directory_out_of_range or count), and with kVersion for
+/// an archive of several disks (multi_disk). With `salvage`, a zip64 record
+/// directly before its locator counts, even if the locator states another
+/// offset.
 Result<EndRecord> FindEndRecord(const Source& source, const Request& request,
                                 bool salvage = false);
 
-/// Where the archive starts whose end record and comment end at byte `end`;
-/// `end` itself if there is none.
+/// Returns the start of the archive whose end record and comment end at byte
+/// `end`; `end` itself if there is no such archive.
 Result<uint64_t> ArchiveBefore(const Source& source, uint64_t end,
                                const Request& request);
 
-/// Whether `source`, such as a self-extracting archive, has an end record near
-/// its end. Also true if that part cannot be read, so that opening the file
+/// Whether `source`, for example a self-extracting archive, has an end record
+/// near its end. Also true if the end cannot be read, so that opening the file
 /// reports the error.
 bool HasEndRecord(const Source& source, const Request& request);
 

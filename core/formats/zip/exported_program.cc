@@ -26,15 +26,15 @@ namespace {
 
 constexpr size_t kMaxDimensions = 64;
 constexpr size_t kMaxDocuments = 64;
-// Bytes of all documents that are read: some 85,000 tensors. torch does not
-// compress them, so they are not longer than the archive by more than this.
+// Bytes of all documents: room for some 85,000 tensors. torch does not compress
+// documents, so they exceed the archive's size by at most kCompressedText.
 constexpr uint64_t kMaxText = 16 * limits::kMiB;
 constexpr uint64_t kCompressedText = limits::kMiB;
-// Memory of a tensor, and of each of its dimensions.
+// Memory of a tensor, and of each of its dimensions, bytes.
 constexpr uint64_t kTensorBytes = 512;
 constexpr uint64_t kDimensionBytes = 4 * sizeof(uint64_t);
 
-/// The types of torch's ScalarType in torch/_export/serde/schema.py.
+/// Returns the dtype for torch's ScalarType in torch/_export/serde/schema.py.
 std::optional<DType> TypeOf(const Json& code) {
   constexpr std::array kTypes = {
       std::pair(1, DType::kU8),          std::pair(2, DType::kI8),
@@ -55,7 +55,7 @@ std::optional<DType> TypeOf(const Json& code) {
   return std::nullopt;
 }
 
-/// The value of `name` in an object; null if there is none.
+/// Returns the member `name` of an object; null if missing.
 const Json& At(const Json& object, const char* name) {
   static const Json none;
   if (!object.is_object()) return none;
@@ -63,7 +63,7 @@ const Json& At(const Json& object, const char* name) {
   return found == object.end() ? none : *found;
 }
 
-/// N of {"as_int": N}, not negative.
+/// Returns N of {"as_int": N}, not negative.
 std::optional<uint64_t> NumberOf(const Json& described) {
   const Json& number = At(described, "as_int");
   if (!number.is_number_unsigned()) return std::nullopt;
@@ -81,7 +81,7 @@ std::optional<std::vector<uint64_t>> NumbersOf(const Json& list) {
   return numbers;
 }
 
-/// The number of elements of a shape; nullopt if it does not fit.
+/// Returns the number of elements of a shape; nullopt on overflow.
 std::optional<uint64_t> ElementsOf(const std::vector<uint64_t>& shape) {
   std::optional<uint64_t> elements = 1;
   for (const uint64_t size : shape) {
@@ -91,7 +91,7 @@ std::optional<uint64_t> ElementsOf(const std::vector<uint64_t>& shape) {
   return elements;
 }
 
-/// Whether every element is among `stored` elements.
+/// Whether all elements are within `stored` elements.
 bool Fits(const StridedLayout& layout, uint64_t stored) {
   uint64_t last = layout.offset;
   for (size_t i = 0; i < layout.shape.size(); ++i) {
@@ -150,7 +150,7 @@ void ExportedProgram::AddDocuments(std::string_view kind) {
 
 Result<ExportedProgram::Members> ExportedProgram::BelowTop(
     const ReadContext& context) const {
-  constexpr uint64_t kBytes = 64;  // of one in the table
+  constexpr uint64_t kBytes = 64;  // bytes of a table entry
   constexpr uint32_t kPerCheck = 4096;
   Members members;
   for (uint32_t i = 0; i < archive_->count(); ++i) {
@@ -210,7 +210,7 @@ std::optional<ArrayInfo> ExportedProgram::ArrayOf(const std::string& directory,
   array.dtype = *dtype;
   array.shape = std::move(*shape);
   array.opening_reads = true;
-  // The pieces of a member: it has fewer than 2^32.
+  // Key bits for the pieces of a member: it has fewer than 2^32.
   const Key key{owner_, uint64_t{member->second} << 32};
   array.open = [archive = archive_, number = member->second, key,
                 empty = *elements == 0,

@@ -17,25 +17,24 @@
 
 namespace ctxfs::zip {
 
-/// The tensors of a program that torch.export has saved, a .pt2 file
-/// (docs/formats/zip.md, section 16): members without names of their own, and
-/// documents that name them.
+/// The tensors of a program saved by torch.export, a .pt2 file
+/// (docs/formats/zip.md, section 16). Members are numbered; documents give the
+/// tensors' names.
 class ExportedProgram : public std::enable_shared_from_this<ExportedProgram> {
  public:
-  /// Finds one by the names of members; null for another archive.
+  /// Recognises a program by the names of members; null for another archive.
   static std::shared_ptr<const ExportedProgram> Find(
       std::shared_ptr<const Archive> archive);
 
-  /// The tensors, as far as a document and the member that it names agree.
-  /// Reads the documents.
+  /// Returns the tensors whose document agrees with the member it names. Reads
+  /// the documents.
   std::vector<ArrayInfo> Arrays(const ReadContext& context) const;
 
-  /// Adds the numbers of tensors and of parameters.
   Status AddFacts(const ReadContext& context, Facts& facts) const;
 
  private:
-  /// MODEL_weights_config.json or MODEL_constants_config.json, and what it
-  /// names: members of its directory.
+  /// MODEL_weights_config.json or MODEL_constants_config.json. It names members
+  /// of its directory.
   struct Document {
     uint32_t member;
     std::string directory;  // ends in a slash
@@ -47,25 +46,26 @@ class ExportedProgram : public std::enable_shared_from_this<ExportedProgram> {
     bool is_parameter = false;
   };
 
-  /// Members below top_, by their paths there.
+  /// Members below top_, by their path in it.
   using Members = std::unordered_map<std::string_view, uint32_t>;
 
   explicit ExportedProgram(std::shared_ptr<const Archive> archive)
       : archive_(std::move(archive)) {}
 
   bool FindDocuments();
-  /// Adds those of "weights" or "constants".
+  /// Adds the documents of "weights" or "constants".
   void AddDocuments(std::string_view kind);
-  /// Fails only for transient reasons.
+  /// Fails only on transient errors.
   Result<std::vector<Named>> Tensors(const ReadContext& context) const;
   Result<Members> BelowTop(const ReadContext& context) const;
-  /// Adds the tensors of a document of at most `room` bytes, and takes these.
+  /// Adds the tensors of a document of at most `room` bytes, and subtracts its
+  /// bytes from `room`.
   Status AddTensors(const Document& document, const Members& members,
                     const ReadContext& context, uint64_t& room,
                     std::vector<Named>& tensors) const;
   Result<bool> IsBigEndian(const Members& members,
                            const ReadContext& context) const;
-  /// Null if its description is wrong, or does not fit its member.
+  /// Returns null if the description is wrong or disagrees with its member.
   std::optional<ArrayInfo> ArrayOf(const std::string& directory,
                                    const Json& described,
                                    const Members& members,
@@ -75,7 +75,7 @@ class ExportedProgram : public std::enable_shared_from_this<ExportedProgram> {
   const uint64_t owner_ = NewOwner();
   std::vector<Document> documents_;
   std::string top_;
-  bool several_ = false;  // models, whose names are in those of tensors
+  bool several_ = false;  // several models: tensor names start with the model's
 };
 
 }  // namespace ctxfs::zip

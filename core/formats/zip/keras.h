@@ -8,17 +8,17 @@
 
 namespace ctxfs::zip {
 
-/// The members that each .keras file has, by their numbers. The weights are an
-/// HDF5 file.
+/// Numbers of the members that every .keras file has. The weights are an HDF5
+/// file.
 struct KerasMembers {
   uint32_t config;
   uint32_t metadata;
 };
 
-/// Finds them; nullopt for another archive.
+/// Returns nullopt for another archive.
 std::optional<KerasMembers> FindKerasMembers(const Archive& archive);
 
-/// Adds the class and the name of the model, and the version of Keras.
+/// Adds class and name of the model, and the version of Keras.
 Status AddKerasFacts(const Archive& archive, const KerasMembers& members,
                      const ReadContext& context, Facts& facts);
 

@@ -12,17 +12,17 @@ namespace ctxfs::zip {
 constexpr uint64_t kMaxMembers = 24'000'000;
 constexpr uint64_t kMaxNameBytes = 256 * limits::kMiB;
 
-/// The most decoded bytes of a member that has to be decoded into a temporary
-/// file. Deflate members of any size are decoded in parts.
+/// Decoded bytes of a member that must be decoded into a temporary file.
+/// Deflate members are exempt: they are decoded in parts.
 constexpr uint64_t kMaxStreamed = limits::kStreamedBytes;
 
-/// The most bytes that deflate can decode from one byte: 258 from two bits.
+/// Maximum expansion of deflate: 258 bytes from two bits.
 constexpr uint64_t kMaxDeflateRatio = 1032;
 
 /// Arrays of one archive.
 constexpr uint32_t kMaxArrays = 1'000'000;
 
-/// Members that an archive without a directory is searched for.
+/// Members that salvage finds in an archive without a directory.
 constexpr uint64_t kMaxSalvaged = 1'000'000;
 
 }  // namespace ctxfs::zip

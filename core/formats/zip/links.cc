@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint32_t kMembersPerLinkCheck = 4096;
 
-/// The path of a member that is a file or a directory; empty for another.
+/// Returns the path of a file or directory; empty for another member.
 std::string_view PathOf(const Archive& archive, uint32_t member) {
   std::string_view name = archive.Name(member);
   if (archive.member(member).kind == Kind::kDirectory && name.ends_with('/')) {

@@ -17,24 +17,23 @@ namespace ctxfs::zip {
 
 class Archive;
 
-/// The symbolic links of an archive that are shown (docs/formats/zip.md,
-/// section 9). Immutable.
+/// The shown symbolic links of an archive (docs/formats/zip.md, section 9).
+/// Immutable.
 class Links {
  public:
-  /// Reads the targets of all links, which are the contents of members, and
-  /// leaves out those that may lead out of the archive. Fails if a read fails
-  /// and may succeed later.
+  /// Reads all link targets, which are contents of members; omits links that
+  /// may lead out of the archive. Fails only on transient read errors.
   static Result<std::shared_ptr<const Links>> Read(const Archive& archive,
                                                    const ReadContext& context);
 
   uint64_t count() const { return targets_.size(); }
-  /// nullopt for a member that is not a link, or not shown.
+  /// Returns nullopt for a member that is not a shown link.
   std::optional<std::string_view> Target(uint32_t member) const {
     const auto found = targets_.find(member);
     if (found == targets_.end()) return std::nullopt;
     return found->second;
   }
-  /// About links that are not shown, or cannot be read.
+  /// Warnings about links that are hidden or unreadable.
   const std::vector<Warning>& warnings() const { return warnings_; }
 
  private:

@@ -14,8 +14,8 @@
 
 namespace ctxfs::zip {
 
-// libzstd decodes into one buffer without a window, from all stored bytes.
-// Other decoders have a window that is no longer than what they decode to.
+// libzstd needs all stored bytes, but no window besides the output. Other
+// decoders have a window that is at most as long as the output.
 uint64_t MemberBlock::cost() const {
   if (data_.method == kDeflate) return data_.size;
   if (data_.method == kZstd) return data_.size + data_.stored_size;

@@ -11,8 +11,7 @@
 
 namespace ctxfs::zip {
 
-/// The compressed data of a member: where it is, in bytes, and what it decodes
-/// to.
+/// Position and decoded size of a member's compressed data, bytes.
 struct MemberData {
   uint64_t offset;
   uint64_t stored_size;
@@ -20,8 +19,8 @@ struct MemberData {
   uint16_t method;
 };
 
-/// A member that is decoded as a whole: into memory, or into a temporary file
-/// if it is larger than the cache and not of deflate.
+/// A member that is decoded as a whole: into memory, or, if it exceeds the
+/// cache and is not deflate, into a temporary file.
 class MemberBlock final : public Block {
  public:
   MemberBlock(Key key, std::shared_ptr<const Source> source,
@@ -42,9 +41,9 @@ class MemberBlock final : public Block {
   const Source* made_from() const override { return source_.get(); }
 
  private:
-  /// Fails if an earlier read found the member damaged.
+  /// Fails if an earlier read found damage.
   Status CheckVerdict() const;
-  /// Returns the outcome of decoding, and remembers it.
+  /// Returns the outcome of decoding, and records it as verdict.
   Status Conclude(Status decoded) const;
   Error Mismatch() const;
   Status Decode(MutableBytes out, const ReadContext& context) const;

@@ -10,12 +10,12 @@
 
 namespace ctxfs::zip {
 
-/// The bytes of a member, verified; nothing if it is damaged or has more than
-/// `most`. Fails only for transient reasons.
+/// Returns the verified bytes of a member; empty if it is damaged or exceeds
+/// `most` bytes. Fails only on transient errors.
 Result<std::string> MemberText(const Archive& archive, uint32_t member,
                                uint64_t most, const ReadContext& context);
 
-/// The JSON in it; null if it has none.
+/// Returns the member's JSON; null if it is not JSON.
 Result<Json> MemberJson(const Archive& archive, uint32_t member, uint64_t most,
                         const ReadContext& context);
 

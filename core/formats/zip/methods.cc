@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compression methods of ZIP (docs/formats/zip.md, section 7).
+// Lists compression methods of ZIP (docs/formats/zip.md, section 7).
 #include "core/formats/zip/methods.h"
 
 #include <algorithm>
@@ -15,14 +15,14 @@ namespace {
 struct Method {
   uint16_t number;
   const char* name;
-  uint64_t ratio;  // MostRatio; 0: not supported
+  uint64_t ratio;  // MostRatio; 0: unsupported
   StreamDecoder decode;
 };
 
 // deflate64: a match of 65,538 bytes takes 18 bits. bzip2: a block of 46.6
 // million bytes takes at least 30. LZMA: a match of 273 bytes takes 14
-// decisions of 0.022 bits, with what the headers of xz add. zstd: a block of
-// 128 KiB takes 4 bytes.
+// decisions of 0.022 bits, plus the headers of xz. zstd: a block of 128 KiB
+// takes 4 bytes.
 constexpr uint64_t kDeflate64Ratio = 29'128;
 constexpr uint64_t kBzip2Ratio = 1'600'000;
 constexpr uint64_t kLzmaRatio = 8'000;

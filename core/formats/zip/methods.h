@@ -8,25 +8,25 @@
 
 namespace ctxfs::zip {
 
-/// Values of Member::method that the code treats specially.
+/// Values of Member::method with special handling.
 constexpr uint16_t kStored = 0;
 constexpr uint16_t kDeflate = 8;
 constexpr uint16_t kZstd = 93;
 
-/// Decodes the data of a member; null for kStored and kDeflate, and for a
-/// method that is not supported.
+/// Returns a method's decoder; null for kStored, kDeflate and unsupported
+/// methods.
 StreamDecoder DecoderOf(uint16_t method);
 
-/// Whether members of this method are decoded (docs/formats/zip.md, section 7).
+/// Whether ctxfs decodes this method (docs/formats/zip.md, section 7).
 bool IsSupported(uint16_t method);
 
-/// The most bytes that a method can decode from one; 0 if it is not supported.
+/// Returns the maximum of bytes decoded from one byte; 0 if unsupported.
 uint64_t MostRatio(uint16_t method);
 
-/// "deflate"; "method_98" for one that is not supported.
+/// Returns "deflate", for example; "method_98" if unsupported.
 std::string CodecText(uint16_t method);
 
-/// For people: "PPMd (method 98)".
+/// Returns a text for people: "PPMd (method 98)".
 std::string MethodText(uint16_t method);
 
 }  // namespace ctxfs::zip

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names of members (docs/formats/zip.md, section 9).
+// Decodes names of members (docs/formats/zip.md, section 9).
 #include "core/formats/zip/names.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint16_t kUnicodePath = 0x7075;
 
-// Code page 437 from 0x80 on, as Unicode.
+// Unicode for code page 437, from 0x80 on.
 constexpr std::array<uint16_t, 128> kCodePage437 = {
     0x00C7, 0x00FC, 0x00E9, 0x00E2, 0x00E4, 0x00E0, 0x00E5, 0x00E7, 0x00EA,
     0x00EB, 0x00E8, 0x00EF, 0x00EE, 0x00EC, 0x00C4, 0x00C5, 0x00C9, 0x00E6,
@@ -56,7 +56,7 @@ std::string FromCodePage437(std::string_view name) {
   return text;
 }
 
-/// The name that extra field 0x7075 gives, if it is for `name`.
+/// Returns the name in extra field 0x7075, if its CRC is that of `name`.
 std::optional<std::string> UnicodePath(std::string_view name, Bytes extra) {
   const std::optional<Bytes> field = FindExtraField(extra, kUnicodePath);
   if (!field) return std::nullopt;
@@ -69,9 +69,9 @@ std::optional<std::string> UnicodePath(std::string_view name, Bytes extra) {
   return std::string(AsText(in.Take(in.remaining())));
 }
 
-/// Makes slashes of the backslashes that separate names. In some code pages a
-/// backslash is also the second byte of a character; a writer of those that
-/// separates by slashes has no other backslashes.
+/// Replaces backslashes that separate names with slashes. In some code pages a
+/// backslash is also the second byte of a character; if the writer separates by
+/// slashes, a backslash after a non-ASCII byte is such a second byte.
 void ReplaceBackslashes(std::string& name, bool utf8) {
   const bool has_slashes = name.find('/') != std::string::npos;
   for (size_t i = 0; i < name.size(); ++i) {
@@ -82,7 +82,7 @@ void ReplaceBackslashes(std::string& name, bool utf8) {
   }
 }
 
-/// A byte of a name, without case and the kind of slash.
+/// Folds case and the kind of slash.
 char Folded(char c) {
   if (c == '\\') return '/';
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -94,8 +94,8 @@ bool IsAscii(std::string_view text) {
   });
 }
 
-/// Whether `text` is what writers put in place of characters that a code page
-/// does not have.
+/// Whether `text` consists of replacements for characters that a code page
+/// lacks.
 bool StandsForOthers(std::string_view text) {
   return text.find_first_not_of("?_") == std::string_view::npos;
 }

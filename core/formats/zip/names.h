@@ -10,24 +10,24 @@
 
 namespace ctxfs::zip {
 
-/// The data of the first extra field `id`; nullopt if there is none, or if a
-/// field before it does not fit.
+/// Returns the data of the first extra field `id`; nullopt if there is none, or
+/// if a field before it is truncated.
 std::optional<Bytes> FindExtraField(Bytes extra, uint16_t id);
 
-/// How a stored name is encoded.
+/// Encoding of a stored name.
 struct NameForm {
   bool utf8 = false;         // otherwise code page 437
-  bool backslashes = false;  // separate names, unless they end a character
+  bool backslashes = false;  // separators, unless part of a two-byte character
 };
 
 /// Returns the path of a member with the stored name `stored`. Extra field
-/// 0x7075 replaces the name if it has the name's CRC. A leading "./" is left
-/// out (docs/formats/zip.md, section 9).
+/// 0x7075 replaces the name if it has the name's CRC. Removes a leading "./"
+/// (docs/formats/zip.md, section 9).
 std::string ShownName(std::string_view stored, NameForm form, Bytes extra);
 
-/// Whether two stored names may be forms of one name: they differ in case, in
-/// slashes and backslashes, or in a part that is not ASCII and that at least
-/// one of them has in an unknown encoding, or as '?' or '_' (section 5).
+/// Whether two stored names may be the same name: they differ only in case, in
+/// slashes and backslashes, or in a part that at least one of them has in an
+/// unknown encoding, or as '?' or '_' (section 5).
 bool AreFormsOfOneName(std::string_view a, std::string_view b);
 
 }  // namespace ctxfs::zip

@@ -32,7 +32,7 @@ void ReadZip64(Bytes extra, Member& member, uint64_t& offset) {
   const bool header = offset == kAllOnes;
   if (!size && !stored && !header) return;
   const std::optional<Bytes> field = FindExtraField(extra, kZip64Field);
-  if (!field) return;  // 4 GiB less a byte: zip64 begins with a byte more
+  if (!field) return;  // a real 2^32 - 1: without zip64, nothing is missing
   ByteReader in(*field);
   if (size) member.size = in.U64();
   if (stored) member.stored_size = in.U64();

@@ -6,15 +6,15 @@
 #include "core/base/bytes.h"
 #include "core/formats/zip/directory.h"
 
-/// The records of a ZIP archive (docs/formats/zip.md, sections 2 to 5): their
-/// signatures, and the bytes of their fixed parts.
+/// Signatures and fixed sizes of ZIP records (docs/formats/zip.md, sections 2
+/// to 5).
 namespace ctxfs::zip {
 
 constexpr uint32_t kLocalSignature = 0x04034B50;
 constexpr uint64_t kLocalSize = 30;
 constexpr uint32_t kEntrySignature = 0x02014B50;  // of the central directory
 constexpr uint64_t kEntrySize = 46;
-/// Offset in an entry of the lengths of its name, extra field and comment.
+/// Offset of the lengths of name, extra field and comment in an entry.
 constexpr size_t kEntryLengthsAt = 28;
 constexpr uint32_t kEndSignature = 0x06054B50;
 constexpr uint64_t kEndSize = 22;
@@ -23,13 +23,13 @@ constexpr uint64_t kLocatorSize = 20;
 constexpr uint32_t kEnd64Signature = 0x06064B50;
 constexpr uint64_t kEnd64Size = 56;
 
-/// Reads the fields that a local header and an entry of the directory have in
-/// the same order: flags, method, time and date, CRC-32 and the sizes.
+/// Reads the fields that local headers and directory entries have in common, in
+/// order: flags, method, time and date, CRC-32, sizes.
 Member ReadCommonFields(ByteReader& in);
 
-/// Replaces a member's sizes and `offset`, if they are all ones, by the values
-/// of the zip64 extra field, if there is one. Sets Fault::kZip64 if the field
-/// lacks one of them.
+/// Replaces the sizes and `offset`, where they are all ones, with the values of
+/// the zip64 extra field, if it exists. Sets Fault::kZip64 if the field lacks
+/// such a value.
 void ReadZip64(Bytes extra, Member& member, uint64_t& offset);
 
 }  // namespace ctxfs::zip

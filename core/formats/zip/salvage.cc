@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Members of an archive whose directory cannot be read: local headers from the
-// start of the file, each directly after the data of the one before it
-// (docs/formats/zip.md, section 10).
+// Salvages the members of an archive whose directory cannot be read: walks
+// local headers from the start of the file, each directly after the data of the
+// previous member (docs/formats/zip.md, section 10).
 #include <algorithm>
 #include <utility>
 
@@ -18,30 +18,30 @@ namespace {
 constexpr uint16_t kSizesFollow = 0x0008;
 constexpr uint32_t kSalvagedPerCheck = 256;
 
-/// A member by its local header.
+/// A member, from its local header.
 struct Local {
   Member member;
   Buffer text;  // name and extra field
   size_t name_length = 0;
-  uint64_t end = 0;  // of its data, and of the descriptor behind it
+  uint64_t end = 0;  // of its data and data descriptor
 };
 
-/// What is found where a member may start: a member, one that the end of the
-/// file cuts off, or neither.
+/// Outcome at an offset where a member may start: a member, a truncated member,
+/// or neither.
 struct Found {
   std::optional<Local> local;
-  uint64_t needed = 0;  // of one cut off: least bytes of the whole file
+  uint64_t needed = 0;  // truncated: minimum size of the whole file
 };
 
-/// Reads `size` bytes at `at`, or fewer if the file ends before. `at` is at
-/// most the size of the file.
+/// Reads `size` bytes at `at`, fewer at the end of the file. `at` is at most
+/// the size of the file.
 Result<Buffer> ReadSome(const Source& source, uint64_t at, uint64_t size,
                         const Request& request) {
   return ReadBuffer(source, at, std::min(size, source.size() - at), "record",
                     request);
 }
 
-/// Whether `bytes` start with `signature`, or end within it.
+/// Whether `bytes` start with `signature` or end within it.
 bool MayStart(Bytes bytes, uint32_t signature) {
   const auto expected = LittleEndian<uint32_t>(&signature);
   const size_t length = std::min(bytes.size(), expected.size());
@@ -71,7 +71,7 @@ Result<Found> Delimit(const Source& source, uint64_t data, Local local,
 Result<Found> ReadLocal(const Source& source, uint64_t at,
                         const ReadContext& context) {
   const Buffer fixed = CTXFS_TRY(ReadSome(source, at, kLocalSize, context));
-  // All records start with the same two bytes.
+  // The first two bytes are common to all records.
   if (fixed.size() < 3 || !MayStart(fixed.span(), kLocalSignature)) {
     return Found();
   }
@@ -92,8 +92,9 @@ Result<Found> ReadLocal(const Source& source, uint64_t at,
   return Delimit(source, data, std::move(local), context);
 }
 
-/// The least size of a file whose directory of `members` members starts at byte
-/// `at`, with all entries and the end records. 0 if something else is there.
+/// Returns the minimum size of a file whose directory of `members` members
+/// starts at byte `at`, including all entries and the end records; 0 if there
+/// is no directory at `at`.
 Result<uint64_t> NeededFrom(const Source& source, uint64_t at, uint64_t members,
                             const ReadContext& context) {
   while (members > 0 && at < source.size()) {

@@ -11,7 +11,7 @@
 namespace ctxfs::zip {
 namespace {
 
-/// Field 0x5455: flags, then the times that they announce, the modification
+/// Field 0x5455: flags, then the times that the flags announce, modification
 /// time first.
 std::optional<int64_t> ExtendedTime(Bytes extra) {
   constexpr uint16_t kExtended = 0x5455;
@@ -24,8 +24,8 @@ std::optional<int64_t> ExtendedTime(Bytes extra) {
   return seconds;
 }
 
-/// Field 0x000A: four bytes, then attributes with a number and a size; number 1
-/// has times in units of 100 ns since 1601, the modification time first.
+/// Field 0x000A: four bytes, then attributes with number and size; attribute 1
+/// has times in units of 100 ns since 1601, modification time first.
 std::optional<int64_t> NtfsTime(Bytes extra) {
   constexpr uint16_t kNtfs = 0x000A;
   constexpr uint64_t kTick = 10'000'000;  // of a second
@@ -41,7 +41,7 @@ std::optional<int64_t> NtfsTime(Bytes extra) {
   return static_cast<int64_t>(ticks / kTick) - kFrom1601;
 }
 
-/// Field 0x5855 of old archives of Info-ZIP: access and modification time.
+/// Field 0x5855 of old Info-ZIP archives: access time, modification time.
 std::optional<int64_t> UnixTime(Bytes extra) {
   constexpr uint16_t kUnixTimes = 0x5855;
   const std::optional<Bytes> field = FindExtraField(extra, kUnixTimes);
@@ -53,8 +53,8 @@ std::optional<int64_t> UnixTime(Bytes extra) {
   return seconds;
 }
 
-/// How far the local time is ahead of UTC at a time of UTC. Unlike mktime(),
-/// localtime_r() reads the description of the zone only once, at the start.
+/// Returns the offset of local time from UTC at a time in UTC. Unlike mktime(),
+/// localtime_r() reads the time zone only once, at the start.
 int64_t ZoneAt(int64_t seconds) {
   const auto time = static_cast<time_t>(seconds);
   struct tm local {};
@@ -89,7 +89,8 @@ std::optional<FileTime> TimeOf(const PackedAttributes& attributes) {
   const std::optional<int64_t> seconds = attributes.mtime();
   if (!seconds) return std::nullopt;
   if (!attributes.is_local()) return FileTime{*seconds, 0};
-  // The zone at a time that is off by it may be that before or after a change.
+  // Near a change of daylight saving time, the first guess may use the wrong
+  // offset.
   const int64_t guess = *seconds - ZoneAt(*seconds);
   return FileTime{*seconds - ZoneAt(guess), 0};
 }

@@ -12,17 +12,17 @@
 /// Modification times of members (docs/formats/zip.md, section 4).
 namespace ctxfs::zip {
 
-/// Sets the time from the time and the date of MS-DOS, 16 bits each, which
-/// count in steps of two seconds and in the local time of the archive's writer.
-/// An invalid date, such as 30 February, sets nothing.
+/// Sets the time from MS-DOS time and date, 16 bits each: steps of two seconds,
+/// in the local time of the archive's writer. An invalid date, such as 30
+/// February, sets nothing.
 void TakeDosTime(unsigned time, unsigned date, Member& member);
 
-/// Takes the time, in UTC, of extra field 0x5455, 0x000A or 0x5855, whichever
-/// is there first in this order.
+/// Sets the time (UTC) from the first of the extra fields 0x5455, 0x000A and
+/// 0x5855, in this order, that exists.
 void TakeExtraTime(Bytes extra, Member& member);
 
-/// The time of a member in UTC. A local time is taken for one of the time zone
-/// that the process was started in.
+/// Returns the time of a member in UTC. Interprets a local time in the time
+/// zone in which the process was started.
 std::optional<FileTime> TimeOf(const PackedAttributes& attributes);
 
 }  // namespace ctxfs::zip

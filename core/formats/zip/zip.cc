@@ -30,7 +30,7 @@ namespace ctxfs::zip {
 namespace {
 
 constexpr std::string_view kNpySuffix = ".npy";
-// Most headers have 128 bytes.
+// Most .npy headers have 128 bytes.
 constexpr uint64_t kFirstRead = 512;
 
 bool IsNpy(const Archive& archive, uint32_t number) {
@@ -46,7 +46,7 @@ class NpyMembers {
 
   const Archive& archive() const { return *archive_; }
 
-  /// NAME of NAME.npy.
+  /// Returns NAME of NAME.npy.
   std::string_view Name(uint32_t number) const {
     std::string_view name = archive_->Name(number);
     name.remove_suffix(kNpySuffix.size());
@@ -54,7 +54,7 @@ class NpyMembers {
   }
 
   /// Reads the header of a .npy member. Fails as npy::ReadWholeArray does, and
-  /// for a member that cannot be read.
+  /// if the member cannot be read.
   Result<npy::Array> Header(uint32_t number, const Request& request) const {
     Announce(number);
     const uint64_t size = archive_->Size(number);
@@ -66,8 +66,8 @@ class NpyMembers {
     return npy::ReadWholeArray(start.span(), size);
   }
 
-  /// Adds dtype and shape to `info`, which describes the member, or says why it
-  /// is no array of views/. Reads the start of the member.
+  /// Adds dtype and shape to `info`, the description of the member, or the
+  /// reason why views/ omits the array. Reads the start of the member.
   void DescribeArray(uint32_t number, EntryInfo& info,
                      const Request& request) const {
     Result<npy::Array> array = Header(number, request);
@@ -84,13 +84,13 @@ class NpyMembers {
   Result<Content> Open(uint32_t number, const Request& request) const {
     const npy::Array array = CTXFS_TRY(Header(number, request));
     const Content file = CTXFS_TRY(archive_->Open(number, request));
-    // The keys of the blocks of a member: it has fewer than 2^32 blocks.
+    // Block keys of the member: it has fewer than 2^32 blocks.
     return npy::Elements({owner_, uint64_t{number} << 32}, array, file);
   }
 
  private:
-  /// Announces the headers after `number`, if those of members that follow one
-  /// another are read. Other threads may do the same, which costs time alone.
+  /// Prefetches the headers after `number` if headers are read in order.
+  /// Threads may race: prefetching twice costs only time.
   void Announce(uint32_t number) const {
     constexpr uint32_t kClose = 4;
     constexpr uint32_t kAhead = 32;
@@ -110,10 +110,10 @@ class NpyMembers {
   const std::shared_ptr<const Archive> archive_;
   const uint64_t owner_ = NewOwner();
   mutable std::atomic<uint32_t> last_ = 0;
-  mutable std::atomic<uint32_t> announced_ = 0;  // headers before it
+  mutable std::atomic<uint32_t> announced_ = 0;  // prefetched up to here
 };
 
-/// views/arrays/NAME: the elements of each .npy member.
+/// Returns views/arrays/NAME: the elements of each .npy member.
 std::shared_ptr<const FileTable> ArrayFiles(
     const std::shared_ptr<const NpyMembers>& arrays) {
   const auto describe =
@@ -125,7 +125,7 @@ std::shared_ptr<const FileTable> ArrayFiles(
     info.kind = "array";
     info.name = std::string(arrays->Name(file));
     info.size -= array->data_offset;
-    info.checksum.clear();  // it is of the whole member
+    info.checksum.clear();  // covers the whole member
     info.computed = true;
     info.dtype = DTypeName(array->dtype);
     info.shape = array->shape;
@@ -163,8 +163,8 @@ std::shared_ptr<const FileTable> ArrayFiles(
        .describe = describe});
 }
 
-/// The members of an archive. `arrays`, if it is not null, describes those that
-/// are .npy files.
+/// The members of an archive. `arrays`, unless null, describes the .npy
+/// members.
 class Members final : public FileTable {
  public:
   Members(std::shared_ptr<const Archive> archive, Placement placement,
@@ -185,7 +185,7 @@ class Members final : public FileTable {
     if (kind == Kind::kLink && !Target(file)) return std::nullopt;
     name.remove_prefix(top_.size());
     if (kind == Kind::kDirectory) {
-      // Only entries can be directories. "./" and "/" are the root itself.
+      // Only entries can be directories. "./" and "/" are the root directory.
       if (placement().role != Role::kEntries || name.empty() || name == "/") {
         return std::nullopt;
       }
@@ -225,7 +225,7 @@ class Members final : public FileTable {
   }
 
  private:
-  /// The target of a symbolic link that is shown.
+  /// Returns the target of a shown symbolic link.
   std::optional<std::string_view> Target(uint32_t file) const {
     if (links_ == nullptr) return std::nullopt;
     return links_->Target(file);
@@ -234,7 +234,7 @@ class Members final : public FileTable {
   const std::shared_ptr<const Archive> archive_;
   const std::string top_;
   const std::shared_ptr<const NpyMembers> arrays_;
-  const std::shared_ptr<const Links> links_;  // null: none are shown
+  const std::shared_ptr<const Links> links_;  // null: all links are hidden
 };
 
 class ZipContainer final : public Container, public SaysFacts {
@@ -277,7 +277,7 @@ class ZipContainer final : public Container, public SaysFacts {
     }
   }
 
-  /// The names in local headers are seen when members are opened.
+  /// Opening a member may reveal another name in its local header.
   bool InfoMayChange() const override { return true; }
 
   std::vector<Error> Inspect(const ReadContext& context) const override {
@@ -363,14 +363,14 @@ class ZipContainer final : public Container, public SaysFacts {
   uint32_t npy_members_ = 0;
   const std::optional<KerasMembers> keras_ = FindKerasMembers(*archive_);
   const std::shared_ptr<const ExportedProgram> program_ =
-      ExportedProgram::Find(archive_);  // null for another archive
+      ExportedProgram::Find(archive_);  // null for any other archive
 };
 
 bool StartsWith(Bytes head, uint32_t signature) {
   return head.size() >= 4 && LoadLe<uint32_t>(head.data()) == signature;
 }
 
-/// Whether a file starts with a member, or as an empty archive does.
+/// Whether a file starts like a member or an empty archive.
 bool Probe(Bytes head) {
   return StartsWithMember(head) || StartsWith(head, kEndSignature);
 }
@@ -408,7 +408,7 @@ Result<Directory> OpenDirectory(const Source& source,
 std::shared_ptr<const FileTable> MemberTable(
     std::shared_ptr<const Archive> archive, Placement placement,
     std::string top) {
-  placement.has_kinds = true;  // directories
+  placement.has_kinds = true;  // the members include directories
   return std::make_shared<const Members>(std::move(archive),
                                          std::move(placement), std::move(top),
                                          nullptr, nullptr);
@@ -418,7 +418,7 @@ Result<std::shared_ptr<const Container>> MakeZipContainer(
     std::shared_ptr<const Source> source, Directory directory,
     const OpenOptions& options, const ReadContext& context) {
   PreferLastNames(directory);
-  // A copy of the warnings, and the verdicts.
+  // For a copy of the warnings, and the verdicts.
   CTXFS_TRY(
       HeapAllowance::Admit(directory.WarningBytes() +
                            directory.members.size() * sizeof(AtomicVerdict)));

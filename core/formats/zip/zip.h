@@ -19,16 +19,16 @@
 
 namespace ctxfs::zip {
 
-/// The members whose local headers were found to have their names in another
-/// form than the directory; at most kMaxNoted. Safe for any number of threads.
+/// Members whose local header has another form of the name than the directory;
+/// at most kMaxNoted. Thread-safe.
 class OtherNames {
  public:
   static constexpr size_t kMaxNoted = 10'000;
 
-  /// `at` is the byte of the local header.
+  /// `at`: byte of the local header.
   void Note(uint32_t member, uint64_t at);
   bool Has(uint32_t member) const;
-  /// nullopt if there are none.
+  /// Returns nullopt if there are none.
   std::optional<Warning> Warn() const;
 
  private:
@@ -36,12 +36,12 @@ class OtherNames {
   std::map<uint32_t, uint64_t> noted_ CTXFS_GUARDED_BY(mutex_);
 };
 
-/// Opens the members of an archive. Immutable but for the verdicts; keeps the
-/// source alive and is kept alive by the contents it opens.
+/// Opens the members of an archive. Immutable except for the verdicts. Keeps
+/// the source alive; opened contents keep the archive alive.
 class Archive : public std::enable_shared_from_this<Archive> {
  public:
   struct Options {
-    /// The CRC-32 of a member is compared before its bytes are served.
+    /// Verify a member's CRC-32 before serving its bytes.
     bool verify = true;
     /// A CRC-32 of 0 means that the writer computed none.
     bool zero_is_no_checksum = false;
@@ -62,43 +62,42 @@ class Archive : public std::enable_shared_from_this<Archive> {
     return directory_.ShownName(member(number));
   }
 
-  /// Why a member cannot be opened, by the directory alone; kLocked for an
-  /// encrypted one.
+  /// Returns why a member cannot be opened, according to the directory; kLocked
+  /// if it is encrypted.
   std::optional<Error> MemberFault(uint32_t number) const;
 
-  /// Bytes of a member's file: 0 if it has a fault other than encryption.
+  /// Returns the size of a member's file, bytes; 0 if it has a fault other than
+  /// encryption.
   uint64_t Size(uint32_t number) const;
 
-  /// The decoded bytes of a member. Reads its local header. Fails with kCorrupt
-  /// if that has another name or no signature, or if the data reaches into the
-  /// next member. Another form of the name is noted in other_names(). Reading
-  /// the content fails with kCorrupt or kChecksum unless the data decodes to
-  /// exactly the size and CRC-32 of the directory.
+  /// Opens the decoded bytes of a member. Reads its local header. Fails with
+  /// kCorrupt if the header has no signature or another name, or if the data
+  /// overlaps the next member. Notes another form of the name in other_names().
+  /// Reading fails with kCorrupt or kChecksum unless the data decodes to
+  /// exactly the size and CRC-32 in the directory.
   Result<Content> Open(uint32_t number, const Request& request) const;
 
-  /// The first bytes of a member, at most `most`, decoded but not compared with
-  /// its CRC-32. Reads at most a mebibyte more than that many, and mostly a few
-  /// KiB.
+  /// Returns the first bytes of a member, at most `most`, decoded but not
+  /// verified. Usually reads a few KiB, at most 1 MiB more than `most`.
   Result<Buffer> Prefix(uint32_t number, uint64_t most,
                         const Request& request) const;
 
-  /// Announces to the source that the starts of the members [from, to) are read
-  /// soon: their local headers, and as many bytes of data as a short .npy
-  /// header takes.
+  /// Prefetches the starts of the members [from, to): the local header, and as
+  /// much data as a short .npy header takes.
   void PrefetchStarts(uint32_t from, uint32_t to) const;
 
   const OtherNames& other_names() const { return other_names_; }
 
-  /// Describes a member by the directory.
+  /// Describes a member from the directory.
   EntryInfo Describe(uint32_t number) const;
 
  private:
-  /// The offset of a member's data (docs/formats/zip.md, section 5). Fails with
-  /// MemberFault if there is one.
+  /// Returns the offset of a member's data (docs/formats/zip.md, section 5).
+  /// Fails with MemberFault if there is one.
   Result<uint64_t> DataOffset(uint32_t number, const Request& request) const;
   std::shared_ptr<AtomicVerdict> VerdictOf(uint32_t number) const;
-  /// The checksum in the directory, and the one that is verified: they differ
-  /// if verification is off.
+  /// Return the checksum in the directory, and the checksum that reads verify:
+  /// none if verification is off.
   Checksum StoredChecksum(uint32_t number) const;
   Checksum ExpectedChecksum(uint32_t number) const;
 
@@ -111,24 +110,25 @@ class Archive : public std::enable_shared_from_this<Archive> {
   mutable OtherNames other_names_;
 };
 
-/// Reads the directory of an archive, as ReadDirectory does; with salvage it
-/// uses SalvageDirectory if that fails.
+/// Reads the directory like ReadDirectory; on failure, salvage tries
+/// SalvageDirectory.
 Result<Directory> OpenDirectory(const Source& source,
                                 const OpenOptions& options,
                                 const ReadContext& context);
 
-/// The files of an archive's members, as entries of a container. Removes `top`
-/// from their paths. Leaves out members outside `top`, and symbolic links.
+/// Returns the members' files as entries of a container, without the prefix
+/// `top` of their paths. Omits members outside `top`, and symbolic links.
 std::shared_ptr<const FileTable> MemberTable(
     std::shared_ptr<const Archive> archive, Placement placement,
     std::string top = {});
 
-/// An archive as a container of its members (docs/formats/zip.md, section 14).
+/// Opens an archive as a container of its members (docs/formats/zip.md, section
+/// 14).
 Result<std::shared_ptr<const Container>> MakeZipContainer(
     std::shared_ptr<const Source> source, Directory directory,
     const OpenOptions& options, const ReadContext& context);
 
-/// Whether a file starts like an archive with members.
+/// Whether `head` starts like an archive with members.
 bool StartsWithMember(Bytes head);
 
 }  // namespace ctxfs::zip
