@@ -15,10 +15,12 @@
 
 namespace ctxfs::cowrie {
 
-/// The arrays of one cowrie value as files (docs/formats/cowrie.md, section 4).
+/// Shows the arrays of one cowrie value as files (docs/formats/cowrie.md,
+/// section 4).
 class ArrayFiles {
  public:
-  /// `arrays` lie in `data`. `packed`: whether that is not the file itself.
+  /// `data` contains the arrays. `packed`: `data` was decompressed from the
+  /// file.
   ArrayFiles(std::vector<CowrieArray> arrays,
              std::shared_ptr<const Source> data, bool packed,
              std::string verified)
@@ -28,13 +30,14 @@ class ArrayFiles {
         verified_(std::move(verified)) {}
 
   size_t count() const { return arrays_.size(); }
-  /// Bytes that hold the arrays.
+  /// Size of the data that contains the arrays, bytes.
   uint64_t data_size() const { return data_->size(); }
 
-  /// DIRECTORY/NAME, the entries of their container. `owner` keeps this alive.
+  /// Returns DIRECTORY/NAME, entries of their container. `owner` must keep this
+  /// alive.
   std::shared_ptr<const FileTable> Table(
       std::string directory, std::shared_ptr<const void> owner) const;
-  /// Returns the arrays for views. `owner` keeps this alive.
+  /// Returns the arrays for views. `owner` must keep this alive.
   std::vector<ArrayInfo> All(const std::shared_ptr<const void>& owner) const;
 
  private:

@@ -16,10 +16,10 @@
 
 namespace ctxfs::cowrie {
 
-/// How the elements of an array are stored in a cowrie value.
+/// Coding of an array's elements in a cowrie value.
 enum class CowrieCoding : uint8_t {
-  kPlain,      // the same bytes as in the array's file
-  kBits,       // one bit each, the lowest first; one byte each in the file
+  kPlain,      // as in the array's file
+  kBits,       // one bit each, lowest first; in the file one byte each
   kUvarint,    // i64
   kZigzag,     // i64
   kAdjacency,  // for each node its id, its number of neighbours and these, as
@@ -33,19 +33,18 @@ struct CowrieArray {
   DType dtype = DType::kI64;
   std::vector<uint64_t> shape;
   CowrieCoding coding = CowrieCoding::kPlain;
-  uint64_t offset = 0;  // of the stored bytes
+  uint64_t offset = 0;  // of the stored bytes, in the file or value
   uint64_t length = 0;  // of the stored bytes
-  uint64_t first = 0;   // number of its first element among those stored there
+  uint64_t first = 0;   // index of the first element in the stored bytes
   std::shared_ptr<const std::string> made = nullptr;
 };
 
-/// Collects the arrays of a value while it is decoded: the value itself if it
-/// is one, and those in objects, which are named after the objects' keys.
-/// Arrays in lists have no names and are not collected.
+/// Collects the arrays of a value during decoding: the value itself if it is an
+/// array, and arrays in objects, named after the objects' keys. Arrays in lists
+/// have no names and are not collected.
 class CowrieArrays {
  public:
-  /// Lives while the value of an object's key, or the values of a list, are
-  /// decoded.
+  /// Scope of decoding the value of an object's key, or the values of a list.
   class Below {
    public:
     Below(CowrieArrays& arrays, std::string_view key)
@@ -70,9 +69,9 @@ class CowrieArrays {
     bool list_ = false;
   };
 
-  /// Adds `array`. It is named after the keys that lead to it, followed by
-  /// `array.name` unless it is `alone`, the only array of its value; without
-  /// keys it keeps `array.name`.
+  /// Adds `array`, named after the keys that lead to it, plus `array.name`
+  /// unless it is the only array of its value (`alone`). Without keys, the name
+  /// is `array.name`.
   void Add(CowrieArray array, bool alone = false) {
     if (lists_ != 0) return;
     if (all_.size() == kMaxArrays || path_.size() > limits::kKiB ||
@@ -88,12 +87,12 @@ class CowrieArrays {
     all_.push_back(std::move(array));
   }
 
-  /// How many arrays were not added because they exceed a limit.
+  /// Number of arrays omitted because they exceed a limit.
   uint64_t left_out() const { return left_out_; }
   std::vector<CowrieArray> Take() && { return std::move(all_); }
 
  private:
-  /// Whether the decoded array cannot exceed limits::kDecodedBytes.
+  /// Whether the decoded array is at most limits::kDecodedBytes.
   static bool Fits(const CowrieArray& array) {
     constexpr uint64_t kMax = limits::kDecodedBytes / sizeof(int64_t);
     const bool decoded = array.coding == CowrieCoding::kUvarint ||
@@ -105,10 +104,10 @@ class CowrieArrays {
   std::vector<CowrieArray> all_;
   uint64_t left_out_ = 0;
   std::string path_;
-  uint64_t lists_ = 0;  // lists around the value that is being decoded
+  uint64_t lists_ = 0;  // lists around the current value
 };
 
-/// The ends of edges as numbers. In most graphs, ids are decimal numbers.
+/// Endpoints of edges as numbers. In most graphs, ids are decimal numbers.
 class EdgeIds {
  public:
   void Add(std::string_view from, std::string_view to) {

@@ -26,7 +26,6 @@ constexpr uint8_t kVersion = 2;
 constexpr uint8_t kCompressed = 0x01;
 constexpr uint8_t kHints = 0x08;
 
-/// Decodes the compressed bytes of a frame.
 Result<Buffer> Decompress(uint8_t kind, uint64_t length, Bytes stored,
                           const Interrupt& interrupt) {
   constexpr uint8_t kGzip = 1;
@@ -86,7 +85,7 @@ Result<CowrieValue> ReadCowrie(Bytes bytes, const Interrupt& interrupt) {
     value.unpacked.emplace(std::move(unpacked));
     plain = std::as_const(*value.unpacked).span();
     offset = 0;
-    hints = false;  // compressed bytes hold no hints, and no frame
+    hints = false;  // hints and frame precede the compressed bytes
   }
   CowrieArrays arrays;
   value.json =

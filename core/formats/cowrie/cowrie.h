@@ -14,39 +14,37 @@
 
 namespace ctxfs::cowrie {
 
-/// Whether `bytes` begin like a cowrie value of generation 2, in its frame.
+/// Whether `bytes` start like a framed value of generation 2.
 bool LooksLikeCowrie(Bytes bytes);
 
-/// Whether `bytes` begin like a graph of generation 1. That has no magic, so
-/// use this only where other metadata says that the bytes are a cowrie value.
+/// Whether `bytes` start like a graph of generation 1, which has no magic: call
+/// this only if other metadata says that the bytes are a cowrie value.
 bool LooksLikeCowrieGraph1(Bytes bytes);
 
-/// Whether `bytes` begin with a tag of generation 1: a weaker sign still.
+/// Whether `bytes` start with a tag of generation 1: even weaker evidence.
 bool StartsLikeCowrie1(Bytes bytes);
 
-/// A cowrie value (docs/formats/cowrie.md).
 struct CowrieValue {
   Json json;
-  /// Their offsets are within `unpacked` if that is set, else within the bytes.
+  /// Offsets are in `unpacked` if it is set, else in the input.
   std::vector<CowrieArray> arrays;
-  uint64_t left_out = 0;           // arrays over a limit
-  std::optional<Buffer> unpacked;  // the value of a compressed frame
+  uint64_t left_out = 0;           // arrays beyond a limit
+  std::optional<Buffer> unpacked;  // the decompressed value
 };
 
-/// Reads a value of generation 2 in its frame, compressed or not, which must be
-/// all of `bytes`. Fails with kCorrupt, kVersion, or kLimit
-/// (limits::kCowrie...); the offsets of errors are within `bytes`, or within
-/// the decompressed bytes. Checks `interrupt` every few milliseconds, as do the
-/// functions below.
+/// Reads a framed value of generation 2, compressed or not; `bytes` must end
+/// with it. Fails with kCorrupt, kVersion, or kLimit (limits::kCowrie...);
+/// offsets of errors are in `bytes` or in the decompressed bytes. Checks
+/// `interrupt` every few milliseconds, like the functions below.
 Result<CowrieValue> ReadCowrie(Bytes bytes,
                                const Interrupt& interrupt = NeverInterrupted());
 
-/// Which of two tables of tags a value of generation 1 is written with.
+/// The table of tags of a generation 1 value.
 enum class Gen1Tags : uint8_t {
   kUnified,  // since version 2.0.0 of the reference
   kEarlier,
 };
-/// Which of two families of writers made the graphs in it.
+/// The family of writers of its graphs.
 enum class Gen1Graphs : uint8_t {
   kGo,
   kSpec,  // Python, C, Rust, TypeScript
@@ -56,28 +54,28 @@ struct Gen1Dialect {
   Gen1Graphs graphs = Gen1Graphs::kGo;
 };
 
-/// Reads a value of generation 1 in one dialect, which must be all of `bytes`.
-/// `numbers`: whether its JSON has the elements of its arrays too. Fails like
+/// Reads a value of generation 1 in one dialect; `bytes` must end with it.
+/// `numbers`: whether the JSON includes elements of arrays. Fails like
 /// ReadCowrie.
 Result<CowrieValue> ReadCowrie1(
     Bytes bytes, const Gen1Dialect& dialect, bool numbers,
     const Interrupt& interrupt = NeverInterrupted());
 
-/// A value of generation 1, without the elements of its arrays, in the dialect
-/// that its bytes fit best.
+/// A value of generation 1 without array elements, in the best matching
+/// dialect.
 struct Gen1Choice {
   Gen1Dialect dialect;
   CowrieValue value;
-  std::string doubt;  // why it could be another dialect; empty if it cannot
+  std::string doubt;  // why another dialect is possible; else empty
 };
 
-/// Reads a value of generation 1 in every dialect that it can have
+/// Reads a value of generation 1 in every possible dialect
 /// (docs/formats/cowrie.md, section 5). Fails with the error of the reading
 /// that got furthest.
 Result<Gen1Choice> ChooseCowrie1(
     Bytes bytes, const Interrupt& interrupt = NeverInterrupted());
 
-/// Reads a value of either generation, as JSON.
+/// Reads a value of either generation as JSON.
 Result<Json> DecodeCowrie(Bytes bytes,
                           const Interrupt& interrupt = NeverInterrupted());
 

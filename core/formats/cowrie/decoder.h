@@ -11,27 +11,27 @@
 namespace ctxfs::cowrie {
 
 /// Decodes the value after a cowrie frame's header into JSON
-/// (docs/formats/cowrie.md, sections 1 to 3), and finds the arrays in it.
+/// (docs/formats/cowrie.md, sections 1 to 3), and finds its arrays.
 class CowrieDecoder : private CowrieReader {
  public:
-  /// `offset` is where `bytes` are in the file or the decompressed value.
+  /// `offset` of `bytes`: in the file, or in the decompressed value.
   CowrieDecoder(Bytes bytes, uint64_t offset, CowrieArrays& arrays,
                 const Interrupt& interrupt)
       : CowrieReader(bytes, offset, interrupt), arrays_(arrays) {}
 
-  /// `hints`: whether column hints come first. To be called once.
+  /// `hints`: the value starts with column hints. Must be called once.
   Result<Json> Decode(bool hints);
 
-  /// Bytes of text made so far.
+  /// Bytes of text decoded so far.
   using CowrieReader::text;
 
  private:
   void SkipHints();
   void ReadDictionary();
-  /// Reads a number and returns that name of the dictionary.
+  /// Reads an index of the dictionary and returns its name.
   std::string_view Name();
 
-  /// Values of any kind, and the kinds that every encoder writes.
+  /// Values of any kind; then the kinds that every encoder writes.
   Json Value() {
     return CowrieReader::Value([this](uint8_t tag) { return Tagged(tag); });
   }
@@ -50,8 +50,7 @@ class CowrieDecoder : private CowrieReader {
   Json AdjacencyList();
   Json RichText();
   Json Delta();
-  /// `typed`: whether the object has a "_type". In a list of nodes or edges it
-  /// has none.
+  /// `typed`: add a "_type". Nodes and edges in lists have none.
   Json Node(bool typed);
   Json Edge(bool typed);
   Json Nodes(uint64_t count);

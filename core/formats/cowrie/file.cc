@@ -23,7 +23,7 @@
 namespace ctxfs::cowrie {
 namespace {
 
-/// All of `source`, which may be no larger than a decoded value.
+/// Reads all of `source`, which may not exceed the size limit of a value.
 Result<Buffer> ReadValue(const Source& source, const ReadContext& context) {
   if (source.size() > kMaxBytes) {
     return Error{
@@ -96,7 +96,7 @@ class CowrieFile final : public Container, public SaysFacts {
   }
 
  private:
-  /// The value without the elements of its arrays; finds out the dialect.
+  /// Reads the value without array elements; detects the dialect.
   Result<CowrieValue> Read(Bytes bytes, const ReadContext& context) {
     if (!StartsLikeCowrie1(bytes)) {
       return ReadCowrie(bytes, context.interrupt());
@@ -132,8 +132,8 @@ bool Probe(Bytes head) {
          head[2] == kGeneration2 && (head[3] & kUnusedFlags) == std::byte{0};
 }
 
-/// Whether a file is a value by its name: generation 1 has no magic, and that
-/// of generation 2 is short before another version.
+/// Whether a file is a value by its name: generation 1 has no magic, and
+/// generation 2's magic is too short for other versions.
 bool IsNamedCowrie(const Source& source, const Request& request) {
   constexpr auto kFirstLetter = std::byte{' '};
   if (source.is_directory() || !source.name().ends_with(".cowrie")) {

@@ -27,14 +27,13 @@ constexpr uint64_t kLength = 4;
 constexpr uint64_t kChecksumBytes = 4;
 constexpr std::string_view kFrameMagic = "SJST";
 
-/// Reads small pieces of a source in order. Those of short records come from
-/// the same read.
+/// Reads small pieces of a source in order. Several short records share a read.
 class Window {
  public:
   Window(const Source& source, const Request& request)
       : source_(source), request_(request) {}
 
-  /// [at, at + count) lies within the source; the result is valid until the
+  /// [at, at + count) must be within the source; the result is valid until the
   /// next call.
   Result<Bytes> At(uint64_t at, uint64_t count) {
     if (at < at_ || at + count > at_ + bytes_.size()) {
@@ -74,7 +73,7 @@ Status Append(std::vector<StreamRecord>& records, const StreamRecord& record) {
   return {};
 }
 
-/// The frame at `at`, without its checksum.
+/// Parses the frame at `at`, except its checksum.
 Result<StreamRecord> FrameIn(Bytes head, size_t number, uint64_t at) {
   ByteReader in(head, at);
   if (AsText(in.Take(kFrameMagic.size())) != kFrameMagic) {
@@ -107,7 +106,7 @@ Result<StreamRecord> FrameIn(Bytes head, size_t number, uint64_t at) {
   return record;
 }
 
-/// The table of CRC-32 in the C library.
+/// Returns the CRC-32 table of the C library.
 std::array<uint32_t, 256> TableOfC() {
   constexpr uint32_t kPolynomial = 0xEDB88320;
   std::array<uint32_t, 256> table{};
@@ -199,7 +198,7 @@ Result<std::vector<StreamRecord>> WalkLengths(const Source& source,
       return records;
     }
     if (record.payload_end() > size) {
-      // One value that does not fit is no sign of a stream.
+      // A single value that does not fit is not evidence of a stream.
       Error error =
           NoFit(records.size(), record.payload_end() - end, end, size);
       if (records.empty()) error.code = Code::kNotContainer;

@@ -12,8 +12,8 @@
 
 namespace ctxfs::cowrie {
 
-/// A record of a stream, as its header says (docs/formats/cowrie.md, section
-/// 7). All of it is in the file.
+/// A record of a stream, from its header (docs/formats/cowrie.md, section 7).
+/// The file contains the whole record.
 struct StreamRecord {
   static constexpr uint8_t kPacked = 0x01;
   static constexpr uint8_t kChecksum = 0x02;
@@ -25,7 +25,7 @@ struct StreamRecord {
   uint32_t header = 0;    // its bytes
   uint32_t metadata = 0;  // bytes after it
   uint32_t payload = 0;   // bytes after these
-  uint32_t raw = 0;       // bytes that a packed payload decodes to
+  uint32_t raw = 0;       // decoded bytes of a compressed payload
   uint32_t type = 0;
   uint32_t checksum = 0;  // of all bytes before it
   uint8_t flags = 0;
@@ -36,24 +36,24 @@ struct StreamRecord {
   uint64_t payload_end() const { return payload_at() + payload; }
 };
 
-/// Whether a file that starts with `head` is a master stream. That of version
-/// 1, whose frames have an index, is not.
+/// Whether `head` starts a master stream. Version 1 does not count: its frames
+/// have an index.
 bool StartsLikeFrames(Bytes head);
-/// Whether it is a stream of values that are preceded by their lengths.
+/// Whether `head` starts a stream of length-prefixed values.
 bool StartsLikeLengths(Bytes head);
 
-/// Reads the headers of all records. Fails with kCorrupt if one does not fit
-/// into the file or is none, with kVersion, and with kLimit.
+/// Reads the headers of all records. Fails with kCorrupt if a record does not
+/// fit in the file or is malformed, with kVersion, and with kLimit.
 Result<std::vector<StreamRecord>> WalkFrames(const Source& source,
                                              const ReadContext& context);
-/// Like WalkFrames, for a stream of length-prefixed values. Sets `end` to the
-/// offset where the records end: at an end mark or at the end of the file.
+/// Like WalkFrames, for length-prefixed values. Sets `end` to the offset after
+/// the records: at an end mark or at the end of the file.
 Result<std::vector<StreamRecord>> WalkLengths(const Source& source,
                                               uint64_t& end,
                                               const ReadContext& context);
 
-/// Whether `bytes` have a checksum: CRC-32 (IEEE), or what the C library
-/// computes instead, whose table has two wrong entries.
+/// Whether `checksum` is the CRC-32 (IEEE) of `bytes`, or the value computed by
+/// the C library, whose table has two wrong entries.
 bool MatchesFrameChecksum(Bytes bytes, uint32_t checksum);
 
 }  // namespace ctxfs::cowrie

@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint8_t kObjectTag = 0x07;
 
-/// Whether a text has characters that lists of names and words do not have.
+/// Whether a text has control characters, which names and words do not have.
 bool HasControls(std::string_view text) {
   return std::ranges::any_of(text, [](char c) {
     return static_cast<unsigned char>(c) < ' ' || c == '\x7F';
@@ -94,7 +94,7 @@ Json CowrieGen1::Object() {
     const std::string_view name = View();
     const CowrieArrays::Below below(arrays_, name);
     Json value = Value();
-    // Of equal names the last wins, as in the reference.
+    // The last of equal names wins, as in the reference.
     if (ChargeText(name.size())) object[std::string(name)] = std::move(value);
   }
   return object;
@@ -119,7 +119,7 @@ Json CowrieGen1::Elements(DType dtype, uint64_t count) {
     Skip(count * DTypeSize(dtype));
     return Json::array();
   }
-  // Element counts the odd ones.
+  // Element counts rare values itself.
   for (; count > 0 && Worked(1); --count) Element(dtype);
   return Json::array();
 }

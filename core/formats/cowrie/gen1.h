@@ -9,11 +9,11 @@
 namespace ctxfs::cowrie {
 
 /// Decodes a value of cowrie's generation 1 into JSON (docs/formats/cowrie.md,
-/// section 5), and finds the arrays in it. A text that is not UTF-8 is a fault:
-/// it shows that the bytes are of another dialect.
+/// section 5), and finds its arrays. A text that is not UTF-8 is a fault: the
+/// bytes must be of another dialect.
 class CowrieGen1 : private CowrieReader {
  public:
-  /// `numbers`: whether the JSON has the elements of arrays too. They are
+  /// `numbers`: whether the JSON includes elements of arrays. The elements are
   /// checked in either case.
   CowrieGen1(Bytes bytes, const Gen1Dialect& dialect, bool numbers,
              CowrieArrays& arrays, const Interrupt& interrupt)
@@ -22,17 +22,15 @@ class CowrieGen1 : private CowrieReader {
         numbers_(numbers),
         arrays_(arrays) {}
 
-  /// Decodes all of the bytes. To be called once.
+  /// Decodes all bytes. Must be called once.
   Result<Json> Decode() { return Finish(Value()); }
 
   using CowrieReader::odd_values;
-  /// Whether a tag was read that the tables of tags, or the families of graphs,
-  /// do not have in common.
+  /// Whether the value has a tag whose meaning depends on the dialect.
   bool met_tags() const { return met_tags_; }
   bool met_graphs() const { return met_graphs_; }
 
  private:
-  /// Values of any kind.
   Json Value() {
     return CowrieReader::Value([this](uint8_t tag) { return Tagged(tag); });
   }
@@ -44,13 +42,13 @@ class CowrieGen1 : private CowrieReader {
   Json TaggedObject();
   Json Array(uint64_t count);
   Json TextList();
-  /// A count of numbers and these, which are an array.
+  /// Reads a count and as many numbers: an array.
   Json Plain(DType dtype);
-  /// An empty list without `numbers`.
+  /// Returns an empty list without `numbers`.
   Json Elements(DType dtype, uint64_t count);
   Json Element(DType dtype);
 
-  /// Graphs as Go writes them (graph1.cc).
+  /// Graphs of the Go writer (graph1.cc).
   Json GoGraph(uint8_t tag);
   Json Graph();
   Json Node();
@@ -59,12 +57,12 @@ class CowrieGen1 : private CowrieReader {
   Json Edges();
   Json AdjacencyList();
   Json EdgeBatch();
-  /// Counts of sources and targets have been read: an array if there are any.
+  /// After the counts of sources and targets; adds an array if there are edges.
   Json EdgeIndex(uint64_t edges);
   Json Adjacency();
   Json Features(const char* name);
   Json Labels(const char* name);
-  /// `count` signed numbers.
+  /// Reads `count` signed numbers.
   Json Signed(uint64_t count);
 
   /// Graphs of Python, C, Rust and TypeScript (spec_graph1.cc).
@@ -74,7 +72,7 @@ class CowrieGen1 : private CowrieReader {
   Json SpecNodes(uint64_t count);
   Json SpecEdges(uint64_t count);
   Json SpecAdjacency();
-  /// Reads the tag of a node or an edge in a list.
+  /// Reads the tag before a node or edge in a list.
   void ExpectTag(uint8_t expected);
 
   const Gen1Dialect dialect_;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finds out in which dialect a value of generation 1 is written
-// (docs/formats/cowrie.md, section 5). Nothing says so: tags before and after
-// version 2.0.0, and graphs by Go and by the other languages, differ in their
-// meaning alone. In nearly every file one reading alone uses all bytes.
+// Detects the dialect of a generation 1 value (docs/formats/cowrie.md, section
+// 5). No field states it: tags before and after version 2.0.0, and graphs of Go
+// and of the other languages, differ only in meaning. In nearly every file,
+// only one reading consumes all bytes.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -14,7 +14,7 @@
 namespace ctxfs::cowrie {
 namespace {
 
-/// One reading of a value, complete or not.
+/// The result of reading a value in one dialect, complete or not.
 struct Reading {
   Gen1Dialect dialect;
   Result<CowrieValue> value;
@@ -40,7 +40,7 @@ Reading ReadIn(Bytes bytes, const Gen1Dialect& dialect, bool numbers,
   return reading;
 }
 
-/// The best reading so far.
+/// Keeps the best reading so far.
 class Choice {
  public:
   Choice(Bytes bytes, const Interrupt& interrupt)
@@ -48,7 +48,7 @@ class Choice {
 
   Result<Gen1Choice> Make() && {
     for (const Gen1Tags tags : {Gen1Tags::kUnified, Gen1Tags::kEarlier}) {
-      // A reading that met no such tag would be the same again.
+      // Without a tag that depends on the dialect, the result would be equal.
       if (tags == Gen1Tags::kEarlier && !met_tags_) break;
       met_graphs_ = false;
       CTXFS_TRY(Try({tags, Gen1Graphs::kGo}));
@@ -74,7 +74,7 @@ class Choice {
     return {};
   }
 
-  /// Notes a doubt if two complete readings differ.
+  /// Records a doubt if two complete readings differ.
   void Compare(const Reading& reading) {
     if (reading.value->json == best_->value->json) return;
     if (reading.dialect.tags != best_->dialect.tags) {
@@ -96,7 +96,7 @@ class Choice {
   const Interrupt& interrupt_;
   std::optional<Reading> best_;
   bool met_tags_ = false;
-  bool met_graphs_ = false;  // with the tags that are being tried
+  bool met_graphs_ = false;  // with the current table of tags
   std::string doubt_;
 };
 

@@ -165,7 +165,7 @@ Json CowrieGen1::Features(const char* name) {
   if (ok() && (!elements || *elements > remaining() / sizeof(float))) {
     Fail("features have more rows and columns than there are bytes");
   }
-  // Empty rows take no bytes, so the bytes do not limit their number.
+  // Empty rows take no bytes, so the stored bytes do not limit their number.
   if (ok() && columns == 0 && rows > kMaxValues) {
     Fail(fmt::format("features of {} empty rows are over the limit", rows),
          Code::kLimit);

@@ -8,10 +8,9 @@
 
 namespace ctxfs::cowrie {
 
-/// Limits on one value (docs/formats/cowrie.md, section 6): bytes after its own
-/// decompression, nesting, values of any kind, names in its dictionary, bytes
-/// of text that go into its JSON, bytes of an integer, dimensions of a tensor,
-/// and arrays that are listed.
+/// Limits of one value (docs/formats/cowrie.md, section 6): decompressed bytes,
+/// nesting, values, names in its dictionary, bytes of text in its JSON, bytes
+/// of an integer, dimensions of a tensor, listed arrays.
 constexpr uint64_t kMaxBytes = 256 * limits::kMiB;
 constexpr unsigned kMaxDepth = 1000;
 constexpr uint64_t kMaxValues = 4'000'000;
@@ -21,7 +20,7 @@ constexpr uint64_t kMaxBigIntBytes = 512;
 constexpr uint64_t kMaxRank = 32;
 constexpr size_t kMaxArrays = 65'536;
 
-/// Limits on a stream (docs/formats/cowrie.md, section 7): records, and records
+/// Limits of a stream (docs/formats/cowrie.md, section 7): records; records
 /// whose arrays have a directory.
 constexpr size_t kMaxRecords = 4'000'000;
 constexpr size_t kMaxArrayFolders = 65'536;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Arrays of cowrie values whose elements are stored with varying lengths.
+// Decodes arrays of cowrie values whose elements have variable lengths.
 #include "core/formats/cowrie/numbers.h"
 
 #include <utility>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint64_t kWord = sizeof(int64_t);
 
-/// The numbers that are stored one after another at one place, as i64.
+/// Numbers stored in one place, one after another, decoded as i64.
 class NumbersBlock final : public Block {
  public:
   NumbersBlock(Key key, std::shared_ptr<const Source> data,
@@ -34,7 +34,7 @@ class NumbersBlock final : public Block {
         CTXFS_TRY(ReadBuffer(*data_, offset_, length_, "array", context));
     CowrieReader in(coded.span(), offset_, context.interrupt());
     std::vector<int64_t> numbers;
-    // Each takes at least a byte.
+    // A number takes at least a byte.
     numbers.reserve(static_cast<size_t>(length_));
     if (coding_ == CowrieCoding::kAdjacency) {
       ReadLists(in, numbers);

@@ -9,13 +9,13 @@
 
 namespace ctxfs::cowrie {
 
-/// The size of the array's file, which follows from its dtype and shape. The
-/// decoder has compared these with the stored bytes.
+/// Returns the size of the array's file, from dtype and shape. The decoder has
+/// checked both against the stored bytes.
 uint64_t CowrieArraySize(const CowrieArray& array);
 
-/// The elements of an array that was found in `data`, little-endian. Elements
-/// that have to be decoded are cached under `key`; arrays with the same offset
-/// are decoded together and need the same key.
+/// Returns the elements of an array in `data`, little-endian. Elements that
+/// must be decoded are cached under `key`; arrays with equal offsets are
+/// decoded together and need the same key.
 Content CowrieElements(const CowrieArray& array,
                        std::shared_ptr<const Source> data, Key key);
 

@@ -20,15 +20,15 @@
 
 namespace ctxfs::cowrie {
 
-/// Whether texts that are not UTF-8 are faults, or are read as they are.
+/// Whether a text that is not UTF-8 is a fault or is accepted.
 enum class TextRule : uint8_t { kAnyBytes, kUtf8 };
 
 class CowrieArrays;
 
-/// Neighbours in compressed rows, as they are stored: tag 0x30 of generation 2,
-/// and of generation 1 but for Go.
+/// Stored adjacency in compressed rows: tag 0x30 of generation 2, and of
+/// generation 1 except Go's.
 struct StoredAdjacency {
-  uint8_t width = 1;  // of an id: 1 for 4 bytes, 2 for 8
+  uint8_t width = 1;  // of an id: 1: 4 bytes, 2: 8
   uint64_t nodes = 0;
   uint64_t edges = 0;
   Json row_offsets;  // a list
@@ -36,12 +36,12 @@ struct StoredAdjacency {
 };
 
 /// Reads the parts of cowrie values of either generation, within their limits
-/// (docs/formats/cowrie.md, section 6). Stops for good at the first fault:
-/// after it, all functions return zero or nothing and read nothing. An
-/// interrupt counts as a fault.
+/// (docs/formats/cowrie.md, section 6). The first fault is final: all functions
+/// then return zero or nothing and read nothing. An interrupt counts as a
+/// fault.
 class CowrieReader {
  public:
-  /// `offset` is added to the offsets of errors and arrays within `bytes`.
+  /// `offset`: added to the offsets of errors and arrays.
   explicit CowrieReader(Bytes bytes, uint64_t offset = 0,
                         const Interrupt& interrupt = NeverInterrupted(),
                         TextRule rule = TextRule::kAnyBytes)
@@ -56,7 +56,7 @@ class CowrieReader {
   void Fail(std::string what, Code code = Code::kCorrupt) {
     if (ok()) error_ = Error{code, "cowrie: " + std::move(what), in_.offset()};
   }
-  /// The first fault. To be called once, when ok() is false.
+  /// Returns the first fault. Must be called once, when ok() is false.
   Error TheError() {
     if (error_) return *std::move(error_);
     return {Code::kCorrupt, "cowrie: ends within a value", in_.offset()};
@@ -71,7 +71,7 @@ class CowrieReader {
   }
   double F64() { return Examined(std::bit_cast<double>(U64())); }
   uint64_t Uvarint() { return Worked(1) ? in_.Uvarint() : 0; }
-  /// A signed number, whose lowest bit is its sign.
+  /// Reads a signed number; the lowest bit is the sign.
   int64_t Zigzag() {
     const uint64_t value = Uvarint();
     return static_cast<int64_t>(value >> 1 ^ (~(value & 1) + 1));
@@ -79,8 +79,8 @@ class CowrieReader {
   Bytes Take(uint64_t n) { return in_.Take(n); }
   void Skip(uint64_t n) { in_.Skip(n); }
 
-  /// A count of things that take at least `least` bytes each, checked against
-  /// the remaining bytes; 0 after a fault.
+  /// Reads a count of items of at least `least` bytes each, and checks it
+  /// against the remaining bytes; 0 after a fault.
   uint64_t Count(uint64_t least) {
     const uint64_t count = Uvarint();
     if (ok() && count > in_.remaining() / least) {
@@ -90,8 +90,7 @@ class CowrieReader {
     return ok() ? count : 0;
   }
 
-  /// Counts bytes of text that are about to be made; false if they would be
-  /// too many.
+  /// Counts `bytes` of text before they are decoded; false beyond the limit.
   bool ChargeText(uint64_t bytes) {
     if (bytes > kMaxText - text_) {
       Fail("its text is over the limit", Code::kLimit);
@@ -101,9 +100,8 @@ class CowrieReader {
     return Worked(bytes / kTextPerStep) &&
            Admitted(HeapAllowance::Admit(bytes));
   }
-  /// Bytes of text counted so far.
   uint64_t text() const { return text_; }
-  /// Counts values that are about to be made; false if they would be too many.
+  /// Counts `values` before they are decoded; false beyond the limit.
   bool ChargeValues(uint64_t values) {
     if (values > kMaxValues - values_) {
       Fail("over the limit of " + std::to_string(kMaxValues) + " values",
@@ -113,9 +111,9 @@ class CowrieReader {
     values_ += values;
     return Worked(values);
   }
-  /// Checks for an interrupt if enough steps, each of some 100 ns, were made
-  /// since the last check; false after a fault. Functions that read numbers or
-  /// count values and text call it; other long loops have to.
+  /// Checks for an interrupt once enough steps (100 ns each) have accumulated;
+  /// false after a fault. Functions that read numbers or count values and text
+  /// call it; other long loops must.
   bool Worked(uint64_t steps) {
     steps_ += steps;
     if (steps_ >= kStepsPerCheck && ok()) {
@@ -127,13 +125,13 @@ class CowrieReader {
     return ok();
   }
 
-  /// Makes a refusal of memory the fault. Returns false after any fault.
+  /// Turns a refusal of memory into the fault. Returns false after any fault.
   bool Admitted(Status may) {
     if (!may && ok()) error_ = std::move(may).error();
     return ok();
   }
 
-  /// A value of any kind: reads its tag, and calls `read` with it for the rest.
+  /// Reads a value of any kind: its tag, then calls `read` with the tag.
   template <typename Read>
   Json Value(const Read& read) {
     if (!ChargeValues(1)) return nullptr;
@@ -156,7 +154,7 @@ class CowrieReader {
     return value;
   }
 
-  /// A uvarint length, and that many bytes.
+  /// Reads a uvarint length, and as many bytes.
   Bytes Data() { return in_.Take(Count(1)); }
   std::string_view View() {
     const std::string_view text = AsText(Data());
@@ -170,7 +168,8 @@ class CowrieReader {
     const std::string_view text = View();
     return ChargeText(text.size()) ? std::string(text) : std::string();
   }
-  /// What `read` reads, `count` times; each time counts as `values` values.
+  /// Returns a list of `count` results of `read`; each counts as `values`
+  /// values.
   template <typename Read>
   Json List(uint64_t count, uint64_t values, const Read& read) {
     Json list = Json::array();
@@ -187,10 +186,11 @@ class CowrieReader {
   std::string Base64Of(Bytes data) {
     return ChargeText(data.size() * 2) ? Base64(AsText(data)) : std::string();
   }
-  /// Reads the value of a tag that means the same in both generations; nullopt
-  /// for other tags.
+  /// Reads the value of a tag that both generations share; nullopt for other
+  /// tags.
   std::optional<Json> Scalar(uint8_t tag) {
-    // Not a Json alone: it could make an optional of itself, too.
+    // Constructing the optional from a Json alone is ambiguous: Json converts
+    // to an optional of itself.
     constexpr std::in_place_t kOf;
     switch (tag) {
       case 0x00:
@@ -211,15 +211,15 @@ class CowrieReader {
         return std::nullopt;
     }
   }
-  /// Reads the value of one of the tags 0x09 to 0x0F as generation 2 has them,
-  /// and generation 1 since the unified table of tags; nullopt for other tags.
+  /// Reads the value of a tag 0x09 to 0x0F of generation 2 and of generation
+  /// 1's unified table; nullopt for other tags.
   std::optional<Json> UnifiedScalar(uint8_t tag);
-  /// Reads an adjacency, and adds its arrays; nullopt after a fault. `numbers`:
-  /// whether to make the list of row offsets.
+  /// Reads an adjacency and adds its arrays; nullopt after a fault. `numbers`:
+  /// whether to build the list of row offsets.
   std::optional<StoredAdjacency> Adjacency(CowrieArrays& arrays, bool numbers);
 
-  /// Values so far that writers seldom write (docs/formats/cowrie.md, section
-  /// 5).
+  /// Number of values that writers rarely write (docs/formats/cowrie.md,
+  /// section 5).
   uint64_t odd_values() const { return odd_values_; }
   void CountOdd(bool odd) { odd_values_ += odd ? 1 : 0; }
 
@@ -245,7 +245,7 @@ class CowrieReader {
   std::optional<Error> error_;
   uint64_t values_ = 0;
   uint64_t text_ = 0;
-  unsigned depth_ = 0;  // values that are being read
+  unsigned depth_ = 0;  // nesting of the current value
   uint64_t steps_ = 0;  // since the last check
   uint64_t odd_values_ = 0;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scalars that generation 2 shares with the unified table of generation 1
-// (docs/formats/cowrie.md, sections 2 and 5).
+// Decodes scalars that generation 2 shares with the unified table of generation
+// 1 (docs/formats/cowrie.md, sections 2 and 5).
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace ctxfs::cowrie {
 namespace {
 
-/// Whether the first byte of a two's complement number only repeats the sign.
+/// Whether the first byte of a two's complement number is redundant.
 bool HasNeedlessByte(Bytes integer) {
   constexpr auto kSign = std::byte{0x80};
   if (integer.size() < 2) return false;
@@ -25,7 +25,8 @@ bool HasNeedlessByte(Bytes integer) {
 }  // namespace
 
 std::optional<Json> CowrieReader::UnifiedScalar(uint8_t tag) {
-  // Not a Json alone: it could make an optional of itself, too.
+  // Constructing the optional from a Json alone is ambiguous: Json converts to
+  // an optional of itself.
   constexpr std::in_place_t kOf;
   switch (tag) {
     case 0x09:
@@ -80,7 +81,7 @@ Json CowrieReader::BigInteger() {
     return nullptr;
   }
   CountOdd(HasNeedlessByte(integer));
-  // The time for its digits grows with the square of its size.
+  // Converting to decimal takes quadratic time.
   return ChargeText(size * size) ? cowrie::BigInteger(integer) : "";
 }
 

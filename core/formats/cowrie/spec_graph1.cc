@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint8_t kNodeTag = 0x35;
 constexpr uint8_t kEdgeTag = 0x36;
-// Bytes of the shortest node and edge.
+// Sizes of the shortest node and edge, bytes.
 constexpr uint64_t kLeastNode = 4;
 constexpr uint64_t kLeastEdge = 5;
 

@@ -20,7 +20,7 @@
 namespace ctxfs::cowrie {
 namespace {
 
-/// arrays/NNNNNN: the arrays of one record.
+/// arrays/NNNNNN: the arrays of a record.
 class RecordArrays final : public Container {
  public:
   RecordArrays(std::shared_ptr<const Source> stream, ArrayFiles arrays)
@@ -117,7 +117,7 @@ Status CowrieStream::Unpack(const StreamRecord& record, Loaded& loaded,
   CTXFS_TRY(HeapAllowance::Admit(record.raw));
   loaded.unpacked.emplace(static_cast<size_t>(record.raw));
   const MutableBytes plain = loaded.unpacked->span();
-  // With both flags it is zstd.
+  // Both flags mean zstd.
   CTXFS_TRY(record.has(StreamRecord::kZstd)
                 ? DecodeZstd(loaded.payload, plain, context.interrupt())
                 : DecodeGzip(loaded.payload, plain, context.interrupt()));

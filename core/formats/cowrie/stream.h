@@ -16,9 +16,8 @@
 
 namespace ctxfs::cowrie {
 
-/// A stream of cowrie values (docs/formats/cowrie.md, section 7). Opening it
-/// walks the headers alone; a record is decoded when one of its files is looked
-/// up.
+/// A stream of cowrie values (docs/formats/cowrie.md, section 7). Opening reads
+/// only the headers; a record is decoded when one of its files is looked up.
 class CowrieStream final : public Container, public SaysFacts {
  public:
   CowrieStream(std::shared_ptr<const Source> source, const OpenOptions& options)
@@ -32,50 +31,50 @@ class CowrieStream final : public Container, public SaysFacts {
   Status AddFacts(const ReadContext& context, Facts& facts) const override;
 
   uint32_t count() const { return static_cast<uint32_t>(records_.size()); }
-  /// Bytes of the record's payload, decoded.
+  /// Returns the decoded size of the record's payload, bytes.
   uint64_t PayloadSize(uint32_t record) const;
 
-  /// The record's value or metadata. Fails with kChecksum, kCorrupt or kLimit,
-  /// at the record's first byte, the same at each call.
+  /// Returns the record's value or metadata. Fails with kChecksum, kCorrupt or
+  /// kLimit, at the record's first byte, identically at each call.
   Result<Json> Value(uint32_t record, const ReadContext& context) const;
   Result<Json> RecordMetadata(uint32_t record,
                               const ReadContext& context) const;
-  /// Its arrays as a container: arrays/NNNNNN.
+  /// Returns the record's arrays as a container: arrays/NNNNNN.
   Result<std::shared_ptr<const Container>> Arrays(
       uint32_t record, const ReadContext& context) const;
 
  private:
-  /// The bytes of a record, verified.
+  /// The verified bytes of a record.
   struct Loaded {
     Buffer frame;
-    std::optional<Buffer> unpacked;  // of a packed payload
+    std::optional<Buffer> unpacked;  // of a compressed payload
     Bytes metadata;
     Bytes payload;
   };
 
   Result<Loaded> Read(uint32_t record, const ReadContext& context) const;
   Status Verify(uint32_t record, Bytes frame) const;
-  /// Decodes a packed payload.
+  /// Decompresses a payload.
   Status Unpack(const StreamRecord& record, Loaded& loaded,
                 const ReadContext& context) const;
   EntryInfo Describe(uint32_t record) const;
-  /// How EntryInfo says whether the record was verified.
+  /// Returns EntryInfo::verified for the record.
   std::string VerifiedOf(uint32_t record) const;
   std::shared_ptr<const FileTable> RecordFiles() const;
   std::shared_ptr<const FileTable> MetadataFiles() const;
   Error At(uint32_t record, Error error) const;
 
   const OpenOptions options_;
-  bool frames_ = true;  // or values that are preceded by their lengths
+  bool frames_ = true;  // false: length-prefixed values
   std::vector<StreamRecord> records_;
   mutable std::vector<AtomicVerdict> verdicts_;
   const uint64_t owner_ = NewOwner();
 };
 
-/// "000042", and `suffix`.
+/// Returns "000042" and `suffix`.
 std::string RecordName(uint32_t record, std::string_view suffix);
 
-/// views/records.jsonl (stream_lines.cc). A record that cannot be read is a
+/// Returns views/records.jsonl (stream_lines.cc). An unreadable record is a
 /// line {"$error": reason, "record": number}.
 std::shared_ptr<const FileTable> RecordLines(
     const std::shared_ptr<const CowrieStream>& stream);

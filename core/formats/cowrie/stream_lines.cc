@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// views/records.jsonl of a stream (docs/formats/cowrie.md, section 7), in
-// blocks of records that are decoded together.
+// Renders views/records.jsonl of a stream (docs/formats/cowrie.md, section 7),
+// in blocks of records that are decoded together.
 #include <utility>
 
 #include "core/base/limits.h"
@@ -12,7 +12,7 @@
 namespace ctxfs::cowrie {
 namespace {
 
-/// The line of a record.
+/// Returns the line of a record.
 Result<std::string> LineOf(const CowrieStream& stream, uint32_t record,
                            const ReadContext& context) {
   const Result<Json> value = stream.Value(record, context);
@@ -48,7 +48,7 @@ std::shared_ptr<const FileTable> RecordLines(
       PartTexts{.noun = "record",
                 .source = stream->source(),
                 .bytes = [stream](uint32_t record) -> uint64_t {
-                  // A larger one is not decoded: its line is an error.
+                  // A larger record is not decoded: its line is an error.
                   const uint64_t size = stream->PayloadSize(record);
                   return size <= kMaxBytes ? size : 0;
                 },

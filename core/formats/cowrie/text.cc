@@ -53,8 +53,8 @@ std::string Decimal(std::string digits, int scale) {
 std::string DateTime(int64_t ns) {
   constexpr int64_t kSecond = 1'000'000'000;
   constexpr int64_t kDay = 86'400 * kSecond;
-  // Not with std::chrono::floor: midnight of the earliest day is out of the
-  // range of nanoseconds in 64 bits.
+  // std::chrono::floor would overflow: midnight of the earliest day is out of
+  // range for nanoseconds in 64 bits.
   int64_t day = ns / kDay;
   int64_t rest = ns % kDay;
   if (rest < 0) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cowrie's values that become objects with a "_type": tensors, media, graphs.
+// Decodes cowrie's values that become objects with a "_type": tensors, media,
+// graphs.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -36,7 +37,7 @@ constexpr TensorType kTensorTypes[] = {
     {0x13, "ternary", DType::kU8},    {0x14, "binary", DType::kU8},
 };
 
-/// The name of a number that counts from 1; the number if it has no name.
+/// Returns the name for `number`, counted from 1; the number if it has no name.
 Json NameOf(uint8_t number, std::initializer_list<const char*> names) {
   if (number == 0 || number > names.size()) return number;
   return names.begin()[number - 1];
