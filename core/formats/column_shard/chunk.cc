@@ -23,7 +23,7 @@
 namespace ctxfs::column_shard {
 namespace {
 
-// Rows that are decoded between two checks of the interrupt.
+// Rows decoded between two interrupt checks.
 constexpr uint64_t kRowsACheck = 65'536;
 
 struct TypeTraits {
@@ -61,7 +61,7 @@ Error TooShort(const Chunk& chunk, uint64_t needed) {
                              chunk.data.size(), needed));
 }
 
-/// Returns the `width` bits from bit `at` on, lowest bit first.
+/// Returns `width` bits from bit `at` on, lowest bit first.
 uint64_t Bits(Bytes packed, uint64_t at, unsigned width) {
   uint64_t value = 0;
   for (unsigned got = 0; got < width;) {
@@ -104,8 +104,8 @@ Status DecodeDelta(const Chunk& chunk, uint64_t width, MutableBytes out,
   return {};
 }
 
-/// Decodes runs of (uvarint length, u8 value); the last may be longer than the
-/// rows that are left.
+/// Decodes runs of (uvarint length, u8 value). The last may exceed the
+/// remaining rows.
 Status DecodeRle(const Chunk& chunk, MutableBytes out) {
   ByteReader in(chunk.data);
   const uint8_t bits = in.U8();
@@ -128,7 +128,7 @@ Status DecodeRle(const Chunk& chunk, MutableBytes out) {
   return {};
 }
 
-/// The values of a chunk that is stored plain or as byte planes.
+/// The values of a chunk stored plain or as byte planes.
 class StoredValues {
  public:
   StoredValues(const Chunk& chunk, uint64_t width)
@@ -151,7 +151,7 @@ class StoredValues {
  private:
   Bytes data_;
   uint64_t width_;
-  uint64_t planes_;  // values in a plane of bytes; 0 when not split
+  uint64_t planes_;  // values in a byte plane; 0: not split
 };
 
 void AppendLine(const Chunk& chunk, uint64_t row, std::string_view value,
@@ -170,7 +170,7 @@ void AppendLine(const Chunk& chunk, uint64_t row, std::string_view value,
   }
 }
 
-/// The text of rows. As it grows, it is counted as work of the request.
+/// The rows' text. Charges the request for it as it grows.
 class Lines {
  public:
   explicit Lines(const ReadContext& context) : context_(context) {}
@@ -228,7 +228,7 @@ Status PlainLines(const Chunk& chunk, Lines& lines) {
 Status DictionaryLines(const Chunk& chunk, Lines& lines) {
   ByteReader in(chunk.data);
   const uint64_t size = in.U32();
-  // Each string takes at least 4 bytes.
+  // A string takes at least 4 bytes.
   if (!in.ok() || size > in.remaining() / 4) {
     return Corrupt(fmt::format(
         "its dictionary of {} strings is longer than its data", size));

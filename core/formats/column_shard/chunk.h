@@ -18,8 +18,8 @@ inline Error Corrupt(std::string what, uint64_t at = kNoOffset) {
   return {Code::kCorrupt, std::move(what), at};
 }
 
-/// The types of columns, by their numbers in the file
-/// (docs/formats/columnshard.md, section 2).
+/// Column types, by their numbers in the file (docs/formats/columnshard.md,
+/// section 2).
 enum class ColumnType : uint8_t {
   kBool = 1,
   kInt8 = 2,
@@ -40,15 +40,15 @@ enum class ColumnType : uint8_t {
   kBfloat16 = 17,
 };
 
-/// The type with that number; nullopt if there is none.
+/// Returns nullopt if no type has this number.
 std::optional<ColumnType> ColumnTypeOf(uint64_t number);
 std::string_view ColumnTypeName(ColumnType type);
-/// Bytes of a value; 0 for strings and bytes.
+/// Returns the bytes of a value; 0 for strings and bytes.
 uint64_t ColumnTypeWidth(ColumnType type);
-/// The dtype of the values as they are shown; a uuid has 16 of them.
+/// Returns the dtype in which values are shown; a uuid is 16 of them.
 DType ColumnDType(ColumnType type);
 
-/// How a chunk's values are stored (section 3).
+/// Coding of a chunk's values (section 3).
 enum class ChunkCoding : uint8_t {
   kPlain,
   kDictionary,
@@ -57,15 +57,15 @@ enum class ChunkCoding : uint8_t {
   kByteStreamSplit,
 };
 
-/// Bytes before the validity bits: the declared coding and the row count.
+/// Bytes before the validity bits: declared coding and row count.
 constexpr uint64_t kChunkHeaderSize = 5;
 
-/// A chunk's payload taken apart; `validity` and `data` point into it.
+/// A parsed chunk; `validity` and `data` point into its payload.
 struct Chunk {
   ColumnType type = ColumnType::kBool;
   ChunkCoding coding = ChunkCoding::kPlain;
   uint32_t count = 0;  // rows
-  Bytes validity;      // bits, lowest first, 1 = valid; empty: all are valid
+  Bytes validity;      // bits, lowest first, 1 = valid; empty: all valid
   Bytes data;
 
   bool IsValid(uint64_t row) const {
@@ -78,23 +78,23 @@ struct Chunk {
 /// Bytes of the validity bits of `rows` rows.
 constexpr uint64_t ValidityBytes(uint64_t rows) { return (rows + 7) / 8; }
 
-/// The actual coding of a chunk: `declared` is only a request to the writer,
-/// and the coding also depends on the type (section 3). Returns nullopt if
-/// `declared` is not the number of a coding.
+/// Returns the actual coding of a chunk. `declared` is only a request to the
+/// writer; the coding also depends on the type (section 3). nullopt if
+/// `declared` is not a coding.
 std::optional<ChunkCoding> CodingOf(ColumnType type, uint8_t declared);
 
-/// Parses `payload`. Fails with kCorrupt, with an offset relative to it.
+/// Parses `payload`. Fails with kCorrupt; the offset is relative to `payload`.
 Result<Chunk> ParseChunk(Bytes payload, ColumnType type, bool nullable);
 
 /// Decodes a fixed-width chunk with `per_row` values a row, little-endian, into
-/// exactly all of `out`: count * per_row * width bytes. A null row stores one
-/// value, which is repeated.
+/// `out`, which must have exactly count * per_row * width bytes. A null row
+/// stores one value; repeats it.
 Status DecodeFixed(const Chunk& chunk, uint64_t per_row, MutableBytes out,
                    const Interrupt& interrupt = NeverInterrupted());
 
-/// Returns the rows of a string chunk as JSON, one a line: a string, base64 for
-/// bytes, or null. Fails with kLimit if the text exceeds limits::kDecodedBytes,
-/// or if the request may not cause so much work.
+/// Returns the rows of a string chunk as JSON lines: strings, base64 for bytes,
+/// or null. Fails with kLimit if the text exceeds limits::kDecodedBytes or the
+/// work allowed to the request.
 Result<Buffer> DecodeLines(const Chunk& chunk, const ReadContext& context);
 
 /// Fills `out` with one byte a row, 1 for valid.

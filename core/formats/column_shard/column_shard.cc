@@ -27,8 +27,8 @@ namespace {
 
 constexpr std::string_view kSchemaName = "__schema__";
 
-/// The digits before the first colon of a chunk's name; nullopt for other
-/// names.
+/// Returns the digits before the first colon of a chunk's name; nullopt for
+/// other names.
 std::optional<std::string_view> GroupOf(std::string_view name) {
   const size_t colon = name.find(':');
   if (colon == std::string_view::npos || colon == 0 ||
@@ -38,7 +38,6 @@ std::optional<std::string_view> GroupOf(std::string_view name) {
   return name.substr(0, colon);
 }
 
-/// The name of a column's file in columns/.
 std::string NameOf(const Column& column, ColumnFile file) {
   return column.name + (file == ColumnFile::kValidity ? ".valid" : "");
 }
@@ -56,8 +55,8 @@ Status ColumnShard::Load(const ReadContext& context) {
     return {};
   }
   const Result<Json> schema = ReadSchema(*schema_entry_, context);
-  // A transient error refuses the container, so that its tree does not depend
-  // on whether a read has failed.
+  // A transient error refuses the container: the tree must not depend on
+  // whether a read has failed.
   if (!schema && !schema.error().Permanent()) return schema.error();
   if (!schema) {
     Warn({"__schema__: " + schema.error().what, schema.error().offset,
@@ -190,8 +189,8 @@ EntryInfo ColumnShard::DescribeColumn(size_t index, ColumnFile file,
   return info;
 }
 
-/// The values of all columns, then the validity of all columns, so that a
-/// column called "a.valid" keeps its name.
+/// Lists the values of all columns before all validities, so that a column
+/// called "a.valid" keeps its name.
 std::shared_ptr<const FileTable> ColumnShard::ColumnFiles() const {
   const auto count = static_cast<uint32_t>(columns().size());
   const auto kind = [count](uint32_t file) {
@@ -227,7 +226,7 @@ std::shared_ptr<const FileTable> ColumnShard::ColumnFiles() const {
        .owner = Share(*this)});
 }
 
-/// Entries that are not part of the table, at the root.
+/// Entries outside the table, at the root.
 std::shared_ptr<const FileTable> ColumnShard::OtherFiles() const {
   const std::shared_ptr<const FileTable> entries = EntryTable();
   return MakeTable(
@@ -310,7 +309,7 @@ Table ColumnShard::RowTable() const {
   table.rows = columns().front().rows;
   for (size_t i = 0; i < columns().size(); ++i) {
     const Column& column = columns()[i];
-    // A column with another number of rows is left out; info.json warns of it.
+    // Omit a column with another number of rows; info.json warns of it.
     if (column.rows != table.rows) continue;
     TableColumn made;
     made.name = column.name;

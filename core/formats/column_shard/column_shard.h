@@ -20,8 +20,8 @@ namespace ctxfs::column_shard {
 enum class ColumnFile : uint8_t { kValues, kValidity };
 
 /// A ColumnShard (docs/formats/columnshard.md): a table of typed columns, with
-/// a chunk for each column and row group. The chunks are the entries; the files
-/// of the columns have their values.
+/// a chunk for each column and row group. The entries are the chunks; the
+/// columns' files have the values.
 class ColumnShard final : public shard::ShardContainer {
  public:
   using shard::ShardContainer::ShardContainer;
@@ -31,23 +31,23 @@ class ColumnShard final : public shard::ShardContainer {
   void AddInfo(Json& info, const ReadContext& context) const override;
   std::string_view EntryPath(uint32_t entry,
                              std::string& scratch) const override;
-  /// kRawEntries, because the columns show the same values in a more useful
-  /// form, unless there is neither a schema nor a chunk.
+  /// kRawEntries if there is a schema or a chunk: columns show the same values
+  /// in a more useful form.
   Role EntryRole() const override {
     return has_table_ ? Role::kRawEntries : Role::kEntries;
   }
-  /// Whether an entry is neither a chunk nor the schema, so that no other file
-  /// shows it.
+  /// Whether no other file shows the entry: it is neither a chunk nor the
+  /// schema.
   bool IsOther(uint32_t entry) const;
   Tables Files() const override;
   Exports Export() const override;
 
   const std::vector<Column>& columns() const { return table_.columns; }
 
-  /// Opens a column over all row groups. Decodes text once, to measure it.
+  /// Opens a column over all row groups. Decodes text once to find its size.
   Result<Content> OpenColumn(size_t column, ColumnFile file,
                              const ReadContext& context) const;
-  /// Describes a column; `incomplete` if that was interrupted or a read failed.
+  /// Describes a column; `incomplete` after an interrupt or a failed read.
   EntryInfo DescribeColumn(size_t column, ColumnFile file,
                            const ReadContext& context) const;
 
@@ -55,18 +55,18 @@ class ColumnShard final : public shard::ShardContainer {
   Status AddOwnFacts(const ReadContext& context, Facts& facts) const override;
   friend class ColumnBlock;
 
-  /// How the chunks of a column are stored.
+  /// Storage of a column's chunks.
   struct Stored {
     uint64_t size = 0;           // bytes
     uint64_t offset = 0;         // kNoOffset for several chunks
-    std::string codec = "none";  // "mixed" for chunks of several codecs
-    bool incomplete = false;     // the store failed while it was examined
+    std::string codec = "none";  // "mixed" if chunks differ
+    bool incomplete = false;     // a read failed
   };
-  /// Looks at all chunks of a column, at the first call. Fails only if it is
+  /// Examines all chunks of a column at the first call. Fails only if
   /// interrupted.
   Result<Stored> StoredOf(size_t column, const ReadContext& context) const;
-  /// The worst verdict of all chunks: "failed" before any other. Fails only if
-  /// it is interrupted.
+  /// Returns the worst verdict of all chunks, "failed" being the worst. Fails
+  /// only if interrupted.
   Result<std::string> VerifiedText(size_t column,
                                    const ReadContext& context) const;
 
@@ -75,23 +75,23 @@ class ColumnShard final : public shard::ShardContainer {
   std::vector<ArrayInfo> Arrays() const;
   Table RowTable() const;
   Result<Json> ReadSchema(uint32_t entry, const ReadContext& context) const;
-  /// Appends the values of a chunk that is read in place; returns false if it
-  /// must be decoded.
+  /// Appends the values of a chunk that needs no decoding; returns false if it
+  /// does.
   Result<bool> AppendStored(const Column& column, const ColumnPart& part,
                             Content& content, const Request& request) const;
-  /// Appends the values of a chunk whose few bytes stand for many rows; returns
-  /// false for any other.
+  /// Appends the values of a chunk that expands few bytes to many rows; returns
+  /// false for other chunks.
   Result<bool> AppendRepeated(const Column& column, const ColumnPart& part,
                               const ReadContext& context,
                               Content& content) const;
-  /// Appends a chunk of text, which is decoded to measure it.
+  /// Appends a chunk of text; decodes it to find its size.
   Status AppendText(size_t column, size_t part, const ReadContext& context,
                     Content& content) const;
 
   std::optional<uint32_t> schema_entry_;
   bool has_table_ = false;  // a schema or a chunk
   ColumnTable table_;
-  // Of each part of a column of text: its bytes plus 1; 0 if not yet known.
+  // For each part of a column of text: its bytes plus 1; 0: unknown.
   mutable std::vector<std::vector<std::atomic<uint64_t>>> text_sizes_;
   mutable Mutex stored_mutex_;
   mutable std::unordered_map<size_t, Stored> stored_  // by column

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The contents of a ColumnShard's columns over all row groups
+// Opens a ColumnShard's columns over all row groups
 // (docs/formats/columnshard.md, section 5).
 #include <fmt/core.h>
 
@@ -15,7 +15,7 @@
 namespace ctxfs::column_shard {
 namespace {
 
-/// The values of a chunk that is stored as byte planes.
+/// The values of a chunk stored as byte planes.
 class SplitValues final : public Transform {
  public:
   SplitValues(Range planes, uint64_t values, uint64_t width)
@@ -92,7 +92,8 @@ class ColumnBlock final : public Block {
     return file_ == ColumnFile::kValues && column_.text();
   }
 
-  /// Bytes of the block; 0 for text, whose size is not known before.
+  /// Returns the size of the block; 0 for text, whose size is unknown before
+  /// decoding.
   uint64_t size() const {
     if (file_ == ColumnFile::kValidity) return part_.rows;
     return part_.rows * column_.row_size();
@@ -101,7 +102,7 @@ class ColumnBlock final : public Block {
   Result<Buffer> Make(Bytes payload, const ReadContext& context) const {
     const Chunk chunk =
         CTXFS_TRY(ParseChunk(payload, column_.type, column_.nullable));
-    // Text may have fewer rows, because its size was measured by decoding it.
+    // Text may have fewer rows than declared: decoding has measured it.
     if (is_text() ? chunk.count > part_.rows : chunk.count != part_.rows) {
       return Corrupt(fmt::format("a chunk of {} rows, but the schema says {}",
                                  chunk.count, part_.rows));
@@ -129,8 +130,8 @@ Result<bool> ColumnShard::AppendStored(const Column& column,
   const shard::ShardRecord record = Record(part.entry);
   const bool ragged = column.per_row != 1 && column.nullable;
   if (Encoded(record) || column.text() || ragged) return false;
-  // The coding is in the header, which is not verified here. If it is damaged,
-  // the guard fails when the values are read.
+  // Reads the coding from the unverified header. If the header is damaged, the
+  // guard fails when the values are read.
   std::byte head[kChunkHeaderSize];
   CTXFS_TRY(source()->ReadAt(record.data_offset, head, request));
   const auto coding = CodingOf(column.type, std::to_integer<uint8_t>(head[0]));
@@ -141,7 +142,7 @@ Result<bool> ColumnShard::AppendStored(const Column& column,
   const uint64_t width = ColumnTypeWidth(column.type);
   const bool sound = LoadLe<uint32_t>(head + 1) == part.rows &&
                      InBounds(at, values * width, end);
-  if (!sound) return false;  // decoding reports the fault
+  if (!sound) return false;  // decoding will report the fault
   Range stored{source(), at, OpenGuard(part.entry)};
   if (coding == ChunkCoding::kPlain) {
     content.Append(std::move(stored), values * width);
@@ -162,14 +163,14 @@ Result<bool> ColumnShard::AppendRepeated(const Column& column,
                                          const ColumnPart& part,
                                          const ReadContext& context,
                                          Content& content) const {
-  // Other chunks decode to at most 64 times their bytes: deltas of one bit, of
-  // values of 8 bytes.
+  // Other codings expand a chunk at most 64 times: 8-byte values as deltas of
+  // one bit.
   constexpr uint64_t kMaxOfOthers = 64;
   constexpr uint64_t kMaxPayload = 64 * limits::kKiB;
   const uint64_t size = EntrySize(part.entry);
   const uint64_t values = part.rows * column.row_size();
   if (size > kMaxPayload || values / kMaxOfOthers <= size) return false;
-  // A fault is found again, and reported, when the column is read.
+  // A fault recurs, and is reported, when the column is read.
   Result<std::shared_ptr<const Block>> block = OpenBlock(part.entry);
   if (!block) return false;
   const Result<BlockCache::Pinned> payload = context.Get(**block);

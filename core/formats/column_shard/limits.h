@@ -9,10 +9,10 @@ namespace ctxfs::column_shard {
 
 /// Columns (docs/formats/columnshard.md, section 6).
 constexpr uint64_t kMaxColumns = 100'000;
-/// Rows of a row group, where the coding does not spend a byte on each (same).
+/// Rows of a row group if the coding needs less than a byte a row (section 6).
 constexpr uint64_t kMaxGroupRows = 1 << 25;
-/// Bytes of chunks that are decoded at open, to see how many rows they have,
-/// since their statistics are wrong (docs/formats/columnshard.md, section 4).
+/// Bytes of chunks with wrong statistics that opening decodes to count rows
+/// (docs/formats/columnshard.md, section 4).
 constexpr uint64_t kMaxHeaderBytes = 16 * limits::kMiB;
 
 }  // namespace ctxfs::column_shard

@@ -8,7 +8,7 @@ namespace ctxfs::column_shard {
 namespace {
 
 /// Little-endian integers of `width` bytes: first, first + step, ... modulo
-/// 2^64, cut to their low bytes.
+/// 2^64, truncated to `width`.
 class Series final : public Transform {
  public:
   Series(uint64_t first, uint64_t step, uint64_t width,
@@ -42,15 +42,14 @@ struct Run {
   std::byte value;
 };
 
-/// Reads the next run; false at the end of the data.
+/// Reads the next run; returns false at the end of the data.
 bool NextRun(ByteReader& in, Run* run) {
   run->rows = in.Uvarint();
   run->value = in.U8() != 0 ? std::byte{1} : std::byte{0};
   return in.ok();
 }
 
-/// Runs, which are walked from the first one for each window, because they are
-/// few.
+/// Expands runs. Each window walks all runs from the first: there are few.
 class Runs final : public Transform {
  public:
   /// The runs start at byte `at` of the block.

@@ -8,13 +8,13 @@
 
 namespace ctxfs::column_shard {
 
-/// Returns the values of a chunk whose few bytes stand for many rows: runs of
-/// booleans, or deltas of no bits, which are first + row * step. Any window is
-/// computed from those bytes, so a chunk of 22 bytes never takes the 256 MiB of
-/// its values. Returns null for other chunks and for damaged ones.
+/// Returns the values of a chunk that expands few bytes to many rows: runs of
+/// booleans, or deltas of 0 bits (first + row * step). Any window is computed
+/// from those bytes, so a chunk of 22 bytes never takes the 256 MiB of its
+/// values. Returns null for other or damaged chunks.
 ///
-/// `chunk` was parsed from `payload`, the bytes of `block`. The block is read
-/// again when its bytes are needed.
+/// `chunk` must be parsed from `payload`, the bytes of `block`. The block is
+/// read again when its bytes are needed.
 std::shared_ptr<const Transform> RepeatedValues(
     const Chunk& chunk, Bytes payload, std::shared_ptr<const Block> block);
 

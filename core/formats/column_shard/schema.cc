@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The schema of a ColumnShard: the chunks of each column, and their numbers of
-// rows and values (docs/formats/columnshard.md, sections 1, 3 and 4).
+// Reads the schema of a ColumnShard: the chunks of each column, and their
+// numbers of rows and values (docs/formats/columnshard.md, sections 1, 3 and
+// 4).
 #include "core/formats/column_shard/schema.h"
 
 #include <fmt/core.h>
@@ -23,7 +24,7 @@
 namespace ctxfs::column_shard {
 namespace {
 
-/// The statistics of a row group, or null.
+/// Returns the statistics of a row group, or null.
 Json StatsOf(const Json& described, uint64_t group) {
   const Json* stats = MemberAt(described, "stats");
   const bool there =
@@ -31,7 +32,7 @@ Json StatsOf(const Json& described, uint64_t group) {
   return there ? (*stats)[static_cast<size_t>(group)] : Json();
 }
 
-/// Finds entries by name, while the columns are read.
+/// Finds entries by name.
 class EntryNames {
  public:
   explicit EntryNames(const shard::ShardContainer& shard)
@@ -62,7 +63,7 @@ class EntryNames {
   std::vector<uint32_t> order_;
 };
 
-/// Bytes before the data of a chunk.
+/// Returns the bytes before a chunk's data.
 uint64_t HeadSize(const Column& column, uint64_t rows) {
   return kChunkHeaderSize + (column.nullable ? ValidityBytes(rows) : 0);
 }
@@ -74,21 +75,21 @@ bool MayGrow(ColumnType type) {
          CodingOf(type, delta) == ChunkCoding::kDelta;
 }
 
-/// Returns how many rows of one value each make a chunk of exactly `size`
-/// bytes; nullopt if no number does.
+/// Returns the number of rows, of one value each, for which a chunk has exactly
+/// `size` bytes; nullopt if there is none.
 std::optional<uint64_t> RowsThatMake(const Column& column, uint64_t size) {
   const uint64_t width = ColumnTypeWidth(column.type);
   if (width == 0 || size < kChunkHeaderSize) return std::nullopt;
   const uint64_t bytes = size - kChunkHeaderSize;
-  // n rows take 8 * width * n bits, and for validity n more and at most 7 bits
-  // of padding.
+  // n rows take 8 * width * n bits, plus n validity bits and at most 7 bits of
+  // padding.
   const uint64_t rows =
       column.nullable ? bytes * 8 / (8 * width + 1) : bytes / width;
   if (HeadSize(column, rows) + rows * width != size) return std::nullopt;
   return rows;
 }
 
-/// Makes columns from their descriptions.
+/// Builds columns from their descriptions.
 class ColumnReader {
  public:
   ColumnReader(const Json& schema, const shard::ShardContainer& shard,
@@ -110,17 +111,18 @@ class ColumnReader {
     return column;
   }
 
-  /// Warnings about columns that are shown nevertheless.
+  /// Warnings about columns that are shown despite a fault.
   std::vector<Warning> TakeWarnings() { return std::move(warnings_); }
 
  private:
   Status ReadColumn(const Json& described, Column& column);
   Status AddPart(const Json& described, uint64_t group, Column& column);
-  /// The rows of a chunk with too few bytes for its statistics: as many as fit
-  /// its size exactly, if its own header has the same number.
+  /// For a chunk with too few bytes for its statistics: returns the number of
+  /// rows that its size fits exactly, if the chunk's header agrees.
   Result<uint64_t> FewerRows(const Column& column, uint32_t entry,
                              uint64_t counted);
-  /// The values of a row, from the size of one chunk; 0 if any number fits.
+  /// Returns the values a row, from the size of one chunk; 0 if any number
+  /// fits.
   Result<uint64_t> PerRow(const Column& column, const ColumnPart& part,
                           uint64_t nulls) const;
 
@@ -130,8 +132,8 @@ class ColumnReader {
   const uint64_t groups_;
   const uint64_t group_rows_;
   uint64_t unread_ = kMaxHeaderBytes;
-  // Names of columns. A repeated column is refused, so each entry belongs to
-  // one column at most.
+  // Names of columns. Repeated columns are refused, so an entry belongs to at
+  // most one column.
   std::set<std::string, std::less<>> seen_;
   std::vector<Warning> warnings_;
 };
@@ -192,7 +194,7 @@ Status ColumnReader::AddPart(const Json& described, uint64_t group,
     return Corrupt(
         fmt::format("{} rows in a row group of {}", rows, group_rows_));
   }
-  // The least bytes of so many rows.
+  // Minimum size of these rows.
   const uint64_t width = ColumnTypeWidth(column.type);
   const uint64_t head = HeadSize(column, rows);
   const uint64_t least = head + rows * (width == 0 ? 1 : width);
@@ -230,7 +232,7 @@ Result<uint64_t> ColumnReader::FewerRows(const Column& column, uint32_t entry,
       fmt::format("a chunk of {} bytes cannot hold {} rows", size, counted),
       record.data_offset);
   const std::optional<uint64_t> rows = RowsThatMake(column, size);
-  // Reading its header verifies all of it.
+  // Reading the chunk's header verifies the whole chunk.
   const uint64_t cost = std::max(size, record.disk_size);
   if (!rows || cost > unread_) return refused;
   unread_ -= cost;
@@ -245,11 +247,11 @@ Result<uint64_t> ColumnReader::PerRow(const Column& column,
                                       const ColumnPart& part,
                                       uint64_t nulls) const {
   const uint64_t width = ColumnTypeWidth(column.type);
-  // AddPart has checked that the entry is not smaller.
+  // AddPart has checked that the entry is at least this long.
   const uint64_t data =
       shard_.EntrySize(part.entry) - HeadSize(column, part.rows);
   const uint64_t values = data / width;
-  // A null row has one value, however many the others have.
+  // A null row stores one value, however many other rows have.
   if (nulls > part.rows || values == part.rows || nulls == part.rows) return 0;
   const uint64_t valid = part.rows - nulls;
   if (data % width != 0 || values < nulls || (values - nulls) % valid != 0) {
@@ -295,8 +297,8 @@ Result<ColumnTable> ReadColumnTable(const Json& schema,
     for (Warning& warning : reader.TakeWarnings()) {
       table.warnings.push_back(std::move(warning));
     }
-    // A transient error refuses the container, so that its tree does not depend
-    // on whether a read has failed.
+    // A transient error refuses the container: the tree must not depend on
+    // whether a read has failed.
     if (!column && !column.error().Permanent()) return column.error();
     if (!column) {
       table.warnings.push_back({column.error().what + ": not shown",
