@@ -32,17 +32,17 @@ constexpr uint64_t kLengthAt = 8;
 constexpr uint64_t kJsonAt = 12;
 constexpr uint64_t kOldPrefix = 4;
 
-// The first character of the JSON is searched in so many bytes. Writers put no
+// The first character of the JSON must be within so many bytes. Writers put no
 // white space before it.
 constexpr uint64_t kHeadBytes = 4096;
 
-// Chunks or their parts between two checks for an interrupt: each may take a
-// small read.
+// Chunks, or their parts, between two interrupt checks: each may cost a small
+// read.
 constexpr uint32_t kReadsACheck = 1024;
 
 bool Probe(Bytes head) { return AsText(head).starts_with(kMagic); }
 
-/// Whether the first character from `at` on that is not white space is '{'.
+/// Whether the first non-blank character from `at` on is '{'.
 bool OpensObject(Bytes head, uint64_t at) {
   if (at >= head.size()) return false;
   const std::string_view text = AsText(head).substr(static_cast<size_t>(at));
@@ -62,9 +62,9 @@ Status Collection::Load(const ReadContext& context) {
   return {};
 }
 
-// Later versions have their version number where 0.1.0 has the length of its
-// header, and a length such as 65537 looks like a version. The start of the
-// JSON tells them apart (docs/formats/cvc.md, section 1).
+// Version 0.1.0 has the length of its header where later versions have their
+// version number, and a length such as 65537 looks like a version. The start of
+// the JSON distinguishes them (docs/formats/cvc.md, section 1).
 Status Collection::ReadPrelude(const ReadContext& context) {
   const uint64_t size = source()->size();
   const Buffer head = CTXFS_TRY(
@@ -135,7 +135,7 @@ Status Collection::LocateChunks(const ReadContext& context) {
   return header_.has_offsets ? LocateByOffset(context) : LocateInOrder(context);
 }
 
-/// Reads the prefix at `at`, and checks that the payload is within the file.
+/// Reads the prefix at `at`; checks that the payload is within the file.
 Status Collection::ReadPrefix(uint64_t at, Chunk& chunk,
                               const Request& request) {
   const uint64_t size = source()->size();
@@ -171,8 +171,8 @@ Status Collection::LocateInOrder(const ReadContext& context) {
   return {};
 }
 
-// The writer of these files overwrites a first header with a longer one, which
-// may overwrite the start of the first chunk. The header itself is intact.
+// The writer of these files overwrites its first header with a longer one,
+// which may destroy the start of the first chunk. The header itself is intact.
 Status Collection::LocateByOffset(const ReadContext& context) {
   uint32_t number = 0;
   for (Chunk& chunk : header_.chunks) {
@@ -215,7 +215,7 @@ void Collection::MarkOverlaps() {
 
 Status Collection::WarnOfBytesAfter(const ReadContext& context) {
   const uint64_t size = source()->size();
-  // Where a chunk is lost, so is the place where the last one ends.
+  // If a chunk is lost, the end of the last chunk is unknown.
   const bool lost = std::ranges::any_of(header_.chunks, [](const Chunk& chunk) {
     return chunk.fault != Fault::kSound;
   });
@@ -264,7 +264,7 @@ Result<Fault> Collection::FaultOf(uint32_t chunk, const Piece& piece,
   const std::optional<DType> decoded =
       piece.codec == Codec::kNone ? column.declared : DType::kF32;
   if (decoded != column.dtype) return Fault::kDType;
-  // The product fits: the header's rows and dimensions were checked.
+  // Does not overflow: the header's rows and dimensions were checked.
   const uint64_t elements = ChunkRows(chunk) * column.dimension;
   uint64_t size = elements;
   switch (piece.codec) {
@@ -298,7 +298,7 @@ Result<Fault> Collection::LosslessFault(uint64_t at, uint64_t size,
   for (unsigned plane = 0; plane < 4; ++plane) {
     const unsigned width = in.U8();
     if (width < 1 || width > 8) return Fault::kLosslessHead;
-    constexpr uint64_t kDictionary = 2 + 1;  // its size and one value
+    constexpr uint64_t kDictionary = 2 + 1;  // the size and one value
     least += kDictionary + (elements * width + 7) / 8;
   }
   return size < least ? Fault::kLosslessHead : Fault::kSound;
@@ -348,8 +348,8 @@ std::optional<ChecksumGuard> Collection::GuardOf(uint32_t chunk) const {
                        {verdicts_, &(*verdicts_)[chunk]});
 }
 
-// `none` has elements of the declared dtype, and every other known compression
-// is of floats. The elements of an unknown compression are unknown.
+// `none` stores the declared dtype; other known codecs store floats. The dtype
+// of an unknown codec is unknown.
 bool Collection::HasDType(const Column& column) const {
   if (column.sound > 0 || !header_.columnar) return true;
   return column.codec == Codec::kNone ? column.declared.has_value()

@@ -20,11 +20,11 @@
 
 namespace ctxfs::cvc {
 
-/// How a part of a column is stored (docs/formats/cvc.md, section 3).
+/// Coding of a part of a column (docs/formats/cvc.md, section 3).
 enum class Codec : uint8_t { kFp16, kInt8, kNone, kLossless, kUnknown };
 
-/// Why rows cannot be read (docs/formats/cvc.md, section 4). With a fault
-/// before kNoLocation the stored bytes can still be read, with the others not.
+/// Why rows cannot be decoded (docs/formats/cvc.md, section 4). Stored bytes
+/// remain readable for faults before kNoLocation only.
 enum class Fault : uint8_t {
   kSound,
   kUnknownCodec,
@@ -33,7 +33,7 @@ enum class Fault : uint8_t {
   kWrongSize,
   kDType,
   kLosslessHead,
-  kNoLocation,  // from here on the stored bytes have no known position
+  kNoLocation,  // from here on, the position of stored bytes is unknown
   kOutsideChunk,
   kTruncated,
   kUnlocated,
@@ -42,10 +42,10 @@ enum class Fault : uint8_t {
   kOverlap,
 };
 
-/// The part of a column that is in one chunk.
+/// The part of a column in one chunk.
 struct Piece {
   uint32_t column = 0;  // of Header::columns
-  uint32_t offset = 0;  // within the chunk's payload, bytes
+  uint32_t offset = 0;  // byte within the chunk's payload
   uint32_t size = 0;
   float min = 0;
   float scale = 0;
@@ -55,13 +55,14 @@ struct Piece {
   bool HasBytes() const { return fault < Fault::kNoLocation; }
 };
 
-/// Some rows of every column. Its position comes from the prefixes in the file.
+/// A chunk: rows of every column. The prefixes in the file determine its
+/// position.
 struct Chunk {
   uint64_t first_row = 0;
-  uint64_t payload = 0;  // offset in the file
+  uint64_t payload = 0;  // byte of the file
   uint32_t size = 0;
   uint32_t crc = 0;
-  uint32_t first_piece = 0;  // its pieces end at the first of the next chunk
+  uint32_t first_piece = 0;  // its pieces end where the next chunk's start
   Fault fault = Fault::kSound;
 };
 
@@ -71,41 +72,40 @@ struct Column {
   std::string dtype_text;
   std::string codec_text;
   Codec codec = Codec::kUnknown;
-  std::optional<DType> declared = std::nullopt;  // dtype_text, if it is known
+  std::optional<DType> declared = std::nullopt;  // dtype_text, if recognised
   DType dtype = DType::kF32;                     // of the decoded elements
-  uint32_t number = 0;                           // of this in Header::columns
-  // The parts of the column in the chunks, from their headers alone.
+  uint32_t number = 0;                           // index in Header::columns
+  // Totals over the column's parts, from the chunks' headers.
   uint64_t stored = 0;  // bytes
-  uint64_t offset = 0;  // in the file, of the first of them; 0 if there is none
-  uint64_t sound = 0;   // chunks with rows that can be decoded
+  uint64_t offset = 0;  // first part's byte in the file; 0: no parts
+  uint64_t sound = 0;   // chunks with decodable rows
 
   uint64_t row_bytes() const { return dimension * DTypeSize(dtype); }
 };
 
-/// The rows whose section has a certain value in its metadata, as half-open
-/// ranges.
+/// The rows whose section has a certain metadata value, as half-open ranges.
 struct Section {
   std::string label;  // "source=wiki"
   std::vector<std::pair<uint64_t, uint64_t>> ranges;
 };
 
-/// The JSON header as tables: a chunk takes its record, and a record for each
-/// column in it (docs/formats/cvc.md, section 2).
+/// The JSON header as tables: a record for each chunk, and a record for each
+/// column in the chunk (docs/formats/cvc.md, section 2).
 struct Header {
   bool columnar = false;
   bool has_offsets = false;  // every chunk has a file_offset
   uint64_t num_vectors = 0;
   std::vector<Column> columns;
-  std::deque<Chunk> chunks;  // deques grow without a second copy in memory
+  std::deque<Chunk> chunks;  // deques grow without copying
   std::deque<Piece> pieces;  // by chunk, then column
   std::vector<Section> sections;
   std::vector<std::string> warnings;
 };
 
-/// Parses the header. Offsets of errors are relative to `text`.
+/// Parses the header. Error offsets are relative to `text`.
 Result<Header> ParseHeader(std::string_view text, const Request& request);
 
-/// "fp16", "int8", "none", "lossless", "unknown".
+/// Returns "fp16", "int8", "none", "lossless" or "unknown".
 std::string_view CodecName(Codec codec);
 std::string_view FaultText(Fault fault);
 
@@ -115,8 +115,8 @@ class Collection final : public Container, public SaysFacts {
   Collection(std::shared_ptr<const Source> source, const OpenOptions& options)
       : Container(std::move(source)), options_(options) {}
 
-  /// Reads prelude, header and the prefixes of the chunks. Must be called once,
-  /// before any other function.
+  /// Reads prelude, header and the chunks' prefixes. Must be called once,
+  /// first.
   Status Load(const ReadContext& context);
 
   void AddInfo(Json& info, const ReadContext& context) const override;
@@ -136,33 +136,32 @@ class Collection final : public Container, public SaysFacts {
   EntryInfo DescribeColumn(const Column& column) const;
   std::optional<Error> ColumnFault(const Column& column) const;
 
-  /// Adds the worst verdict of all chunks. Looks at each of them.
+  /// Adds the worst verdict of all chunks, in linear time.
   void AddVerdicts(EntryInfo& info) const;
   /// Whether the dtype of a column's decoded elements is known.
   bool HasDType(const Column& column) const;
-  /// The shape of `rows` rows of a column, as the Python package gives it.
+  /// Returns the shape of `rows` rows of a column, like the Python package.
   std::vector<uint64_t> Shape(const Column& column, uint64_t rows) const;
-  /// Whether no row of a column can be read.
   bool IsUnreadable(const Column& column) const {
     return column.sound == 0 && chunks_with_rows_ > 0;
   }
   uint64_t ChunkRows(uint32_t chunk) const;
-  /// Returns the chunk that has row `row` of the file, in logarithmic time.
+  /// Returns the chunk with row `row` of the file, in logarithmic time.
   uint32_t ChunkOfRow(uint64_t row) const;
   uint32_t ChunkOfPiece(uint32_t piece) const;
-  /// Returns the part of a column in a chunk; null if it has none.
+  /// Returns the part of a column in a chunk; null if there is none.
   const Piece* FindPiece(uint32_t chunk, uint32_t column) const;
   /// Returns the reason why a column's rows in a chunk cannot be read.
   Error PieceError(uint32_t chunk, uint32_t column) const;
-  /// The guard of a chunk; nullopt if it has no checksum, or with verify=off.
+  /// Returns the guard of a chunk; nullopt without a checksum or with
+  /// verify=off.
   std::optional<ChecksumGuard> GuardOf(uint32_t chunk) const;
   bool has_checksums() const { return prefix_ == 8; }
-  /// "yes", "no", "failed"; "none" for a chunk without a checksum.
+  /// Returns "yes", "no" or "failed"; "none" without a checksum.
   std::string ChunkVerified(uint32_t chunk) const;
 
  private:
-  /// Whether views have a column. Rows of it that cannot be read fail when they
-  /// are read.
+  /// Whether views show a column. Unreadable rows fail when they are read.
   bool IsViewed(const Column& column) const {
     return HasDType(column) && !IsUnreadable(column);
   }
@@ -200,7 +199,7 @@ class Collection final : public Container, public SaysFacts {
   uint64_t json_at_ = 0;
   uint64_t json_size_ = 0;
   uint64_t prefix_ = 8;  // bytes before each payload
-  uint64_t end_ = 0;     // of the last chunk that was found
+  uint64_t end_ = 0;     // of the last chunk found
   Header header_;
   uint64_t chunks_with_rows_ = 0;
   std::shared_ptr<std::vector<AtomicVerdict>> verdicts_;  // of the chunks

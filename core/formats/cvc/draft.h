@@ -15,15 +15,15 @@
 
 namespace ctxfs::cvc {
 
-/// The header as it is in the JSON, before its tables are compared: keys come
-/// in any order, so chunks may come before the columns that they name.
+/// The header before its tables are cross-checked. JSON keys come in any order,
+/// so chunks can precede the columns they name.
 struct Draft {
-  /// The column of a piece that is the whole chunk, in files with one column.
+  /// The column of a piece that is the whole chunk; such files have one column.
   static constexpr uint32_t kWholeChunk = UINT32_MAX;
 
   struct RawPiece {
-    Piece piece;            // its column is an index of `names`
-    bool inherits = false;  // has no codec of its own, but the column's
+    Piece piece;            // `column` is an index of `names`
+    bool inherits = false;  // no codec of its own: uses the column's
     bool has_min = false;
     bool has_scale = false;
   };
@@ -31,11 +31,11 @@ struct Draft {
   bool is_object = false;
   Json top = Json::object();  // the known keys, with empty tables
   Json columns;
-  std::deque<Chunk> chunks;  // here first_row is the number of rows
+  std::deque<Chunk> chunks;  // here `first_row` holds the number of rows
   std::deque<RawPiece> raw;
   std::vector<std::string> names;  // of columns in chunks
   uint64_t with_offset = 0;        // chunks
-  // By key and value: different values may have the same label.
+  // By key and value: different values can have the same label.
   std::map<std::pair<std::string, std::string>, Section> sections;
   uint64_t labels = 0;
   uint64_t bad_sections = 0;
@@ -43,11 +43,11 @@ struct Draft {
   std::optional<Error> limit_error;
 };
 
-/// Compares the tables with each other and makes the header. Fails with
-/// kCorrupt or kLimit.
+/// Cross-checks the tables and builds the header. Fails with kCorrupt or
+/// kLimit.
 Result<Header> MakeTables(Draft draft, const Request& request);
 
-/// The codec called `name`; kUnknown for any other name.
+/// Returns the codec called `name`, or kUnknown.
 Codec CodecOf(std::string_view name);
 
 inline std::optional<std::string> JsonText(const Json& object,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The files of a vector collection: columns/, .ctxfs/raw/chunks/ and
+// Builds the files of a vector collection: columns/, .ctxfs/raw/chunks/ and
 // views/sections/.
 #include <cstdio>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The JSON header of a vector collection (docs/formats/cvc.md, section 2). It
-// is converted to tables while it is parsed, because it may have a million
-// chunks. Keys come in any order.
+// Parses the JSON header of a vector collection (docs/formats/cvc.md, section
+// 2) directly into tables, because it may have a million chunks. Keys come in
+// any order.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ bool Contains(const std::string_view (&keys)[N], std::string_view key) {
   return std::find(keys, keys + N, key) != keys + N;
 }
 
-/// The number at `key` as a float: rounded once, from double; infinite if it is
+/// Returns the number at `key`, rounded once from double to float; infinite if
 /// too large.
 std::optional<float> Float(const Json& object, const char* key) {
   static_assert(std::numeric_limits<float>::is_iec559);
@@ -50,7 +50,7 @@ class HeaderVisitor final : public JsonVisitor {
   Draft Take() { return std::move(draft_); }
 
  private:
-  /// Stores the value at `path`. Objects and arrays come empty.
+  /// Stores the value at `path`. Objects and arrays arrive empty.
   void Put(const Path& path, Json value);
   void Reset(const std::string& table);
   void FinishElement(const std::string& table);
@@ -60,9 +60,9 @@ class HeaderVisitor final : public JsonVisitor {
   uint32_t NameId(const std::string& name);
 
   Draft draft_;
-  Json element_;              // the known keys of the current table element
+  Json element_;              // known keys of the current table element
   Json piece_;                // of the current chunk
-  size_t pieces_before_ = 0;  // pieces of all chunks before the current one
+  size_t pieces_before_ = 0;  // pieces of all earlier chunks
   std::unordered_map<std::string, uint32_t> name_ids_;
 };
 
@@ -117,7 +117,7 @@ void HeaderVisitor::Put(const Path& path, Json value) {
         piece_ = std::move(value);
         if (!piece_.is_object()) AddPiece(NameId(path[3]), Json::object());
       } else if (value.is_structured()) {
-        // Not a label. It replaces an earlier value of the key all the same.
+        // Not a label, but it still replaces an earlier value of the key.
         element_["metadata"].erase(path[3]);
       } else if (element_["metadata"].size() < kMaxLabels) {
         element_["metadata"][path[3]] = std::move(value);
@@ -218,7 +218,7 @@ void HeaderVisitor::FinishChunk() {
     draft_.limit_error = TooMany("chunks", kMaxChunks);
     return;
   }
-  // Of two pieces of one column the last counts.
+  // The last of two pieces of one column counts.
   const auto begin =
       draft_.raw.begin() + static_cast<std::ptrdiff_t>(pieces_before_);
   if (draft_.raw.end() - begin > 1) {
@@ -255,8 +255,8 @@ void HeaderVisitor::FinishSection() {
   if (metadata == element_.end() || !metadata->is_object()) return;
   for (const auto& [key, value] : metadata->items()) {
     if (++draft_.labels > kMaxLabels) return;
-    // The text "1" and the number 1 have the same label, but are different
-    // sections: in the key a string starts with a quote.
+    // The text "1" and the number 1 have the same label but are different
+    // sections; in the key, a string starts with a quote.
     const std::string dump =
         value.is_string() ? "\"" + value.get<std::string>() : JsonLine(value);
     Section& section = draft_.sections[{key, dump}];

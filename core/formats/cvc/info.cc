@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// info.json of a vector collection, and the descriptions of its columns
+// Describes a vector collection (info.json) and its columns
 // (docs/formats/cvc.md, section 6).
 #include <fmt/core.h>
 
@@ -10,9 +10,9 @@
 namespace ctxfs::cvc {
 namespace {
 
-// At most so many warnings.
+// Maximum of warnings.
 constexpr size_t kFaultsShown = 100;
-// Chunks between two checks for an interrupt.
+// Chunks between two interrupt checks.
 constexpr uint32_t kChunksACheck = 16'384;
 
 }  // namespace
@@ -128,9 +128,9 @@ EntryInfo Collection::DescribeColumn(const Column& column) const {
   return info;
 }
 
-// Not part of DescribeColumn: index.json describes every column and shows no
-// verdict, and a header of some megabytes has 65,536 columns and a million
-// chunks.
+// Separate from DescribeColumn: index.json describes every column without
+// verdicts, and a header of a few megabytes can have 65,536 columns and a
+// million chunks.
 void Collection::AddVerdicts(EntryInfo& info) const {
   if (info.verified == "none") return;
   info.verified = "yes";

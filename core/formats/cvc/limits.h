@@ -5,14 +5,13 @@
 
 namespace ctxfs::cvc {
 
-/// Chunks of a vector collection, columns it names, parts of columns that its
-/// chunks hold, and values of its sections' metadata (docs/formats/cvc.md,
-/// section 5).
+/// Limits of a vector collection (docs/formats/cvc.md, section 5): chunks,
+/// columns, parts of columns in all chunks, values in the sections' metadata.
 constexpr uint32_t kMaxChunks = 1'000'000;
 constexpr uint32_t kMaxColumns = 65'536;
 constexpr uint32_t kMaxPieces = 4'000'000;
 constexpr uint32_t kMaxLabels = 100'000;
-/// Files that sections are shown as.
+/// Files for sections.
 constexpr uint64_t kMaxSectionFiles = 1'000'000;
 
 }  // namespace ctxfs::cvc

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Decoding of rows of a column (docs/formats/cvc.md, section 3): any window,
-// from the stored bytes that it needs.
+// Decodes rows of a column (docs/formats/cvc.md, section 3): any window,
+// reading only the stored bytes that it needs.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -14,15 +14,15 @@
 namespace ctxfs::cvc {
 namespace {
 
-// Elements that are decoded at a time: few enough that the buffer stays in the
-// L2 cache, and enough that system calls cost little (docs/performance.md).
+// Elements decoded at a time: the buffer must fit in the L2 cache, and system
+// calls must cost little (docs/performance.md).
 constexpr size_t kPiece = 32768;
 constexpr size_t kElement = 4;  // bytes of a decoded float
 
-/// Reads elements of the part of a column that is in one chunk.
+/// Reads elements of a column's part in one chunk.
 class PieceReader {
  public:
-  /// All of the arguments outlive this object.
+  /// All arguments must outlive this object.
   PieceReader(const Source& source, const Chunk& chunk, const Piece& piece,
               uint64_t elements, const Request& request)
       : source_(source),
@@ -47,7 +47,7 @@ class PieceReader {
         const size_t count = std::min(out.size() / kElement, kPiece);
         taken = count * kElement;
         CTXFS_TRY(ReadElements(first, out.first(taken)));
-      } else {  // a window may begin and end within an element
+      } else {  // a window may cut through elements
         std::array<std::byte, kElement> whole;
         CTXFS_TRY(ReadElements(first, whole));
         taken = std::min(out.size(), kElement - skip);
@@ -84,7 +84,7 @@ class PieceReader {
   }
 
   /// Reads the header of each plane, a count and the dictionary, and finds the
-  /// codes that follow.
+  /// codes after it.
   Status FindPlanes() {
     std::array<std::byte, 8> head;
     CTXFS_TRY(source_.ReadAt(at_, head, request_));
@@ -133,7 +133,7 @@ class PieceReader {
   }
 
   struct Plane {
-    uint64_t codes = 0;  // offset in the file
+    uint64_t codes = 0;  // byte of the file
     unsigned width = 0;
     unsigned dict_size = 0;
     std::array<uint8_t, 256> dict = {};
@@ -142,10 +142,11 @@ class PieceReader {
   const Source& source_;
   const Request& request_;
   const Piece& piece_;
-  const uint64_t at_;  // offset in the file
+  const uint64_t at_;  // byte of the file
   const uint64_t elements_;
   std::array<Plane, 4> planes_;
-  std::array<std::byte, 2 * kPiece> stored_;  // at most two bytes an element
+  std::array<std::byte, 2 * kPiece>
+      stored_;  // two bytes an element
 };
 
 class Rows final : public Transform {
@@ -206,8 +207,8 @@ class Rows final : public Transform {
   }
 
  private:
-  /// Fails if the column's rows in a chunk have a known fault, or if the
-  /// checksum of the chunk does not match.
+  /// Fails if the column's rows in a chunk have a fault or the chunk's checksum
+  /// does not match.
   Status Pass(uint32_t chunk, const ReadContext& context) const {
     const Piece* piece = collection_->FindPiece(chunk, column_);
     if (piece == nullptr || piece->fault != Fault::kSound) {

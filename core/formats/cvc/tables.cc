@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tables of a vector collection, made from the parsed header
+// Builds the tables of a vector collection from the parsed header
 // (docs/formats/cvc.md, sections 2 and 4).
 #include <fmt/core.h>
 
@@ -130,7 +130,7 @@ Status Maker::FinishPieces() {
   for (uint32_t i = 0; i < header_.columns.size(); ++i) {
     listed.emplace(header_.columns[i].name, i);
   }
-  std::vector<uint32_t> column_of;  // by the number of the name in the chunks
+  std::vector<uint32_t> column_of;  // by the number of a name in the chunks
   for (const std::string& name : draft_.names) {
     const auto found = listed.find(name);
     column_of.push_back(found != listed.end() ? found->second
@@ -148,7 +148,7 @@ Status Maker::FinishPieces() {
       const bool whole = raw.piece.column == Draft::kWholeChunk;
       if (whole == header_.columnar) continue;
       const uint32_t column = whole ? 0 : column_of[raw.piece.column];
-      if (column == Draft::kWholeChunk) continue;  // not in `columns`
+      if (column == Draft::kWholeChunk) continue;  // absent from `columns`
       raw.piece.column = column;
       if (raw.inherits) raw.piece.codec = header_.columns[column].codec;
       if (raw.piece.fault == Fault::kSound) {
@@ -178,7 +178,7 @@ Status Maker::FinishSections() {
   }
   for (auto& [key, section] : draft_.sections) {
     CTXFS_TRY(request_.CheckMemory());
-    // Sound ranges do not overlap, so their sum is at most the number of rows.
+    // Valid ranges do not overlap, so their sum is at most the number of rows.
     uint64_t left = header_.num_vectors;
     const auto is_bad = [&](const auto& range) {
       const uint64_t rows = range.second - range.first;
