@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The files of an MCF model (docs/formats/mcf.md, section 13): tensors/,
+// Builds the files of an MCF model (docs/formats/mcf.md, section 13): tensors/,
 // views/dequantized/, .ctxfs/raw/sections/, and documents.
 #include <fmt/core.h>
 
@@ -24,8 +24,8 @@ namespace {
 struct SectionType {
   uint32_t type;
   const char* name;
-  const char* file = nullptr;  // the name of the file that it is a copy of
-  DocumentRole role = DocumentRole::kDescription;  // of that file
+  const char* file = nullptr;                      // name of the copied file
+  DocumentRole role = DocumentRole::kDescription;  // of the copied file
 };
 
 constexpr std::array<SectionType, 10> kSectionTypes = {
@@ -47,7 +47,7 @@ constexpr uint64_t kModelInfoText = 0;
 constexpr uint64_t kQuantInfoText = 1;
 constexpr uint64_t kTensorsText = 2;
 
-// Bytes of JSON that a dimension takes at most.
+// Upper bound of a dimension's JSON, bytes.
 constexpr uint64_t kMaxNumber = 21;
 
 std::string HexNumber(uint32_t number) {
@@ -225,8 +225,8 @@ std::optional<ArrayInfo> McfContainer::ArrayOf(uint32_t entry) const {
   if (!layout) return std::nullopt;
   const bool codes = layout->kind == McfQuantLayout::Kind::kCodesOnly;
   array.dtype = codes ? DType::kI8 : DType::kF32;
-  // safetensors leaves out codes without a scale, as it does widened elements,
-  // because its readers would take them for values.
+  // Without a scale, readers of safetensors would take codes for values: like
+  // widened elements, codes are omitted there.
   array.widened = codes;
   array.open = [self = Share(*this), entry, codes](const ReadContext& context) {
     return codes ? self->OpenCodes(entry, context) : self->OpenValues(entry);

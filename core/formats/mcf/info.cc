@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// info.json of an MCF container, and the descriptions of its tensors
-// (docs/formats/mcf.md, section 13).
+// Describes an MCF container (info.json) and its tensors (docs/formats/mcf.md,
+// section 13).
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace ctxfs::mcf {
 
 namespace {
 
-// At most so many faults of tensors are warnings in info.json.
+// Maximum of tensors' faults reported as warnings.
 constexpr size_t kFaultsShown = 100;
 
 }  // namespace
@@ -39,7 +39,7 @@ Status McfContainer::ReadModelInfo(const McfSection& section,
 
 Status McfContainer::ReadQuantInfo(const McfSection& section,
                                    const Request& request) {
-  // At most one record of 24 bytes a tensor is used; the rest is slack.
+  // A tensor uses at most one record of 24 bytes; the rest is slack.
   constexpr uint64_t kMax = 32 * uint64_t{kMaxTensors};
   const Buffer bytes =
       CTXFS_TRY(ReadBuffer(*source(), section.offset,
@@ -69,7 +69,7 @@ Status McfContainer::ReadQuantInfo(const McfSection& section,
 std::vector<Error> McfContainer::Inspect(const ReadContext& /*context*/) const {
   std::vector<Error> faults = Faults();
   for (uint32_t i = 0; i < tensor_count_; ++i) {
-    if (TensorFault(i)) continue;  // reading it gives the error
+    if (TensorFault(i)) continue;  // reading it reports the error
     const McfTensor tensor = Tensor(i);
     std::optional<Error> misfit;
     if (IsMcfQuantised(tensor.dtype)) {

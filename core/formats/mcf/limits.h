@@ -9,9 +9,8 @@ namespace ctxfs::mcf {
 
 /// Limits of one file (docs/formats/mcf.md, section 10): sections, tensors,
 /// dims of all tensors together, and bytes of ModelInfo. One tensor may have
-/// all of the dims: the format does not limit the rank, and that of
-/// golden/mcf/high_rank.mcf is above the limit of other formats
-/// (limits::kArrayRank).
+/// all dims: MCF does not limit the rank, and golden/mcf/high_rank.mcf exceeds
+/// the limit of other formats (limits::kArrayRank).
 constexpr uint32_t kMaxSections = 100'000;
 constexpr uint32_t kMaxTensors = 1'000'000;
 constexpr uint64_t kMaxDims = 16'000'000;

@@ -36,8 +36,8 @@ constexpr uint64_t kIndexHeaderSize = 48;
 constexpr uint64_t kDimSize = 8;
 constexpr uint32_t kHighestDType = 0xFFFF;
 
-// Offsets in the header, a directory record, the index and its records, for the
-// positions of faults.
+// Offsets of fields in the header, a directory record, the index and its
+// records, for positions of faults.
 constexpr uint64_t kMajorAt = 4;
 constexpr uint64_t kHeaderSizeAt = 8;
 constexpr uint64_t kSectionCountAt = 12;
@@ -62,7 +62,7 @@ Status McfContainer::Load(const ReadContext& context) {
   CTXFS_TRY(ReadHeader(context));
   CTXFS_TRY(ReadDirectory(context));
   if (const McfSection* data = Find(kMcfTensorData)) tensor_data_ = *data;
-  // From here on damage does not refuse the container (docs/formats/mcf.md,
+  // From here on, damage does not refuse the container (docs/formats/mcf.md,
   // section 12).
   if (const McfSection* index = Find(kMcfTensorIndex)) {
     if (Status read = ReadTensorIndex(*index, context); !read) {
@@ -99,7 +99,7 @@ Status McfContainer::ReadHeader(const Request& request) {
   const Buffer bytes =
       CTXFS_TRY(ReadBuffer(*source(), 0, kHeaderSize, "header", request));
   ByteReader in(bytes.span());
-  in.Skip(4);  // the magic, which the probe has seen
+  in.Skip(4);  // the magic, checked by the probe
   header_.major = in.U16();
   header_.minor = in.U16();
   header_.header_size = in.U32();
@@ -267,8 +267,8 @@ Status McfContainer::ReadTensorIndex(const McfSection& section,
 Result<McfContainer::Used> McfContainer::CheckTensors(
     uint64_t dims_count, uint64_t strings_size) const {
   Used used;
-  // Tensors may share names and dims, so their sum is limited as well as the
-  // bytes that are read.
+  // Tensors can share names and dims, so the sum is limited besides the bytes
+  // that are read.
   uint64_t all_dims = 0;
   uint64_t all_names = 0;
   for (uint32_t i = 0; i < tensor_count_; ++i) {
@@ -344,8 +344,8 @@ McfTensor McfContainer::Tensor(uint32_t entry) const {
 }
 
 std::vector<uint64_t> McfContainer::Shape(const McfTensor& tensor) const {
-  // Includes the shape as JSON, which takes several times as much memory. After
-  // a refusal the caller's work fails, and the empty shape is not used.
+  // Includes the shape as JSON, which takes several times as much memory. If
+  // memory is refused, the caller fails and discards the empty shape.
   constexpr uint64_t kBytesADim = 64;
   if (tensor.rank > limits::kArrayRank &&
       !HeapAllowance::Admit(kBytesADim * tensor.rank)) {

@@ -18,8 +18,8 @@
 
 namespace ctxfs::mcf {
 
-/// The header (docs/formats/mcf.md, section 2); sizes in bytes, offsets
-/// absolute.
+/// The header (docs/formats/mcf.md, section 2); sizes in bytes, absolute
+/// offsets.
 struct McfHeader {
   uint16_t major = 0;
   uint16_t minor = 0;
@@ -58,15 +58,15 @@ struct McfTensor {
   uint64_t data_size = 0;
 };
 
-/// "ModelInfo", ...; "Section0x0200" for a type without a name.
+/// Returns "ModelInfo", ...; "Section0x0200" for an unnamed type.
 std::string McfSectionName(uint32_t type);
 
 /// Parses a ModelInfo section (docs/formats/mcf.md, section 9). Fails with
-/// kCorrupt or kLimit; offsets of errors are relative to the section.
+/// kCorrupt or kLimit; error offsets are relative to the section.
 Result<Json> ParseMcfModelInfo(Bytes section, const Request& request);
 
-/// A record of QuantInfo, about one quantised tensor (docs/formats/mcf.md,
-/// section 8).
+/// A record of QuantInfo about a quantised tensor (docs/formats/mcf.md, section
+/// 8).
 struct McfQuantRecord {
   uint32_t tensor_index = 0;
   uint8_t method = 0;  // a dtype code
@@ -81,15 +81,14 @@ struct McfQuantRecord {
 Result<std::vector<McfQuantRecord>> ParseMcfQuantInfo(Bytes section);
 Json McfQuantRecordJson(const McfQuantRecord& record);
 
-/// An MCF model. Its entries are the tensors.
+/// An MCF model. The entries are the tensors.
 class McfContainer final : public TensorContainer, public SaysFacts {
  public:
   McfContainer(std::shared_ptr<const Source> source, const OpenOptions& options)
       : TensorContainer(std::move(source)), options_(options) {}
 
   /// Reads and checks header, section directory, TensorIndex, ModelInfo and
-  /// QuantInfo. Reads no tensor. Must be called once, before any other
-  /// function.
+  /// QuantInfo. Reads no tensor. Must be called once, first.
   Status Load(const ReadContext& /*context*/);
 
   void AddInfo(Json& info, const ReadContext& context) const override;
@@ -114,20 +113,20 @@ class McfContainer final : public TensorContainer, public SaysFacts {
   using Text =
       Result<std::string> (McfContainer::*)(const ReadContext& context) const;
 
-  /// Load's steps, in order; the first that fails refuses the container.
+  /// Steps of Load, in order; the first failure refuses the container.
   Status ReadHeader(const Request& request);
   Status ReadDirectory(const Request& request);
 
-  /// Returns the error, which refuses the container; with salvage it becomes a
+  /// Returns the error, which refuses the container; with salvage, adds it as a
   /// warning instead.
   Status Fault(Error error);
   Status CheckSection(uint32_t index, const McfSection& section) const;
-  /// The first section of a type.
+  /// Returns the first section of a type.
   const McfSection* Find(uint32_t type) const;
 
   /// Fails if no tensor can be shown.
   Status ReadTensorIndex(const McfSection& section, const Request& request);
-  /// The end of the last dim and of the last name that a record uses.
+  /// The end of the last dim and of the last name in use.
   struct Used {
     uint64_t dims = 0;
     uint64_t names = 0;
@@ -142,20 +141,19 @@ class McfContainer final : public TensorContainer, public SaysFacts {
   McfTensor Tensor(uint32_t tensor) const;
   std::vector<uint64_t> Shape(const McfTensor& tensor) const;
   std::string Label(uint32_t entry) const;
-  /// The layout of a quantised tensor, and whether a tensor of a plain type has
-  /// the size that its shape requires. The error says why not.
+  /// Return the layout of a quantised tensor, and success if a plain tensor has
+  /// the size of its shape. The error gives the reason.
   Result<McfQuantLayout> QuantLayout(const McfTensor& tensor) const;
   Status CheckPlain(const McfTensor& tensor) const;
-  /// Says how many tensors have no values, and why the first of them has none;
+  /// Returns the number of tensors without values, and the first one's reason;
   /// nullopt if all have values. Incomplete if interrupted.
   std::optional<Warning> MissingValues(const ReadContext& context) const;
   Result<Content> OpenCodes(uint32_t entry, const Request& request) const;
   Content OpenSection(const McfSection& section) const;
-  /// Files that views may use.
   std::vector<Document> Documents() const;
   std::shared_ptr<const FileTable> TextFile(const char* path, uint64_t number,
                                             Text text) const;
-  /// Bytes that the documents are made from.
+  /// Bytes from which documents are rendered.
   uint64_t TextBytes() const {
     uint64_t bytes = entries_.size() + dims_.size() + names_.size();
     if (const McfSection* model = Find(kMcfModelInfo)) bytes += model->size;
@@ -171,12 +169,12 @@ class McfContainer final : public TensorContainer, public SaysFacts {
   std::vector<McfSection> sections_;
   uint32_t tensor_count_ = 0;
   uint32_t tensor_flags_ = 0;
-  uint64_t entries_at_ = 0;  // in the file
-  Buffer entries_;           // tensor_count_ records as they are in the file
-  Buffer dims_;              // up to the last dim or name that a record uses
+  uint64_t entries_at_ = 0;  // byte of the file
+  Buffer entries_;           // tensor_count_ records, as in the file
+  Buffer dims_;              // up to the last dim or name in use
   Buffer names_;
   std::optional<McfSection> tensor_data_;
-  Json model_info_;  // null if there is none
+  Json model_info_;  // or null
   std::vector<McfQuantRecord> quant_info_;
   bool has_quant_info_ = false;
 };

@@ -31,19 +31,18 @@ using Kind = McfQuantLayout::Kind;
 constexpr uint64_t kRegionAlignment = 64;
 constexpr uint64_t kHalfBytes = 2;
 constexpr uint64_t kBlocksPerSuper = 8;
-// int8 and int4: the scale at 0 and the zero at 64.
+// int8 and int4: the scale is at 0, the zero at 64.
 constexpr uint64_t kZeroAt = 64;
 constexpr uint64_t kWeightsCodesAt = 64;
 constexpr uint64_t kActivationsCodesAt = 128;
 
-// Blocks that are decoded at a time: half a MiB of values, which fit in the L2
-// cache.
+// Blocks decoded at a time: 512 KiB of values, which fit in the L2 cache.
 constexpr uint64_t kBatch = 4096;
 
 struct TypeCode {
   uint32_t code;
   std::string_view name;
-  unsigned bits = 0;  // of a quantised value
+  unsigned bits = 0;  // of a code
 };
 
 constexpr TypeCode kTypeCodes[] = {
@@ -79,7 +78,7 @@ Error WrongSize(uint64_t have, const std::string& want) {
       "its {} bytes are not the {} that its type and shape need", have, want));
 }
 
-/// Section 7: the size alone decides which layout it is.
+/// Section 7: the size alone determines the layout.
 Result<McfQuantLayout> OneScaleLayout(McfQuantLayout layout,
                                       std::span<const uint64_t> shape,
                                       uint64_t size) {
@@ -102,7 +101,7 @@ Result<McfQuantLayout> OneScaleLayout(McfQuantLayout layout,
   return layout;
 }
 
-/// The layout of section 6.
+/// Section 6.
 Result<McfQuantLayout> BlockLayout(McfQuantLayout layout,
                                    std::span<const uint64_t> shape,
                                    uint64_t size) {
@@ -114,7 +113,8 @@ Result<McfQuantLayout> BlockLayout(McfQuantLayout layout,
   layout.blocks_per_row = DivideUp(layout.columns, kBlockCodes);
   const std::optional<uint64_t> blocks =
       CheckedMul(layout.rows, layout.blocks_per_row);
-  // A block takes at least 8 bytes. This keeps the sums below from wrapping.
+  // A block takes at least 8 bytes. The check keeps the sums below from
+  // overflowing.
   if (!blocks || *blocks > size / BlockBytes(2)) {
     return WrongSize(size, "more");
   }
@@ -131,7 +131,6 @@ Result<McfQuantLayout> BlockLayout(McfQuantLayout layout,
   return layout;
 }
 
-/// Loads a float32.
 float FloatAt(const std::byte* p) {
   return std::bit_cast<float>(LoadLe<uint32_t>(p));
 }
@@ -162,7 +161,7 @@ class ValuesTransform final : public Transform {
     uint64_t first = 0;
     uint64_t count = 0;
     Buffer codes;
-    std::vector<float> scales;  // one a block, but for kOneScale
+    std::vector<float> scales;  // one a block; not for kOneScale
     float scale = 0;            // kOneScale
     float zero = 0;
   };
@@ -186,7 +185,7 @@ class ValuesTransform final : public Transform {
               : layout_.kind == Kind::kBlockScales
                   ? ReadScales(batch, request)
                   : ReadSupers(batch, request));
-    // The last block of int8 and int4 may be stored in part.
+    // The last block of int8 and int4 may be stored incompletely.
     const uint64_t at = layout_.codes_at + first * BlockBytes(layout_.bits);
     const size_t whole = count * BlockBytes(layout_.bits);
     const size_t there = std::min(whole, layout_.payload_size - at);
@@ -232,7 +231,7 @@ class ValuesTransform final : public Transform {
     for (size_t i = 0; i < batch.count; ++i) {
       const auto sub = LoadLe<uint8_t>(subs.data() + i) & 0x3F;
       const float whole = HalfToFloat(LoadLe<uint16_t>(super));
-      // A sub-scale of zero gives zero, also with an infinite super-scale.
+      // A sub-scale of zero yields zero even if the super-scale is infinite.
       batch.scales[i] =
           sub == 0 ? 0.0F : whole * (static_cast<float>(sub) / 32.0F);
       ++in_row;
@@ -248,7 +247,7 @@ class ValuesTransform final : public Transform {
            block % layout_.blocks_per_row / kBlocksPerSuper;
   }
 
-  /// Decodes `count` blocks of the batch from its block `i` on.
+  /// Decodes `count` blocks from the batch's block `i` on.
   void Decode(const Batch& batch, size_t i, size_t count,
               std::byte* out) const {
     const std::byte* codes = batch.codes.data() + i * BlockBytes(layout_.bits);
@@ -261,7 +260,7 @@ class ValuesTransform final : public Transform {
     }
   }
 
-  /// Writes the values of the batch that are in the window `out` at `offset`.
+  /// Writes the batch's values that are in the window `out` at `offset`.
   void Fill(const Batch& batch, uint64_t offset, MutableBytes out) const {
     const uint64_t end = offset + out.size();
     for (uint64_t i = 0; i < batch.count;) {
@@ -269,8 +268,8 @@ class ValuesTransform final : public Transform {
       const uint64_t column =
           (batch.first + i) % layout_.blocks_per_row * kBlockCodes;
       const uint64_t at = (row * layout_.columns + column) * sizeof(float);
-      // Whole blocks are decoded directly into `out`, up to the end of the row,
-      // or beyond it if rows consist of whole blocks.
+      // Decodes whole blocks directly into `out`: to the end of the row, or
+      // further if rows consist of whole blocks.
       uint64_t run = layout_.columns % kBlockCodes == 0
                          ? batch.count - i
                          : (layout_.columns - column) / kBlockCodes;
@@ -303,7 +302,7 @@ class ValuesTransform final : public Transform {
   const McfQuantLayout layout_;
 };
 
-/// Decodes int4 codes: two a byte, the lower bits first, stored as code + 8.
+/// Decodes int4 codes: two a byte, lower bits first, stored as code + 8.
 class NibbleTransform final : public Transform {
  public:
   NibbleTransform(std::shared_ptr<const Source> source, uint64_t offset)
@@ -333,7 +332,7 @@ class NibbleTransform final : public Transform {
 }  // namespace
 
 std::optional<uint64_t> McfElements(std::span<const uint64_t> shape) {
-  // A dim of zero first: the product of the others may exceed 64 bits.
+  // Zero first: the product of the other dims may exceed 64 bits.
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
   uint64_t count = 1;
   for (const uint64_t dim : shape) {
@@ -360,7 +359,7 @@ bool IsMcfQuantised(uint32_t code) { return BitsOf(code) != 0; }
 Result<McfQuantLayout> McfLayoutOf(uint32_t dtype,
                                    std::span<const uint64_t> shape,
                                    uint64_t size) {
-  // The values take up to 16 times the payload, which must fit in 64 bits.
+  // The values take up to 16 times the payload; the size must fit in 64 bits.
   if (size > UINT64_MAX / 16) return Unfit("it is too large to decode");
   McfQuantLayout layout;
   layout.bits = BitsOf(dtype);

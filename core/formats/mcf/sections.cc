@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The two binary sections of MCF that describe the model: ModelInfo
+// Parses the two binary sections of MCF that describe the model: ModelInfo
 // (docs/formats/mcf.md, section 9) and QuantInfo (section 8).
 #include <fmt/core.h>
 
@@ -46,8 +46,8 @@ class InfoReader {
     return LoadLe<uint32_t>(section_.data() + offset);
   }
 
-  /// Reads a length and as many bytes. Offsets may repeat, so the bytes of all
-  /// calls have one limit.
+  /// Reads a length and as many bytes. Offsets can repeat, so a single limit
+  /// covers the bytes of all calls.
   Result<std::string> BlobAt(uint64_t offset) {
     const uint32_t length = CTXFS_TRY(U32At(offset));
     const uint64_t start = offset + sizeof(uint32_t);
@@ -114,7 +114,7 @@ Result<Json> ParsePairs(Bytes section, InfoReader& reader, uint32_t count,
   return pairs;
 }
 
-/// Whether the record has a defined combination of method, domain and sizes.
+/// Whether the combination of method, domain and sizes is defined.
 bool IsKnown(const McfQuantRecord& record) {
   const bool blocks = record.method >= kMcfFirstWithBlocks;
   const bool supers = record.method >= kMcfFirstWithSupers;
@@ -123,7 +123,8 @@ bool IsKnown(const McfQuantRecord& record) {
          record.super_size == (supers ? 256 : 0);
 }
 
-/// A clip; a string if it is not finite, because JSON has no such number.
+/// Returns a clip; a string if it is not finite, because JSON has no such
+/// number.
 Json ClipJson(float clip) {
   if (std::isnan(clip)) return "NaN";
   if (std::isinf(clip)) return clip > 0 ? "+Inf" : "-Inf";
