@@ -22,8 +22,7 @@ enum class CowrieCoding : uint8_t {
   kBits,       // one bit each, lowest first; in the file one byte each
   kUvarint,    // i64
   kZigzag,     // i64
-  kAdjacency,  // for each node its id, its number of neighbours and these, as
-               // zigzag numbers
+  kAdjacency,  // a node: id, number of neighbours, neighbours; all zigzag
   kText,       // decimal digits in texts: `made` has the bytes of the file
 };
 

@@ -23,7 +23,8 @@
 namespace ctxfs::gemm_shard {
 namespace {
 
-/// Matrices that tiles make (docs/formats/conventions.md, section 3).
+/// Matrices that are assembled from tiles (docs/formats/conventions.md, section
+/// 3).
 constexpr size_t kMaxMatrices = 65'536;
 
 /// Row and column of a tile in its matrix, in tiles.
@@ -35,7 +36,6 @@ std::optional<uint32_t> Number(std::string_view text) {
   return WholeNumber<uint32_t>(text);
 }
 
-/// Splits "MATRIX/ROW,COL".
 std::optional<std::pair<std::string_view, Place>> SplitName(
     std::string_view name) {
   const size_t slash = name.rfind('/');
@@ -53,8 +53,8 @@ std::optional<std::pair<std::string_view, Place>> SplitName(
 struct Grid {
   DType dtype = DType::kU8;
   std::string_view type_name;
-  std::vector<uint64_t> rows;  // first line of each row of tiles, and the end
-  std::vector<uint64_t> columns;  // the same
+  std::vector<uint64_t> rows;     // first line of each row of tiles; the end
+  std::vector<uint64_t> columns;  // likewise
   std::vector<uint32_t> entries;  // row by row
 
   uint64_t height() const { return rows.back(); }
@@ -62,7 +62,7 @@ struct Grid {
   uint64_t size() const { return height() * width() * DTypeSize(dtype); }
 };
 
-/// A matrix, assembled from its tiles for the window that is read.
+/// A matrix; a window is assembled from the tiles it touches.
 class Assembled final : public Transform {
  public:
   Assembled(std::shared_ptr<const model_shard::TensorShard> shard, Grid grid)
@@ -94,8 +94,8 @@ class Assembled final : public Transform {
   }
 
  private:
-  /// Copies the part of a tile that is in the window [offset, offset +
-  /// out.size()). Reads all lines of the tile that the window touches at once.
+  /// Copies the tile's part of the window [offset, offset + out.size()). Reads
+  /// all lines of the tile in the window at once.
   Status CopyTile(size_t row, size_t column, uint64_t offset, MutableBytes out,
                   const ReadContext& context) const {
     const uint64_t size = DTypeSize(grid_.dtype);
@@ -146,7 +146,7 @@ class GemmShard final : public model_shard::TensorShard {
       return {};
     }
     for (auto& [matrix, tiles] : tiles_) Sort(tiles);
-    // Only a complete grid is a matrix. Its last place gives the number of
+    // Only a complete grid is a matrix. The last place determines the number of
     // tiles.
     std::erase_if(tiles_, [](const auto& item) {
       uint64_t columns = 0;
@@ -167,7 +167,8 @@ class GemmShard final : public model_shard::TensorShard {
 
   void AddInfo(Json& info, const ReadContext& context) const override {
     model_shard::TensorShard::AddInfo(info, context);
-    // Tiles are all over the container, as other headers are.
+    // Reading a tile's header costs a read anywhere in the file, so only the
+    // first few thousand are examined.
     size_t left = limits::kHeadersExamined;
     for (const auto& [name, tiles] : tiles_) {
       if (!context.Check()) break;
@@ -183,7 +184,7 @@ class GemmShard final : public model_shard::TensorShard {
  private:
   using Tiles = std::vector<std::pair<Place, uint32_t>>;  // row by row
 
-  /// views/matrices/NAME
+  /// Lists views/matrices/NAME.
   std::shared_ptr<const FileTable> MatrixFiles() const {
     std::vector<std::pair<const std::string*, const Tiles*>> matrices;
     for (const auto& [name, tiles] : tiles_)
@@ -232,7 +233,7 @@ class GemmShard final : public model_shard::TensorShard {
     return arrays;
   }
 
-  /// Of several entries at one place the first is the tile.
+  /// The first of several entries at one place is the tile.
   static void Sort(Tiles& tiles) {
     std::sort(tiles.begin(), tiles.end());
     const auto same = [](const auto& a, const auto& b) {
@@ -242,7 +243,8 @@ class GemmShard final : public model_shard::TensorShard {
     tiles.shrink_to_fit();
   }
 
-  /// Reads the headers of the tiles. Fails with kCorrupt if they do not fit.
+  /// Reads the headers of the tiles. Fails with kCorrupt if tiles do not fit
+  /// together.
   Result<Grid> AssembleGrid(const Tiles& tiles,
                             const ReadContext& context) const {
     Grid grid;
@@ -276,8 +278,8 @@ class GemmShard final : public model_shard::TensorShard {
       }
       grid.entries.push_back(entry);
     }
-    // All tiles have the same shape; only the last row and column may be
-    // smaller.
+    // All tiles must have the same shape, except for smaller ones in the last
+    // row and column.
     for (const std::vector<uint64_t>* ends : {&grid.rows, &grid.columns}) {
       for (size_t i = 1; i < ends->size(); ++i) {
         const uint64_t size = (*ends)[i] - (*ends)[i - 1];

@@ -7,7 +7,7 @@
 
 namespace ctxfs::graph {
 
-/// Sections of a graph, and bytes of one that is kept in memory
+/// Sections of a graph; bytes of a section that stays in memory
 /// (docs/formats/sjgn.md, section 4).
 constexpr uint64_t kMaxSections = 65'536;
 constexpr uint64_t kMaxBytes = 256 * limits::kMiB;

@@ -31,8 +31,8 @@ constexpr uint32_t kPlainMagic = 0x4E474A53;   // "SJGN"
 constexpr uint32_t kPackedMagic = 0x5A474A53;  // "SJGZ"
 constexpr uint8_t kMinor1 = 0x10;              // byte 5 of version 1.1
 
-/// The encoding of a section of version 1.0, which stores none: 0 JSON, 2 plain
-/// bytes, 3 a stream of events.
+/// Returns the encoding of a section of version 1.0, which stores none: 0 JSON,
+/// 2 plain bytes, 3 a stream of events.
 uint8_t ImpliedEncoding(uint64_t kind) {
   constexpr uint8_t kEncodings[] = {0, 3, 3, 2, 0, 0};
   return kind < std::size(kEncodings) ? kEncodings[kind] : uint8_t{0};
@@ -40,8 +40,8 @@ uint8_t ImpliedEncoding(uint64_t kind) {
 
 }  // namespace
 
-/// Finds the encoding of metadata from its first bytes, because writers leave
-/// the stored encoding 0.
+/// Detects the encoding of metadata from its first bytes: writers leave the
+/// stored encoding 0.
 void Graph::FindEncoding(Section& section, const ReadContext& context) const {
   std::byte head[2] = {};
   section.packed = section.length > sizeof(head) &&
@@ -55,7 +55,7 @@ Status Graph::Load(const ReadContext& context) {
   const uint8_t major = in.U8();
   flags_ = in.U8();
   minor_ = flags_ == kMinor1 ? 1 : 0;
-  // In version 1.0, byte 5 has flags of four bits.
+  // In version 1.0, byte 5 holds four flag bits.
   if (in.ok() && flags_ > kMinor1) {
     return Error{Code::kVersion, "SJGN of a later version than 1.1", 5};
   }
@@ -76,7 +76,7 @@ Status Graph::Load(const ReadContext& context) {
     CTXFS_TRY(context.Check());
     Section section;
     section.kind = in.Uvarint();
-    // Writers leave it 0, so it is only shown, and not used.
+    // Only shown: writers always store 0.
     section.encoding = minor_ == 1 ? in.U8() : ImpliedEncoding(section.kind);
     section.name = in.Text();
     section.length = in.U64();
@@ -121,9 +121,9 @@ void Graph::AddInfo(Json& info, const ReadContext& context) const {
   }
 }
 
-/// Finds the arrays of a section. A section that cannot be read as its kind is
-/// only in .ctxfs/raw. Fails with errors that may not occur again, so that the
-/// tree does not depend on whether a read has failed.
+/// Finds the arrays of a section. A section that cannot be parsed as its kind
+/// appears only in .ctxfs/raw. Fails on transient errors, because the tree must
+/// not depend on whether a read has failed.
 Status Graph::ReadBody(const Section& section, const ReadContext& context) {
   SjgnCursor in(*data_, section.offset, section.offset + section.length,
                 context);
@@ -164,7 +164,7 @@ bool Probe(Bytes head) {
   return magic == kPlainMagic || magic == kPackedMagic;
 }
 
-/// The SJGN bytes in an SJGZ file, decoded into memory.
+/// Decompresses an SJGZ file into memory, as SJGN.
 Result<std::shared_ptr<const Source>> Unpack(
     std::shared_ptr<const Source> packed, const ReadContext& context) {
   constexpr uint64_t kFrameAt = 8;

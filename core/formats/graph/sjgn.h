@@ -19,26 +19,26 @@ namespace ctxfs::graph {
 
 enum Kind : uint64_t { kMeta, kNodes, kEdges, kFeature, kSplit, kAux };
 
-/// A section of an SJGN file: its kind, and where its body is.
+/// A section of an SJGN file: its kind and position.
 struct Section {
   uint64_t kind = 0;
   uint8_t encoding = 0;
   std::string name;
   uint64_t offset = 0;
   uint64_t length = 0;
-  bool packed = false;  // metadata that is a Cowrie value, not text
+  bool packed = false;  // cowrie metadata, not text
 };
 
-/// A Cowrie-GNN graph (docs/formats/sjgn.md). Its entries are the sections.
+/// A Cowrie-GNN graph (docs/formats/sjgn.md). The entries are the sections.
 class Graph final : public Container, public SaysFacts {
  public:
-  /// `data` holds the SJGN bytes: `file` itself, or its decoded bytes.
+  /// `data`: the SJGN bytes; `file` itself, or its decompressed bytes.
   Graph(std::shared_ptr<const Source> file, std::shared_ptr<const Source> data,
         const FormatSet* formats)
       : Container(std::move(file)), data_(std::move(data)), formats_(formats) {}
 
-  /// Reads the headers of the sections, and of the tables and arrays in them.
-  /// To be called once, before anything else.
+  /// Reads the headers of the sections, and of their tables and arrays. Must be
+  /// called once, first.
   Status Load(const ReadContext& context);
 
   void AddInfo(Json& info, const ReadContext& context) const override;
@@ -58,9 +58,8 @@ class Graph final : public Container, public SaysFacts {
 
   std::shared_ptr<const FileTable> SectionFiles() const;
   EntryInfo DescribeSection(const Section& section) const;
-  // arrays/NAME: the arrays of feature, split and aux sections. arrays/TABLE/id
-  // of nodes, arrays/TABLE/src and dst of edges: the ids in the events of
-  // tables.
+  // arrays/NAME: arrays of feature, split and aux sections.
+  // arrays/TABLE/id of nodes, arrays/TABLE/src and dst of edges: ids in events.
   std::shared_ptr<const FileTable> ArrayFiles(
       const std::vector<SjgnArray>& arrays, Cost exists_cost) const;
   Result<Content> OpenArray(const SjgnArray& array,
@@ -78,7 +77,7 @@ class Graph final : public Container, public SaysFacts {
   std::vector<SjgnArray> arrays_;
   std::vector<SjgnSection> tables_;
   std::vector<SjgnArray> ids_;  // of tables
-  // By table: whether it is known to be a list of nodes or edges. Info reads
+  // By table: whether it is known to be a list of nodes or edges. Info examines
   // the others.
   mutable std::vector<std::atomic<bool>> reads_;
   const uint64_t owner_ = NewOwner();

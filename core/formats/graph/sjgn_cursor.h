@@ -13,11 +13,11 @@
 
 namespace ctxfs::graph {
 
-/// Reads fields from [at, end) of a source, a few bytes at a time. Stops for
-/// good at the first field that does not fit.
+/// Reads fields from [at, end) of a source, a few bytes at a time. The first
+/// field that does not fit is a final failure.
 class SjgnCursor {
  public:
-  /// `source` and `request` outlive this object.
+  /// `source` and `request` must outlive this object.
   SjgnCursor(const Source& source, uint64_t at, uint64_t end,
              const Request& request)
       : source_(source), request_(request), at_(at), end_(end) {}
@@ -34,7 +34,7 @@ class SjgnCursor {
     uint64_t value = 0;
     for (unsigned shift = 0; shift < 64; shift += 7) {
       const uint64_t byte = U8();
-      if (shift == 63 && byte > 1) break;  // the tenth has room for one bit
+      if (shift == 63 && byte > 1) break;  // the tenth byte has one bit
       value |= (byte & 0x7FU) << shift;
       if (byte < 0x80) return value;
     }
@@ -51,7 +51,7 @@ class SjgnCursor {
     Fill(std::as_writable_bytes(std::span(text)));
     return text;
   }
-  /// Passes over `length` bytes and returns where they start.
+  /// Skips `length` bytes and returns their start.
   uint64_t Skip(uint64_t length) {
     const uint64_t start = at_;
     if (length > remaining()) {
@@ -77,7 +77,7 @@ class SjgnCursor {
   void Fill(MutableBytes out) {
     if (!ok()) return;
     if (out.size() > remaining()) return Fail("ends too early");
-    // Fields are small and close together, so one read is enough for many.
+    // Fields are small and adjacent, so one read serves many.
     if (at_ < kept_at_ || at_ + out.size() > kept_at_ + kept_.size()) {
       const uint64_t n =
           std::max<uint64_t>(out.size(), std::min<uint64_t>(remaining(), 256));

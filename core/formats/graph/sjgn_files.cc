@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The files of a graph: sections/, arrays/, tables/ and meta.json
+// Builds the files of a graph: sections/, arrays/, tables/ and meta.json
 // (docs/formats/sjgn.md, section 3).
 #include <iterator>
 #include <string>
@@ -17,8 +17,7 @@
 namespace ctxfs::graph {
 namespace {
 
-constexpr uint64_t kMetaKey = uint64_t{1}
-                              << 63;  // of meta sections in the cache
+constexpr uint64_t kMetaKey = uint64_t{1} << 63;  // cache keys of meta sections
 
 const char* KindName(uint64_t kind) {
   constexpr const char* kNames[] = {"meta",    "node_table", "edge_table",
@@ -83,7 +82,7 @@ Result<Content> Graph::OpenArray(const SjgnArray& array,
   }
   auto block = TableBlock(array.table, SjgnWanted::kIds);
   const BlockCache::Pinned ids = CTXFS_TRY(context.Get(*block));
-  // The number of events was found from their lengths alone.
+  // Events were counted from their lengths alone.
   const SjgnSection& table = tables_[array.table];
   if (ids->size() != array.size * (table.edges ? 2 : 1)) {
     return Error{Code::kCorrupt, "the events are not as many as their lengths",
@@ -111,7 +110,6 @@ EntryInfo Graph::DescribeArray(const SjgnArray& array) const {
   return info;
 }
 
-/// A file for each of `arrays`.
 std::shared_ptr<const FileTable> Graph::ArrayFiles(
     const std::vector<SjgnArray>& arrays, Cost exists_cost) const {
   return MakeTable(
@@ -154,7 +152,7 @@ std::shared_ptr<const FileTable> Graph::SectionFiles() const {
        .owner = Share(*this)});
 }
 
-/// tables/NAME.jsonl: the events of a table, one on each line.
+/// tables/NAME.jsonl: the events of a table, one a line.
 std::shared_ptr<const FileTable> Graph::LineFiles() const {
   return MakeTable(
       {.placement = {.directory = "tables", .exists_cost = Cost::kDecode},
@@ -208,15 +206,15 @@ std::vector<ArrayInfo> Graph::AllArrays(const ReadContext& context) const {
                    /*opening_reads=*/array.table != SjgnArray::kStored});
   };
   for (const SjgnArray& array : arrays_) {
-    // After a refusal the work fails, and its result is not used.
+    // Refused memory: the caller fails and discards the result.
     if (!AdmitGrowth(all)) return all;
     add(array);
   }
   uint32_t unlisted = SjgnArray::kStored;  // a table without ids
   for (const SjgnArray& array : ids_) {
     if (array.table == unlisted) continue;
-    // After an interrupt the result is not used, either. A failed read says
-    // nothing about the table, and its arrays fail when they are read.
+    // After an interrupt the result is discarded, too. A failed read proves
+    // nothing about the table; its arrays fail when they are read.
     if (!context.Check() || !AdmitGrowth(all)) return all;
     const Result<Content> ids = OpenArray(array, context);
     if (!ids && ids.error().Permanent()) {
@@ -228,7 +226,6 @@ std::vector<ArrayInfo> Graph::AllArrays(const ReadContext& context) const {
   return all;
 }
 
-/// meta.json.
 std::shared_ptr<const FileTable> Graph::MetaFile(const Section& section) const {
   if (!section.packed) {
     return FixedFile(Role::kPrimary, "meta.json",

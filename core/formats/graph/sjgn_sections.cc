@@ -20,7 +20,7 @@ namespace {
 
 constexpr uint64_t kWordBytes = 8;
 
-/// The dtype for a code of feature sections.
+/// Returns the dtype for a code of feature sections.
 std::optional<DType> FeatureType(uint8_t code) {
   constexpr DType kTypes[] = {DType::kF32,  DType::kF64, DType::kI32,
                               DType::kI64,  DType::kU32, DType::kU64,
@@ -88,7 +88,7 @@ std::vector<SjgnArray> ReadSplit(SjgnCursor& in, const std::string& name) {
 
 std::vector<SjgnArray> ReadAdjacency(SjgnCursor& in, const std::string& name) {
   if (in.U8() > 1) in.Fail("the adjacency is neither CSR nor CSC");
-  in.Uvarint();  // nodes and edges: the lengths of the arrays are used instead
+  in.Uvarint();  // ignores nodes and edges: the arrays have lengths
   in.Uvarint();
   std::vector<SjgnArray> arrays;
   for (const char* part : {"indptr", "indices"}) {

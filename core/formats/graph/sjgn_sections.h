@@ -10,8 +10,8 @@
 
 namespace ctxfs::graph {
 
-/// An array within a section. With `bits`, an element is stored as a bit, and
-/// is a byte in the array's file.
+/// An array in a section. With `bits`, an element is stored as a bit, and shown
+/// as a byte.
 struct SjgnArray {
   static constexpr uint32_t kStored = UINT32_MAX;
 
@@ -19,14 +19,14 @@ struct SjgnArray {
   DType dtype = DType::kI64;
   std::vector<uint64_t> shape;
   uint64_t offset = 0;
-  uint64_t size = 0;  // of the file
+  uint64_t size = 0;  // of the array's file
   bool bits = false;
-  /// The table whose ids it is a part of: it begins at `offset` of these. Or
-  /// kStored.
+  /// The table to whose ids the array belongs: it starts at `offset` in the
+  /// ids. kStored: no table.
   uint32_t table = kStored;
 };
 
-/// The arrays in a section called `name`. They are valid only if `in` is still
+/// Return the arrays in a section called `name`; valid only if `in` is still
 /// ok().
 SjgnArray ReadFeature(SjgnCursor& in, const std::string& name);
 std::vector<SjgnArray> ReadSplit(SjgnCursor& in, const std::string& name);

@@ -26,20 +26,19 @@ namespace {
 
 constexpr uint8_t kHasPredicates = 0x01;
 
-// Names or events that are passed over between two checks for an interrupt.
-// Passing over one may take a small read.
+// Skipped names or events between two interrupt checks. Skipping one may cost a
+// small read.
 constexpr uint64_t kLengthsACheck = 1024;
 
-// Bytes of memory that a value of an event takes at most, once as it is decoded
-// and once under its field's other name. A typed value is an object of several
-// fields.
+// Upper bound of memory for a value of an event: decoded once, and once more
+// under its field's other name. A typed value is an object of several fields.
 constexpr uint64_t kBytesAValue = 2 * 512;
-// Bytes of JSON that a byte of text takes at most: "\\u001f".
+// Upper bound of JSON bytes per byte of text: "\\u001f".
 constexpr uint64_t kEscape = 6;
-// Bytes of JSON, besides texts, that a stored byte makes at most: a typed value
-// is an object with the names of its fields.
+// Upper bound of JSON bytes per stored byte, texts excluded: a typed value is
+// an object with the names of its fields.
 constexpr uint64_t kJsonAByte = 64;
-// The text is made in pieces of so many bytes.
+// Size of the pieces in which text grows, bytes.
 constexpr uint64_t kPiece = limits::kMiB;
 
 /// The dictionaries that events refer to.
@@ -63,8 +62,7 @@ std::string TooMuchText() {
                      cowrie::kMaxText);
 }
 
-/// Decodes an event in its frame. `text` counts the bytes of text of all
-/// events.
+/// Decodes a framed event. `text` counts the text bytes of all events.
 Result<Json> ReadFrame(Bytes frame, uint64_t offset, const Interrupt& interrupt,
                        uint64_t& text) {
   constexpr uint64_t kHeaderSize = 4;
@@ -74,8 +72,8 @@ Result<Json> ReadFrame(Bytes frame, uint64_t offset, const Interrupt& interrupt,
   const Bytes magic = in.Take(2);
   const uint8_t version = in.U8();
   const uint8_t flags = in.U8();
-  // No writer compresses events, which are small. Decompressing thousands of
-  // hostile ones would take hours.
+  // Rejects compressed events: no writer compresses events, which are small,
+  // and decompressing thousands of hostile ones would take hours.
   if (!in.ok() || AsText(magic) != "SJ" || version != kVersion ||
       (flags & ~kHints) != 0) {
     return Error{Code::kCorrupt, "an event is not an uncompressed cowrie value",
@@ -95,14 +93,14 @@ Result<Json> ReadFrame(Bytes frame, uint64_t offset, const Interrupt& interrupt,
   return event;
 }
 
-/// Gives an event's fields the names that they have in the JSON of graphs.
+/// Renames an event's fields to their names in the JSON of graphs.
 class EventReader {
  public:
-  /// `text` counts the bytes of text of all events of a table.
+  /// `text` counts the text bytes of all events of a table.
   EventReader(const Json& event, const Names& names, uint64_t& text)
       : event_(event), names_(names), text_(text) {}
 
-  /// Returns what is wrong with the event; empty if nothing is.
+  /// Returns the fault of the event; empty if there is none.
   std::string Read() {
     const Json* kind = MemberAt(event_, "k");
     if (kind == nullptr || !kind->is_number_integer()) {
@@ -189,7 +187,7 @@ class EventReader {
       return nullptr;
     }
     const auto name = names[static_cast<size_t>(index.get<uint64_t>())];
-    // Many events may repeat a long name.
+    // Many events can repeat a long name.
     text_ += name.size();
     if (text_ <= cowrie::kMaxText) return std::string(name);
     fault_ = TooMuchText();
@@ -221,8 +219,8 @@ class Lines {
     }
   }
 
-  /// All of the text. A piece is freed once it was copied: the result takes
-  /// memory only as it is filled.
+  /// Returns the whole text. Frees each piece after copying it, and the result
+  /// takes memory only as it is filled.
   Buffer Take() && {
     Buffer all(static_cast<size_t>(size_));
     std::byte* out = all.data();
@@ -238,16 +236,15 @@ class Lines {
   std::deque<std::string> pieces_;
 };
 
-/// A table, decoded.
 struct Table {
   Lines lines;  // the events as JSON, one on each line
-  /// The ends of edges, or the ids of nodes as `from`.
+  /// Endpoints of edges; ids of nodes are in `from`.
   cowrie::EdgeIds ids;
-  /// Why the table is not a list of edges, or of nodes; empty if it is one.
+  /// Why the table is not a list of edges or nodes; else empty.
   std::string unlisted;
 };
 
-/// Adds the ids of an event to the list of edges, or of nodes.
+/// Appends the ids of an event to the list of edges or nodes.
 void List(const Json& event, bool edges, Table& table) {
   if (event["kind"] != (edges ? "edge" : "node")) {
     table.unlisted = "it has events of another kind";
@@ -261,7 +258,7 @@ void List(const Json& event, bool edges, Table& table) {
   }
 }
 
-/// Decodes all of a table, which is at `offset`.
+/// Decodes a whole table; `offset` is its position.
 Result<Table> ReadTable(Bytes bytes, uint64_t offset, bool edges,
                         SjgnWanted wanted, const Interrupt& interrupt) {
   constexpr uint64_t kStepsOfEvent = 64;
@@ -270,7 +267,7 @@ Result<Table> ReadTable(Bytes bytes, uint64_t offset, bool edges,
     in.Fail("the table is not a stream of events");
   const uint8_t flags = in.U8();
   Names names;
-  ReadNames(in);  // of fields; each frame repeats those that it uses
+  ReadNames(in);  // of fields; each frame repeats those it uses
   names.labels = ReadNames(in);
   if ((flags & kHasPredicates) != 0) names.predicates = ReadNames(in);
   Table table;
@@ -333,36 +330,37 @@ class TableBlock final : public Block {
   }
 
  private:
-  /// The dictionaries as lists of views: a name takes at least a byte. A list
-  /// that grows has twice its size, and the half that it had before.
+  /// Memory of the dictionaries, lists of views: a name takes at least a byte.
+  /// A growing list holds twice its size, plus the old half.
   uint64_t NamesCost() const {
     constexpr uint64_t kDictionaries = 3;
     return 3 * sizeof(std::string_view) *
            std::min(table_.length, kDictionaries * cowrie::kMaxNames);
   }
-  /// Bytes of text of events of `bytes` bytes. A stored byte is a byte of text,
-  /// or stands for a name of the dictionaries; two use a name of their event,
-  /// which is at most F * F / 8 bytes for an event of F bytes.
+  /// Text bytes of events of `bytes` bytes. A stored byte is a byte of text, or
+  /// refers to a name of the dictionaries; two bytes use a name of their own
+  /// event. The own names of an event of F bytes yield at most F * F / 8 bytes
+  /// of text.
   uint64_t TextOf(uint64_t bytes) const {
     const uint64_t a_byte = 1 + table_.longest_name + table_.largest_event / 8;
     return std::min(cowrie::kMaxText,
                     CheckedMul(bytes, a_byte).value_or(UINT64_MAX));
   }
-  /// Bytes of JSON of events of `bytes` bytes.
+  /// JSON bytes of events of `bytes` bytes.
   uint64_t JsonOf(uint64_t bytes) const {
     return kEscape * TextOf(bytes) + kJsonAByte * bytes;
   }
-  /// Memory of one event: its values, with the text twice, and its JSON, in a
-  /// string that grows.
+  /// Memory of one event: its values, with their text twice, and its JSON, in a
+  /// growing string.
   uint64_t EventCost() const {
     const uint64_t bytes = table_.largest_event;
     const uint64_t values = kBytesAValue * std::min(bytes, cowrie::kMaxValues);
     return values + 2 * TextOf(bytes) +
            (wanted_ == SjgnWanted::kLines ? 3 * JsonOf(bytes) : uint64_t{0});
   }
-  /// Ids in strings that grow, and the result.
+  /// Memory of ids in growing strings, and of the result.
   static uint64_t IdsCost(uint64_t ids) { return (3 + 1) * ids * 8; }
-  /// Lines in pieces, and the result.
+  /// Memory of lines in pieces, and of the result.
   uint64_t LinesCost() const {
     return 2 * std::min(limits::kDecodedBytes, JsonOf(table_.length)) + kPiece;
   }

@@ -12,31 +12,30 @@
 
 namespace ctxfs::graph {
 
-/// A section that is a stream of events: a table of nodes or edges.
+/// A stream of events: a table of nodes or edges.
 struct SjgnSection {
   std::string name;
-  bool edges = false;  // or nodes
+  bool edges = false;  // false: nodes
   uint64_t offset = 0;
   uint64_t length = 0;
   uint64_t events = 0;
   uint64_t largest_event = 0;  // bytes
-  uint64_t longest_name = 0;   // bytes, of its dictionaries' names
+  uint64_t longest_name = 0;   // bytes, over all dictionaries
 };
 
-/// What to decode of a table. kLines: its events as JSON, one on each line.
-/// kIds: its ids as i64; of edges, all ids that they come from, and then all
-/// that they go to.
+/// The part of a table to decode. kLines: events as JSON, one a line. kIds: ids
+/// as i64; for edges, all sources, then all targets.
 enum class SjgnWanted : uint8_t { kLines, kIds };
 
-/// Counts the events of `table` and measures them and its names. Reads only
-/// lengths. Faults, and an interrupt, are those of `in`.
+/// Counts the events of `table` and finds the maximum sizes of events and
+/// names. Reads only lengths. `in` reports faults and interrupts.
 void MeasureSjgnTable(SjgnCursor& in, const ReadContext& context,
                       SjgnSection& table);
 
-/// Decodes the `wanted` part of a table in `data`; `key` is its key in the
-/// cache. Producing the block fails with kCorrupt if the section is not a
-/// table, or if ids are wanted and it is not a list of edges or nodes, and with
-/// kLimit for more than cowrie::kMaxText bytes of text.
+/// Decodes the `wanted` part of a table in `data`; `key` is its cache key.
+/// Producing the block fails with kCorrupt if the section is not a table, or
+/// for kIds not a list of edges or nodes, and with kLimit for more than
+/// cowrie::kMaxText bytes of text.
 std::shared_ptr<const Block> DecodeSjgnTable(Key key,
                                              std::shared_ptr<const Source> data,
                                              const SjgnSection& table,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Manifest of form A, Shard role 4 (docs/formats/manifest.md): metadata that
-// lists files. Nothing is fetched, and nothing outside the manifest's directory
-// is opened.
+// Implements manifest form A, Shard role 4 (docs/formats/manifest.md): metadata
+// that lists files. Fetches nothing, and opens nothing outside the manifest's
+// directory.
 #include "core/formats/manifest/manifest.h"
 
 #include <fmt/core.h>
@@ -24,9 +24,9 @@
 namespace ctxfs::manifest {
 namespace {
 
-constexpr size_t kVerdictWidth = 8;  // of the longest, "absent", with quotes
+constexpr size_t kVerdictWidth = 8;  // the longest, "absent", quoted
 
-// A line of sha256.json, without the URI and the verdict.
+// A line of sha256.json, without URI and verdict.
 constexpr std::string_view kFirstLine = "[\n{\"uri\": ";
 constexpr std::string_view kNextLine = ",\n{\"uri\": ";
 static_assert(kFirstLine.size() == kNextLine.size());
@@ -35,13 +35,13 @@ constexpr std::string_view kLineEnd = "}";
 constexpr std::string_view kLastLine = "\n]\n";
 constexpr std::string_view kNoLines = "[\n]\n";
 
-/// The URI of a file that a manifest describes, in JSON.
+/// Returns the URI of a described file, as JSON.
 std::string UriText(const Json& described) {
   return JsonLine(TextAt(described, "uri"));
 }
 
-/// Returns the relative path of a URI; empty unless it is a relative path, or
-/// `file:` and one. OpenBeside keeps it in the manifest's directory.
+/// Returns the path of a URI that is a relative path, possibly after `file:`;
+/// otherwise empty. OpenBeside confines it to the manifest's directory.
 std::string PathOf(std::string_view uri) {
   if (uri.starts_with("file:")) uri.remove_prefix(5);
   const size_t colon = uri.find(':');
@@ -78,23 +78,23 @@ class Manifest final : public shard::ShardContainer {
   enum class Kind : uint8_t { kElsewhere, kAbsent, kFile, kContainer };
   struct Reference {
     Json described;      // its object in the metadata
-    std::string path;    // in the directory; empty if elsewhere
-    std::string sha256;  // lower case; empty for none
+    std::string path;    // in the directory; empty: elsewhere
+    std::string sha256;  // lower case, or empty
     Kind kind = Kind::kElsewhere;
     uint64_t size = 0;   // bytes, if the file is present
-    std::string reason;  // why it is not shown
-    bool shown = false;  // below parts/; only the first of equal paths is
+    std::string reason;  // why it is hidden
+    bool shown = false;  // below parts/: the first of equal paths
   };
 
   void Look(Reference& reference, const Request& request) const;
-  /// Returns whether the file has the hash in the manifest, and keeps the
-  /// verdict. Fails with kNotFound if the file has been removed.
+  /// Returns whether the file has the manifest's hash, and records the verdict.
+  /// Fails with kNotFound if the file was removed.
   Result<Verdict> Check(size_t reference, const ReadContext& context) const;
   Json Listing() const;
   Result<Content> OpenPart(const Reference& reference,
                            const Request& request) const;
   std::shared_ptr<const FileTable> PartFiles() const;
-  /// Counts the line that sha256.json has for the next reference.
+  /// Adds the length of the next reference's line in sha256.json.
   void CountLine(const Json& described);
 
   const uint64_t block_owner_ = NewOwner();
@@ -105,15 +105,15 @@ class Manifest final : public shard::ShardContainer {
   uint64_t longest_uri_ = 0;                  // bytes, in JSON
 };
 
-/// `.ctxfs/sha256.json`. The files are hashed when it is read, not before. Its
-/// size is known without that, because verdicts are padded.
+/// `.ctxfs/sha256.json`. Reading it hashes the files. Verdicts are padded, so
+/// the size is known before.
 class VerdictsBlock final : public Block {
  public:
   VerdictsBlock(Key key, std::shared_ptr<const Manifest> manifest)
       : Block(key), manifest_(std::move(manifest)) {}
 
-  /// The text, the words in it, one URI as it is and in JSON, which may have
-  /// been written to a buffer of twice its size, and a piece of a file.
+  /// The text, its words, one URI raw and as JSON (in a buffer of up to twice
+  /// its size), and a piece of a file.
   uint64_t cost() const override {
     return size() + manifest_->references_.size() * sizeof(const char*) +
            3 * manifest_->longest_uri_ + limits::kMiB;
@@ -132,7 +132,7 @@ class VerdictsBlock final : public Block {
   }
 
  private:
-  /// The verdict on a file, in quotes.
+  /// Returns the verdict on a file, quoted.
   Result<const char*> WordOf(size_t index, const ReadContext& context) const {
     CTXFS_TRY(context.Check());
     const Manifest::Reference& reference = manifest_->references_[index];

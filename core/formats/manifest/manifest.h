@@ -11,8 +11,7 @@
 namespace ctxfs::manifest {
 
 /// Opens a Shard of role 4 as a manifest of form A (docs/formats/manifest.md):
-/// a list of files in its metadata. Without that list it is an archive of its
-/// entries.
+/// its metadata lists files. Without a list, it is an archive of its entries.
 Result<std::shared_ptr<const Container>> OpenManifest(
     std::shared_ptr<const Source> source, const OpenOptions& options,
     const ReadContext& context);
