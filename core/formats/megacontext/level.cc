@@ -35,14 +35,14 @@ constexpr size_t kReservedAtB = 46;
 
 struct DTypeInfo {
   DType dtype;
-  const char* name;  // as the format's documents spell it
+  const char* name;  // as spelled in the format's documents
 };
 constexpr std::array<DTypeInfo, 4> kDTypes = {{{DType::kU32, "uint32"},
                                                {DType::kF16, "fp16"},
                                                {DType::kBf16, "bf16"},
                                                {DType::kF32, "fp32"}}};
 
-/// Blocks of `block` entries, the last of which may be short.
+/// Returns the number of blocks of `block` entries, the last possibly short.
 uint64_t BlocksOf(uint64_t entries, uint64_t block) {
   return entries / block + (entries % block != 0 ? 1 : 0);
 }
@@ -53,13 +53,13 @@ bool AllZero(Bytes bytes) {
   return std::all_of(bytes.begin(), bytes.end(), IsZero);
 }
 
-/// The model name at `at`, up to the first NUL.
+/// Returns the model name at `at`, up to the first NUL.
 std::string NameAt(Bytes header, size_t at) {
   const std::string_view field = AsText(header.subspan(at, kNameSize));
   return std::string(field.substr(0, field.find('\0')));
 }
 
-/// Whether the header can have layout B: a printable name, NULs, then zeros.
+/// Whether the header may have layout B: a printable name, NULs, then zeros.
 bool LooksLikeB(Bytes header) {
   const std::string name = NameAt(header, kNameAtB);
   const auto speaks = [](char c) {
@@ -71,8 +71,7 @@ bool LooksLikeB(Bytes header) {
          AllZero(header.subspan(kReservedAtB));
 }
 
-/// Sets the fields of `level` from its header. `room` is the number of bytes
-/// after the header.
+/// Parses a header into the fields of `level`. `room`: bytes after the header.
 class LevelReader {
  public:
   LevelReader(ContextLevel& level, Bytes header, uint64_t room)
@@ -141,8 +140,8 @@ Status LevelReader::FindEntrySize() {
   return {};
 }
 
-/// Whether the writer did not pack its C struct, so that the header has 72
-/// bytes and the payload is shifted by 8.
+/// Whether the writer did not pack its C struct: the header then has 72 bytes,
+/// and the payload is shifted by 8.
 bool LevelReader::IsAligned() const {
   const Bytes bytes = header_;
   const auto count = LoadLe<uint64_t>(bytes.data() + kAlignedCountAt);
@@ -204,7 +203,7 @@ void LevelReader::CheckCount(uint64_t count, uint64_t held) {
   }
 }
 
-/// Reads the level from its source. `numbered`: its file's name has its number.
+/// Reads the level from its source. `numbered`: the file's name has a number.
 Status ReadLevel(ContextLevel& level, bool numbered, const Request& request) {
   const uint64_t size = level.source->size();
   if (size < kHeaderSize) {

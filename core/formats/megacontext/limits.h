@@ -8,7 +8,7 @@
 
 namespace ctxfs::megacontext {
 
-/// Levels and snapshots of a tree, and bytes of its metadata.json
+/// Levels and snapshots of a tree; bytes of its metadata.json
 /// (docs/formats/megacontext.md, section 6).
 constexpr size_t kMaxLevels = 64;
 constexpr size_t kMaxSnapshots = 10'000;

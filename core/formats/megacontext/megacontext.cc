@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MegaContext (docs/formats/megacontext.md): a directory of levels, where
-// LOD0.ctx has the tokens and LOD1.ctx, LOD2.ctx ... have gists of the level
-// below, with metadata.json and snapshots below checkpoints/; or one such file
-// alone. The payloads of the levels are the entries; every block and gist is
-// also a file by its number.
+// Implements MegaContext (docs/formats/megacontext.md): a directory of levels,
+// or a single level file. LOD0.ctx has the tokens; LOD1.ctx, LOD2.ctx ... have
+// gists of the level below. The directory also has metadata.json, and snapshots
+// in checkpoints/. The entries are the payloads of levels; every block and gist
+// is also a numbered file.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -31,8 +31,8 @@ constexpr uint64_t kPayloadAt = ContextLevel::kPayloadAt;
 constexpr const char* kMetadata = "metadata.json";
 constexpr const char* kCheckpoints = "checkpoints";
 
-/// The level files in a directory, by level. LOD1.ctx comes before L1.ctx, the
-/// name in older documents.
+/// Returns the level files in a directory, by level. LOD1.ctx precedes L1.ctx,
+/// the name in older documents.
 std::map<uint32_t, std::vector<std::string>> LevelFiles(
     const Listing& listing) {
   std::map<uint32_t, std::vector<std::string>> files;
@@ -47,7 +47,6 @@ std::map<uint32_t, std::vector<std::string>> LevelFiles(
   return files;
 }
 
-/// Whether a directory has a file, or a directory, of that name.
 bool HasName(const Listing& listing, std::string_view name, bool directory) {
   return std::ranges::any_of(listing, [&](const DirectoryEntry& entry) {
     return entry.name == name && entry.directory == directory;
@@ -88,7 +87,7 @@ class MegaContext final : public Container, public SaysFacts {
     return std::ranges::any_of(
         levels_, [](const ContextLevel& level) { return !level.fault; });
   }
-  /// The bytes [offset, offset + length) of the level's payload.
+  /// Returns the bytes [offset, offset + length) of the level's payload.
   static Content Part(const ContextLevel& level, uint64_t offset,
                       uint64_t length);
   std::vector<ArrayInfo> Arrays() const;
@@ -98,7 +97,7 @@ class MegaContext final : public Container, public SaysFacts {
 
   std::vector<ContextLevel> levels_;
   std::vector<std::string> names_;  // of the payloads, by level
-  SourcePtr metadata_;              // null for none
+  SourcePtr metadata_;              // or null
   std::vector<std::string> snapshots_;
   const uint64_t owner_ = NewOwner();
 };
@@ -137,8 +136,8 @@ Status MegaContext::LoadLevels(const Listing& listing, const Request& request) {
     }
     levels_.push_back(ReadContextLevel(
         files[0], number, source()->OpenBeside(files[0], request), request));
-    // An I/O error is no damage of the level. If opening succeeded without the
-    // level, it would be missing until the next mount.
+    // An I/O error is not damage. If opening succeeded without the level, the
+    // level would be missing until the next mount.
     const ContextLevel& level = levels_.back();
     if (level.source != nullptr && level.fault && !level.fault->Permanent()) {
       return *level.fault;
@@ -293,7 +292,7 @@ std::shared_ptr<const FileTable> MegaContext::PayloadFiles() const {
        .owner = Share(*this)});
 }
 
-/// views/blocks and views/gists/LOD1: equal parts of a payload, by number. The
+/// views/blocks and views/gists/LOD1: equal parts of a payload, numbered. The
 /// last block may be short.
 std::shared_ptr<const FileTable> MegaContext::PartFiles(
     const ContextLevel& level) const {
@@ -324,7 +323,7 @@ std::shared_ptr<const FileTable> MegaContext::PartFiles(
 Container::Tables MegaContext::Files() const {
   const auto text = [this](Role role, std::string path, uint64_t number,
                            MakeText make) {
-    // Made from the headers of levels, which have been read.
+    // Rendered from the headers of levels, which Load has read.
     return TextDocument(role, std::move(path), {owner_, number}, source(),
                         std::move(make),
                         TextCost(levels_.size() * sizeof(ContextLevel)));
@@ -349,7 +348,7 @@ Container::Tables MegaContext::Files() const {
                  return *level.fault;
                return FormatJson(level.HeaderJson());
              }));
-    // The file has bytes that are not in the payload.
+    // The file has bytes outside the payload.
     if (source()->is_directory() && level.source != nullptr) {
       files.push_back(
           WholeFile(Role::kMetadata, "files/" + level.file, level.source));
@@ -431,8 +430,8 @@ bool ProbeDirectory(const Source& directory, const Request& request) {
   return false;
 }
 
-/// Whether there are level files, readable or not, or metadata.json alone,
-/// which writers create before the first level.
+/// Whether the directory has level files, readable or not, or metadata.json
+/// alone, which writers create before the first level.
 bool ResemblesDirectory(const Source& directory, const Request& request) {
   const Result<Listing> listing = directory.List(request);
   if (!listing) return false;

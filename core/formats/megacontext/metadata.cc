@@ -21,22 +21,21 @@ const ContextLevel* Find(const std::vector<ContextLevel>& levels,
   return found == levels.end() ? nullptr : &*found;
 }
 
-/// Whether the member `key` is a number other than `expected`. Values of other
-/// types are not compared.
+/// Whether member `key` is a number other than `expected`. Ignores other types.
 bool Differs(const Json& object, const char* key, uint64_t expected) {
   const Json* found = MemberAt(object, key);
   return found != nullptr && found->is_number() && *found != expected;
 }
 
-/// Whether `tokens` tokens may make `said` blocks of `size`. The documents do
-/// not say whether a block that is not full counts, so either is accepted.
+/// Whether `tokens` tokens make `said` blocks of `size`. The documents do not
+/// say whether a short block counts, so both numbers are accepted.
 bool MakesBlocks(uint64_t tokens, uint64_t size, const Json& said) {
   const uint64_t whole = tokens / size;
   return said == whole || (tokens % size != 0 && said == whole + 1);
 }
 
-/// Whether num_blocks fits neither the tokens in the file nor num_tokens. If it
-/// fits num_tokens, the warning about that is enough.
+/// Whether num_blocks matches neither the tokens in the file nor num_tokens. If
+/// it matches num_tokens, the warning about num_tokens suffices.
 bool BlocksDiffer(const Json& said, const ContextLevel& tokens) {
   const uint64_t size = tokens.header.block_size;
   const Json* blocks = MemberAt(said, "num_blocks");
@@ -46,15 +45,14 @@ bool BlocksDiffer(const Json& said, const ContextLevel& tokens) {
   return !stated || !MakesBlocks(*stated, size, *blocks);
 }
 
-/// Whether a name field of 32 bytes may stand for `full`, the id of a model:
-/// equal, cut, or without the owner.
+/// Whether a 32-byte name field can denote the model id `full`: equal,
+/// truncated, or without the owner.
 bool NamesModel(std::string_view name, std::string_view full) {
   return name == full || name == full.substr(0, kNameSize) ||
          name == full.substr(full.rfind('/') + 1);
 }
 
-/// Whether a name is UTF-8, except for a last character that the end of the
-/// field has cut.
+/// Whether a name is UTF-8; the end of the field may cut the last character.
 bool IsNameUtf8(std::string_view name) {
   constexpr size_t kMaxCut = 3;
   const size_t cuts = name.size() == kNameSize ? kMaxCut : 0;

@@ -9,13 +9,13 @@
 
 namespace ctxfs::megacontext {
 
-/// Returns warnings about levels that contradict each other
-/// (docs/formats/megacontext.md, section 3).
+/// Returns warnings about contradictory levels (docs/formats/megacontext.md,
+/// section 3).
 std::vector<std::string> CompareLevels(const std::vector<ContextLevel>& levels);
 
-/// Returns warnings about metadata.json where it contradicts headers and sizes,
-/// which take precedence (docs/formats/megacontext.md, section 4). `text` is
-/// nullopt if the file does not exist.
+/// Returns warnings where metadata.json contradicts headers and sizes, which
+/// take precedence (docs/formats/megacontext.md, section 4). `text`: nullopt if
+/// the file does not exist.
 std::vector<std::string> CompareMetadata(
     const std::optional<std::string>& text,
     const std::vector<ContextLevel>& levels, const Request& request);

@@ -10,9 +10,9 @@
 
 namespace ctxfs::megacontext {
 
-/// A snapshot of a tree: a `directory` at `path` in the tree, without
-/// directories of its own. Its files may be links into the tree, so they are
-/// opened beneath the tree, not beneath `directory`.
+/// A snapshot of a tree: the `directory` at `path`, without subdirectories. Its
+/// files may be links into the tree, so they are opened beneath the tree, not
+/// beneath `directory`.
 class SnapshotSource final : public Source {
  public:
   SnapshotSource(std::shared_ptr<const Source> tree,

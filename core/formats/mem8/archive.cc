@@ -54,21 +54,21 @@ class Mem8Archive final : public Container, public SaysFacts {
   std::vector<ChildContainer> Children() const override;
 
  private:
-  /// Whether the total in the header is that of this file, by one of the
-  /// readings that writers have of it.
+  /// Whether the total in the header matches this file, under one of the
+  /// interpretations that writers use.
   bool TotalAgrees() const;
   void CheckSizes();
   Status WarnOfBytesAfter(const ReadContext& context);
   Result<std::string> RootVerdict(const ReadContext& context) const;
   Result<std::string> MakeArchiveJson(const PathsInTree& paths,
                                       const ReadContext& context) const;
-  /// Where the tree shows each member.
+  /// Returns the members' paths in the tree.
   std::vector<std::string> ShownPaths(const PathsInTree& paths) const;
   Json Header() const;
   FileFacts FactsOf(const Mem8Member& member) const;
   EntryInfo DescribeMember(uint32_t number) const;
 
-  const SourcePtr file_;  // the source, or the archive unpacked from it
+  const SourcePtr file_;  // the source, or its decompressed archive
   const FormatSet* const formats_;
   const uint64_t owner_ = NewOwner();
   uint16_t version_ = 0;
@@ -76,7 +76,7 @@ class Mem8Archive final : public Container, public SaysFacts {
   uint32_t created_ = 0;
   std::string root_md5_;  // hex
   Mem8Members members_;
-  std::vector<uint32_t> files_;  // members that are entries, by number
+  std::vector<uint32_t> files_;  // members that are entries
 };
 
 Status Mem8Archive::Load(const ReadContext& context) {
@@ -138,11 +138,12 @@ void Mem8Archive::CheckSizes() {
 }
 
 Status Mem8Archive::WarnOfBytesAfter(const ReadContext& context) {
-  // By the header, all of the file is the archive; its table lacks members.
+  // Then bytes after the last member belong to the archive: its table omits
+  // members.
   if (TotalAgrees()) return {};
   uint64_t end = members_.data_at;
   for (const Mem8Member& member : members_.members) {
-    // Where a member is lost, so is the place where the last one ends.
+    // If a member is lost, the end of the last member is unknown.
     if (member.extent != Mem8Extent::kSound) return {};
     end = std::max(end, members_.OffsetOf(member) + member.size);
   }
@@ -154,9 +155,8 @@ Status Mem8Archive::WarnOfBytesAfter(const ReadContext& context) {
   return {};
 }
 
-/// Tries which bytes the root checksum matches: returns "absent", "ok over
-/// ...", "mismatch", or "not computed" for an archive over
-/// limits::kDigestedBytes.
+/// Tries which bytes the root checksum covers: returns "absent", "ok over ...",
+/// "mismatch", or "not computed" for an archive over limits::kDigestedBytes.
 Result<std::string> Mem8Archive::RootVerdict(const ReadContext& context) const {
   if (root_md5_ == std::string(2 * kMd5Size, '0')) return std::string("absent");
   if (file_->size() > limits::kDigestedBytes) {

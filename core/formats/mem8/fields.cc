@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The fields of the eight known section types (docs/formats/mem8.md, section
-// 5).
+// Decodes the fields of the eight known section types (docs/formats/mem8.md,
+// section 5).
 #include "core/formats/mem8/fields.h"
 
 #include <fmt/core.h>
@@ -29,13 +29,13 @@ enum Type : uint8_t {
 };
 
 constexpr uint32_t kItemSize = 5;       // of a concept or a structure entry
-constexpr uint16_t kNoString = 0xFFFF;  // null: no table has this number
+constexpr uint16_t kNoString = 0xFFFF;  // null: no table has so many strings
 
 struct TypeInfo {
   std::string_view name;
-  uint32_t size;    // bytes without the items that the counts count
+  uint32_t size;    // bytes, without the counted items
   uint32_t counts;  // number of u8 counts
-  uint32_t first;   // offset of the first count; the others follow it
+  uint32_t first;   // offset of the first count; others follow
   uint32_t each;    // bytes of an item
 };
 
@@ -54,7 +54,7 @@ const TypeInfo* Known(uint8_t type) {
   return type > 0 && type < kTypes.size() ? &kTypes[type] : nullptr;
 }
 
-/// The offsets of the string numbers in a sound section.
+/// Returns the offsets of string numbers in a valid section.
 std::vector<uint32_t> StringPlaces(uint8_t type, uint32_t content) {
   std::vector<uint32_t> places;
   switch (type) {
@@ -83,14 +83,14 @@ Json NameOf(std::span<const std::string_view> names, uint8_t number) {
   return std::string(names[number]);
 }
 
-/// Reads the fields of one sound section in order: that of a braced list, too,
-/// is the order in which its elements are evaluated.
+/// Reads the fields of a valid section in order. Braced lists preserve it:
+/// their elements are evaluated in order.
 class FieldReader {
  public:
   FieldReader(const Mem8Layout& layout, Bytes image, Bytes payload)
       : layout_(layout), image_(image), in_(payload, 0, layout.big_endian) {}
 
-  /// The fields of a section of a known type; null for other types.
+  /// Returns the fields of a section of a known type; null for other types.
   Json Read(uint8_t type) {
     switch (type) {
       case kIdentity:
@@ -115,7 +115,7 @@ class FieldReader {
   }
 
   uint64_t text() const { return text_; }
-  /// The first number that no string has.
+  /// Returns the first string number that is out of range.
   std::optional<uint16_t> bad_string() const { return bad_string_; }
 
  private:
@@ -208,7 +208,7 @@ class FieldReader {
     }
     const Mem8Layout::String& string = layout_.strings[number];
     text_ += string.size;
-    // Over the limit the caller fails, so the text is not kept.
+    // Beyond the limit the caller fails, so the text is discarded.
     if (text_ > kMaxJsonBytes) return nullptr;
     return std::string(AsText(image_.subspan(string.at, string.size)));
   }

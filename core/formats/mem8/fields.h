@@ -12,14 +12,14 @@
 
 namespace ctxfs::mem8 {
 
-/// "0x06".
+/// Returns "0x06", for example.
 std::string Mem8TypeText(uint8_t type);
 
-/// "identity", ..., "sensor_arbitration"; empty for unknown types.
+/// Returns "identity", ..., "sensor_arbitration"; empty for unknown types.
 std::string_view Mem8SectionName(uint8_t type);
 
-/// Returns the bytes that the fields of a section take, by the counts at its
-/// start; nullopt for unknown types.
+/// Returns the size of a section's fields, bytes, from the counts at its start;
+/// nullopt for unknown types.
 std::optional<uint32_t> Mem8ContentSize(uint8_t type, Bytes payload);
 
 /// Returns the fault of a section's fields.
@@ -27,9 +27,9 @@ Mem8Fault FindMem8Fault(const Mem8Layout& layout, Bytes payload, uint8_t type);
 std::string_view Mem8FaultText(Mem8Fault fault);
 
 /// Returns the fields of a section (docs/formats/mem8.md, section 5), with
-/// `error` if some cannot be decoded; `raw_hex` for unknown types. `image` is
-/// the one that `layout` describes. Adds the bytes of strings in the result to
-/// `text`, and fails with kLimit if that exceeds kMaxJsonBytes.
+/// `error` if some cannot be decoded; `raw_hex` for unknown types. `layout`
+/// must describe `image`. Adds the bytes of strings in the result to `text`;
+/// fails with kLimit if `text` exceeds kMaxJsonBytes.
 Result<Json> DecodeMem8Section(const Mem8Layout& layout, Bytes image,
                                const Mem8Section& section, uint64_t& text);
 

@@ -26,7 +26,7 @@
 namespace ctxfs::mem8 {
 namespace {
 
-constexpr uint64_t kCheckedAt = 12;  // start of the bytes that the CRC covers
+constexpr uint64_t kCheckedAt = 12;  // start of the bytes covered by the CRC
 constexpr uint16_t kFirstReservedFlag = 5;
 
 constexpr std::array<const char*, kFirstReservedFlag> kFlags = {
@@ -146,7 +146,7 @@ Result<Mem8Image> ReadMem8Image(const Source& source, const Request& request) {
   image.header = ParseHeader(file.span(), kind == Mem8Kind::kMem8BigEndian);
   Mem8Header& header = image.header;
   header.crc_found = *crc;
-  // Mem8KindOf has ruled out the other formats with version 1.
+  // Mem8KindOf has excluded the other formats with version 1.
   if (header.version >> 8 != 1 && header.version != kVersion1) {
     return Error{Code::kVersion,
                  "unsupported version " + Mem8VersionText(header.version),

@@ -17,11 +17,11 @@ constexpr uint64_t kVersionAt = 4;
 constexpr uint64_t kBodyAt = 16;
 constexpr uint16_t kVersion1 = 0x0001;  // how a real writer stores 1.0
 
-/// "1.0"
+/// Returns "1.0", for example.
 std::string Mem8VersionText(uint16_t version);
 
-/// Reads fields of a .mem8 in its byte order. Like ByteReader, it fails
-/// permanently at the first short field.
+/// Reads fields of a .mem8 in its byte order. Like ByteReader, the first short
+/// field is a final failure.
 class Mem8Reader {
  public:
   Mem8Reader(Bytes bytes, uint64_t offset, bool big_endian)
@@ -46,13 +46,13 @@ class Mem8Reader {
   bool big_;
 };
 
-/// The verdict of the CRC-32 on a file (docs/formats/mem8.md, section 2).
+/// The verdict of a file's CRC-32 (docs/formats/mem8.md, section 2).
 enum class Mem8Crc : uint8_t { kOk, kOkOverDecompressed, kAbsent, kMismatch };
 
-/// "ok", "ok-over-decompressed", "absent", "mismatch".
+/// Returns "ok", "ok-over-decompressed", "absent" or "mismatch".
 std::string_view Mem8CrcName(Mem8Crc crc);
 
-/// The header of a .mem8, 16 bytes (docs/formats/mem8.md, section 2).
+/// The 16-byte header of a .mem8 (docs/formats/mem8.md, section 2).
 struct Mem8Header {
   bool swapped_magic = false;  // "8MEM"
   bool big_endian = false;
@@ -68,21 +68,21 @@ struct Mem8Header {
   bool compressed() const { return (flags & kCompressed) != 0; }
   bool encrypted() const { return (flags & kEncrypted) != 0; }
 
-  /// The names of the known flags that are set.
+  /// Returns the names of the known flags that are set.
   Json FlagNames() const;
 };
 
-/// The decompressed bytes of a .mem8; offsets are relative to their start. Of
-/// an encrypted file only the header.
+/// The decompressed bytes of a .mem8; offsets are relative to their start. Only
+/// the header if the file is encrypted.
 struct Mem8Image {
   Mem8Header header;
   Buffer bytes;
   std::vector<Warning> warnings;
 };
 
-/// Reads all of a .mem8, at most kMaxBytes stored and decompressed. A
-/// CRC that does not match is a warning, not an error. Fails with kNotContainer
-/// for another kind of file, and names it.
+/// Reads a whole .mem8, at most kMaxBytes stored and decompressed. A CRC
+/// mismatch is only a warning. Fails with kNotContainer for another kind of
+/// file; the error names the kind.
 Result<Mem8Image> ReadMem8Image(const Source& source, const Request& request);
 
 }  // namespace ctxfs::mem8

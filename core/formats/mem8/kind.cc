@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The formats of the MEM8 family (docs/formats/mem8.md, section 1): those that
-// start with "MEM8", too, and other files that are called .mem8.
+// Identifies the formats of the MEM8 family (docs/formats/mem8.md, section 1),
+// including other formats that start with "MEM8" or are called .mem8.
 #include "core/formats/mem8/kind.h"
 
 #include <algorithm>
@@ -34,8 +34,8 @@ bool IsPrintable(std::byte b) {
   return b >= std::byte{' '} && b < std::byte{0x7F};
 }
 
-/// The kind of a file of version 1, by the values that writers of the other
-/// formats put where a .mem8 has its string table.
+/// Returns the kind of a version 1 file. The other formats have recognisable
+/// values where a .mem8 has its string table.
 Mem8Kind KindOfVersion1(Bytes head) {
   if (head.size() >= kFrequencyAt + 8 &&
       LoadLe<uint64_t>(head.data() + kFrequencyAt) == kFrequency440) {
@@ -44,8 +44,8 @@ Mem8Kind KindOfVersion1(Bytes head) {
   constexpr size_t kEntryAt = 16;
   constexpr size_t kEntrySize = 16;
   if (head.size() < kEntryAt + 8) return Mem8Kind::kMem8;
-  // A u64 size and a u64 time, both below 2^32, where a .mem8 has its index
-  // offset and the end of an empty table.
+  // Two u64, size and time, both below 2^32, where a .mem8 has its index offset
+  // and the end of an empty table.
   if (U16At(head, kCountAt) != 0 && U32At(head, 12) == 0 &&
       U32At(head, 20) == 0) {
     return Mem8Kind::kSections;

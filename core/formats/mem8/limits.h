@@ -7,8 +7,8 @@
 
 namespace ctxfs::mem8 {
 
-/// Bytes of a .mem8, stored and unpacked; its sections; text that a JSON view
-/// of it may repeat (docs/formats/mem8.md, section 6).
+/// Limits of a .mem8 (docs/formats/mem8.md, section 6): bytes, stored and
+/// decompressed; sections; text that a JSON view may repeat.
 constexpr uint64_t kMaxBytes = 64 * limits::kMiB;
 constexpr uint32_t kMaxSections = 4096;
 constexpr uint64_t kMaxJsonBytes = 64 * limits::kMiB;

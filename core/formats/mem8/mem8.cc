@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MEM8, the memory of a directory in one small file (docs/formats/mem8.md). The
-// payloads of the sections are the entries; JSON files are made from them when
-// they are looked up.
+// Implements MEM8, the memory of a directory in one small file
+// (docs/formats/mem8.md). The entries are the sections' payloads; JSON files
+// are rendered when they are looked up.
 #include <algorithm>
 #include <array>
 
@@ -32,7 +32,7 @@ constexpr uint64_t kFlagsAt = 6;
 
 using SourcePtr = std::shared_ptr<const Source>;
 
-/// The image as a block. The payloads of the sections are slices of it.
+/// The image as a block; sections' payloads are slices of it.
 class ImageBlock final : public Block {
  public:
   ImageBlock(Key key, SourcePtr file, const Mem8Image& image)
@@ -58,14 +58,14 @@ class ImageBlock final : public Block {
 
  private:
   SourcePtr file_;
-  uint32_t crc_;  // that the file had when it was opened
+  uint32_t crc_;  // of the file when it was opened
   bool verifies_;
   uint64_t cost_;
 };
 
 class Mem8Container final : public Container, public SaysFacts {
  public:
-  /// `file` is the .mem8: the source itself, or the file unpacked from it.
+  /// `file`: the .mem8; `source` itself, or the file decompressed from it.
   Mem8Container(SourcePtr source, SourcePtr file, const OpenOptions& options)
       : Container(std::move(source)),
         file_(std::move(file)),
@@ -79,7 +79,7 @@ class Mem8Container final : public Container, public SaysFacts {
   Tables Files() const override;
 
  private:
-  /// Makes the JSON of a file.
+  /// Renders the JSON of a file.
   using Make = Result<Json> (Mem8Container::*)(
       Bytes image, uint32_t section, const ReadContext& context) const;
   Result<Json> MakeHeader(Bytes image, uint32_t section,
@@ -91,10 +91,9 @@ class Mem8Container final : public Container, public SaysFacts {
   Result<Json> MakeSection(Bytes image, uint32_t section,
                            const ReadContext& context) const;
 
-  /// A file of JSON.
   struct View {
     std::string path;
-    uint64_t block;  // of its text, in the cache
+    uint64_t block;  // cache key of its text
     Make make;
     uint32_t section = 0;
   };
@@ -106,14 +105,14 @@ class Mem8Container final : public Container, public SaysFacts {
                                              std::vector<View> views) const;
   Result<Content> OpenView(const View& view, const ReadContext& context) const;
 
-  /// The error of all decoded files, if the CRC does not match or the file is
-  /// encrypted.
+  /// Returns the error of all decoded files if the CRC does not match or the
+  /// file is encrypted.
   std::optional<Error> Refused() const;
 
   const SourcePtr file_;
   const bool verify_;
   const uint64_t owner_ = NewOwner();
-  std::array<std::string, 256> names_;  // of sections, by type: "0x0001.bin"
+  std::array<std::string, 256> names_;  // of sections by type: "0x0001.bin"
   Mem8Header header_;
   Mem8Layout layout_;
   std::shared_ptr<const Block> image_;
@@ -148,7 +147,7 @@ std::optional<Error> Mem8Container::Refused() const {
                      ", the bytes have " + found.Text(),
                  8};
   }
-  // The CRC covers the encrypted bytes, too, so damage is reported first.
+  // The CRC covers the encrypted bytes, so damage is reported first.
   if (header_.encrypted()) {
     return Error{Code::kLocked,
                  "the file is encrypted by a method that is not documented",
@@ -239,7 +238,7 @@ EntryInfo Mem8Container::DescribeSection(const Mem8Section& section) const {
                   : header_.crc == Mem8Crc::kMismatch         ? "failed"
                                                               : "yes";
   if (header_.crc != Mem8Crc::kAbsent) {
-    // The checksum covers all bytes of the file from 12 on.
+    // The checksum covers all bytes from 12 on.
     info.checksum = Checksum{ChecksumKind::kCrc32, header_.crc_stored}.Text();
   }
   info.extra["type"] = section.type;
@@ -288,7 +287,7 @@ std::shared_ptr<const FileTable> Mem8Container::SectionFiles() const {
        .owner = Share(*this)});
 }
 
-/// header.json, strings.json, and NAME.json of each section that has a name.
+/// header.json, strings.json, and NAME.json for each section with a name.
 std::vector<Mem8Container::View> Mem8Container::Views() const {
   std::vector<View> views;
   const auto add = [&views](std::string path, Make make, uint32_t section = 0) {
@@ -302,8 +301,8 @@ std::vector<Mem8Container::View> Mem8Container::Views() const {
     const auto type = layout_.sections[i].type;
     std::string name(Mem8SectionName(type));
     if (name.empty()) continue;
-    // Numbered here, because the tree would search for a free name for each of
-    // thousands of equal names.
+    // Number repeated names here: with thousands of equal names, the tree would
+    // search a free name for each.
     const uint32_t number = ++seen[type];
     if (number > 1) name += "~" + std::to_string(number);
     add(name + ".json", &Mem8Container::MakeSection, i);
@@ -365,8 +364,8 @@ bool Resembles(Bytes head) {
   return Mem8KindOfHead(head) != Mem8Kind::kUnknown;
 }
 
-/// Opens a file that is one zstd frame as a whole: decompresses it, and
-/// examines the result.
+/// Opens a file that is one zstd frame: decompresses it and detects the format
+/// of the result.
 Result<std::shared_ptr<const Container>> OpenPacked(
     SourcePtr source, const OpenOptions& options, const ReadContext& context) {
   Error refusal = NotMem8(Mem8Kind::kPacked);

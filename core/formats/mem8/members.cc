@@ -25,7 +25,7 @@ constexpr uint64_t kTableAt = 32;
 constexpr uint64_t kFixedSize = 10;  // of a member in the table, without path
 constexpr uint64_t kFirstWindow = 64 * limits::kKiB;
 
-/// Parses the members in the table. Returns false if it ends within one.
+/// Parses the members in the table. Returns false if the table ends within one.
 bool ParseTable(uint16_t count, Mem8Members& members) {
   ByteReader in(members.table.span(), kTableAt);
   members.members.clear();
@@ -42,7 +42,7 @@ bool ParseTable(uint16_t count, Mem8Members& members) {
   return true;
 }
 
-/// Reads the table in growing windows, because no field has its length.
+/// Reads the table in growing windows: no field states its length.
 Status ReadTable(const Source& file, uint16_t count, Mem8Members& members,
                  const Request& request) {
   const uint64_t left = file.size() - kTableAt;
@@ -65,7 +65,7 @@ Status ReadTable(const Source& file, uint16_t count, Mem8Members& members,
   }
 }
 
-/// The kind of a member, by its first bytes.
+/// Returns a member's kind, from its first bytes.
 Result<Mem8Kind> KindAt(const Source& file, uint64_t at, uint64_t size,
                         const Request& request) {
   std::array<std::byte, limits::kProbeBytes> space;
@@ -75,9 +75,9 @@ Result<Mem8Kind> KindAt(const Source& file, uint64_t at, uint64_t size,
   return Mem8KindOfHead(head);
 }
 
-/// Finds what the offsets are relative to, because no field says so: that base
-/// with which more members start with a magic; the start of the file if they
-/// are equal. A member with bytes at offset 0 proves the end of the table.
+/// Finds the base of the offsets, which no field states: the base at which more
+/// members start with a magic; at a tie, the start of the file. A member with
+/// bytes at offset 0 proves that the base is the end of the table.
 Result<uint64_t> FindBase(const Source& file, const Mem8Members& members,
                           const Request& request) {
   const uint64_t bases[] = {0, members.data_at};
@@ -102,7 +102,7 @@ Result<uint64_t> FindBase(const Source& file, const Mem8Members& members,
 }
 
 struct PathVerdict {
-  std::string path;  // without components that are dropped; empty: skipped
+  std::string path;  // without dropped components; empty: skipped
   std::string status;
 };
 
@@ -141,7 +141,7 @@ PathVerdict JudgePath(std::string_view stored) {
   return {std::move(path), std::move(status)};
 }
 
-/// Returns `path` with `mark` before the extension of its last component.
+/// Inserts `mark` before the extension of the last component of `path`.
 std::string Marked(const std::string& path, const std::string& mark) {
   const size_t name = path.rfind('/') + 1;
   const size_t dot = path.rfind('.');
@@ -178,8 +178,8 @@ Status JudgeExtent(const Source& file, const Mem8Members& members,
     return Status();
   };
   if (!InBounds(at, member.size, file.size())) {
-    // If the size alone fits in the file, offset and size were chosen so that
-    // their sum wraps in 32 bits.
+    // If the size alone fits in the file, offset and size were chosen to
+    // overflow in 32 bits.
     const bool wraps = uint64_t{member.offset_field} + member.size > UINT32_MAX;
     return refuse(
         Mem8Extent::kOutOfRange,

@@ -12,26 +12,26 @@
 
 namespace ctxfs::mem8 {
 
-/// Whether the bytes of a member can be read (docs/formats/mem8.md, section 7).
+/// Whether a member's bytes can be read (docs/formats/mem8.md, section 7).
 enum class Mem8Extent : uint8_t { kSound, kOutOfRange, kInTable };
 
 struct Mem8Member {
   std::string_view stored_path;  // in Mem8Members::table
-  std::string path;    // that it is shown under, before it is made safe
+  std::string path;              // shown path, not yet made safe
   std::string status;  // of path and extent: "ok...", "skip: ...", ...
   uint32_t offset_field = 0;
   uint32_t size = 0;
   Mem8Extent extent = Mem8Extent::kSound;
-  bool container = false;  // a .mem8 or the like: shown as a directory
+  bool container = false;  // shown as a directory, for example a .mem8
 };
 
-/// The path table of an archive. Each member has a status of its own.
+/// The path table of an archive. Each member has its own status.
 struct Mem8Members {
   Buffer table;
   std::vector<Mem8Member> members;
   uint64_t data_at = 0;  // end of the table
-  uint64_t base = 0;     // offsets are relative to this: 0 or data_at
-  uint32_t skipped = 0;  // members with a status of "skip"
+  uint64_t base = 0;     // 0 or data_at: base of the offsets
+  uint32_t skipped = 0;  // members with status "skip"
 
   uint64_t OffsetOf(const Mem8Member& member) const {
     return base + member.offset_field;
@@ -39,7 +39,7 @@ struct Mem8Members {
 };
 
 /// Reads the table of `count` members, which starts at byte 32, and the first
-/// bytes of each member. Fails if the table does not fit, or if a read fails.
+/// bytes of each member. Fails if the table does not fit or a read fails.
 Result<Mem8Members> ReadMem8Members(const Source& file, uint16_t count,
                                     const Request& request);
 

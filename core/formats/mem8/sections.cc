@@ -26,7 +26,7 @@ constexpr uint64_t kIndexAt = 12;
 constexpr uint32_t kSlots = 9;  // by type; slot 0 is unused
 constexpr uint32_t kSlotSize = 8;
 
-/// Walks the body once for each meaning of the length.
+/// Walks the body once for each meaning of the length field.
 class SectionFinder {
  public:
   SectionFinder(Bytes image, Mem8Layout& layout)
@@ -39,10 +39,10 @@ class SectionFinder {
  private:
   struct Walk {
     std::vector<Mem8Section> sections;
-    std::optional<Warning> stopped;  // why it does not end at the end
+    std::optional<Warning> stopped;  // why the walk stopped before the end
     bool over_limit = false;
     bool fits = true;    // every known section has room for its fields
-    size_t natural = 0;  // known sections of exactly the size of their fields
+    size_t natural = 0;  // known sections exactly as long as their fields
   };
 
   Mem8Reader At(uint64_t offset) const {
@@ -60,7 +60,7 @@ class SectionFinder {
   Mem8Layout& layout_;
   uint32_t start_ = 0;  // of the sections
   uint32_t end_ = 0;
-  bool to_the_end_ = true;  // end_ is that of the file, not the jump table
+  bool to_the_end_ = true;  // end_ is the file's end, not the jump table
 };
 
 Status SectionFinder::FindStrings() {
@@ -94,8 +94,8 @@ Status SectionFinder::FindStrings() {
   return {};
 }
 
-/// Returns the first section of a jump table at `index` that precedes all
-/// sections; nullopt if a slot points elsewhere.
+/// For a jump table at `index` before all sections: returns the first section;
+/// nullopt unless all slots point past the table.
 std::optional<uint32_t> SectionFinder::FirstSlot(uint32_t index) const {
   Mem8Reader in = At(index);
   std::optional<uint32_t> first;

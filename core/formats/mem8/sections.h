@@ -10,11 +10,11 @@
 
 namespace ctxfs::mem8 {
 
-/// What the length of a section counts (docs/formats/mem8.md, section 4). It is
-/// determined for each file, because the description contradicts itself.
+/// The meaning of a section's length (docs/formats/mem8.md, section 4).
+/// Detected for each file, because the description contradicts itself.
 enum class Mem8Length : uint8_t { kPayload, kTotal, kTypeAndPayload };
 
-/// "payload", "total", "type+payload".
+/// Returns "payload", "total" or "type+payload".
 std::string_view Mem8LengthName(Mem8Length length);
 
 /// Why fields of a section cannot be decoded.
@@ -23,8 +23,8 @@ enum class Mem8Fault : uint8_t { kSound, kTooShort, kCount, kStringIndex };
 struct Mem8Section {
   uint8_t type = 0;
   uint16_t length_field = 0;
-  uint32_t offset = 0;  // of the type, in the image
-  uint32_t size = 0;    // of the payload, which starts 3 bytes further on
+  uint32_t offset = 0;  // of the type byte, in the image
+  uint32_t size = 0;    // of the payload, 3 bytes after `offset`
   Mem8Fault fault = Mem8Fault::kSound;
 
   static constexpr uint32_t kHead = 3;
@@ -45,8 +45,8 @@ struct Mem8Layout {
   std::vector<Warning> warnings;
 };
 
-/// Finds the strings and sections. Fails if the string table is cut. Any other
-/// damage is a warning or the fault of one section.
+/// Locates strings and sections. Fails if the string table is truncated. Other
+/// damage becomes a warning or the fault of a section.
 Result<Mem8Layout> FindMem8Sections(const Mem8Image& image);
 
 }  // namespace ctxfs::mem8

@@ -27,7 +27,8 @@ Error BadHeader(std::string what, uint64_t at) {
   return {Code::kCorrupt, "header: " + std::move(what), at};
 }
 
-/// A dict literal with the keys descr, fortran_order and shape, each once.
+/// Parses a dict literal with the keys descr, fortran_order and shape, each
+/// once.
 class HeaderParser {
  public:
   HeaderParser(std::string_view text, uint64_t offset)
@@ -39,7 +40,7 @@ class HeaderParser {
     std::optional<bool> fortran_order;
     std::optional<std::vector<uint64_t>> shape;
     bool has_descr = false;
-    bool negative = false;  // a dimension is
+    bool negative = false;  // a dimension is negative
   };
 
   Result<Header> Parse() {
@@ -123,7 +124,7 @@ class HeaderParser {
     return SkipNested();
   }
 
-  /// Passes over a list or tuple of a structured type.
+  /// Skips a list or tuple of a structured type.
   Status SkipNested() {
     unsigned depth = 0;
     do {
@@ -156,11 +157,11 @@ class HeaderParser {
       std::optional<uint64_t> extent = Number();
       if (!extent) return Fail("shape is no tuple of integers");
       header.negative |= negative && *extent != 0;
-      // More are refused, however many.
+      // More dimensions are refused, however many.
       if (shape.size() <= limits::kRank) shape.push_back(*extent);
       comma = Take(',');
     }
-    // In Python "(3)" is a number, "(3,)" a tuple.
+    // In Python, "(3)" is a number and "(3,)" a tuple.
     if (shape.size() == 1 && !comma) return Fail("shape is no tuple");
     header.shape = std::move(shape);
     return {};

@@ -8,7 +8,7 @@
 /// Limits of an .npy file (docs/formats/npy.md, section 4).
 namespace ctxfs::npy {
 
-/// Bytes of a header, and nesting in it.
+/// Bytes of a header; nesting depth in it.
 constexpr uint64_t kMaxHeader = limits::kMiB;
 constexpr unsigned kMaxDepth = 32;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// .npy, one array of numpy (docs/formats/npy.md): the header of header.h, then
-// the elements. What follows them belongs to further arrays, which numpy.save
-// appends, and is not shown.
+// Implements .npy, one array of numpy (docs/formats/npy.md): the header
+// (header.h), then the elements. Bytes after them are further arrays, appended
+// by numpy.save, and are not shown.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace ctxfs::npy {
 namespace {
 
 constexpr std::string_view kName = "array";
-// As many bytes as tell the length of the header.
+// Bytes that contain the length of the header.
 constexpr uint64_t kStart = 12;
 
 class NpyContainer final : public Container, public SaysFacts {
@@ -41,9 +41,9 @@ class NpyContainer final : public Container, public SaysFacts {
  private:
   void AddInfo(Json& info, const ReadContext& context) const override;
 
-  /// Reads the header, and keeps the reason why its elements are no numbers.
+  /// Reads the header; records why its elements are not numbers.
   Status ReadHeader(const Request& request);
-  /// Compares the bytes of the elements with those that are there.
+  /// Checks that the file has exactly the bytes of the elements.
   Status CheckSize(const ReadContext& context);
 
   bool is_array() const { return !other_ && !cut_; }
@@ -57,7 +57,8 @@ class NpyContainer final : public Container, public SaysFacts {
   }
   EntryInfo Describe(bool stored) const;
 
-  /// How the stored elements are not as those of other formats; or nothing.
+  /// Describes how the stored byte order or axis order differs from other
+  /// formats.
   std::string OrderNote() const;
   std::shared_ptr<const FileTable> StoredFile() const;
   std::shared_ptr<const FileTable> ArrayFile() const;
@@ -65,10 +66,10 @@ class NpyContainer final : public Container, public SaysFacts {
 
   const OpenOptions options_;
   const uint64_t owner_ = NewOwner();
-  Array array_;  // only its data_offset is known if `other_` is set
+  Array array_;  // if `other_` is set, only data_offset is known
   uint64_t stored_bytes_ = 0;
-  std::optional<Error> other_;  // why the elements are no numbers
-  std::optional<Error> cut_;    // salvaged: the file ends within them
+  std::optional<Error> other_;  // why the elements are not numbers
+  std::optional<Error> cut_;    // salvaged: the file is truncated
 };
 
 Status NpyContainer::ReadHeader(const Request& request) {
