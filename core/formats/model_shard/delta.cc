@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tensors of a delta, and whether they fit together
+// Finds the tensors of a delta, and checks that they fit together
 // (docs/formats/conventions.md, section 2). merge.cc computes the merged
 // tensor.
 #include "core/formats/model_shard/delta.h"
@@ -22,8 +22,8 @@ namespace {
 
 constexpr std::string_view kHashPrefix = "sha256:";
 
-/// Reads the header of a tensor whose elements are numbers. Fails for packed
-/// types, whose values are not defined.
+/// Reads the header of a tensor of numbers. Fails for packed types, whose
+/// values are undefined.
 Result<TensorHeader> Numbers(const TensorShard& shard, uint32_t entry,
                              const ReadContext& context) {
   Result<TensorHeader> header = shard.Header(entry, context);

@@ -13,15 +13,14 @@
 
 namespace ctxfs::model_shard {
 
-/// The deltas that a container's metadata describes
-/// (docs/formats/conventions.md, section 2). Immutable once loaded; holds a
-/// plain pointer to its container.
+/// The deltas in a container's metadata (docs/formats/conventions.md, section
+/// 2). Immutable once loaded; holds a plain pointer to its container.
 class Deltas {
  public:
   struct Spec {
     std::string kind;
     std::string base;
-    std::string base_file;        // empty: the same container
+    std::string base_file;        // empty: this container
     std::string base_hash;        // 64 hex digits, or empty
     std::string other;            // lora: `a`; sparse: `indices`
     std::optional<double> alpha;  // lora
@@ -32,15 +31,15 @@ class Deltas {
 
     Kind kind = Kind::kScale;
     uint32_t entry = 0;           // of the delta
-    std::vector<uint64_t> shape;  // of the result, and of the base
+    std::vector<uint64_t> shape;  // of result and base
     uint64_t elements = 0;
-    uint64_t columns = 0;  // elements of a row
+    uint64_t columns = 0;  // elements a row
 
-    std::shared_ptr<const TensorShard> outside;  // null: the same container
+    std::shared_ptr<const TensorShard> outside;  // null: this container
     uint32_t base_entry = 0;
     std::string base_hash;
     DType base_type = DType::kF32;
-    std::shared_ptr<const Resolved> below;  // the base's own delta, if any
+    std::shared_ptr<const Resolved> below;  // the base's own delta, or null
 
     DType own_type = DType::kF32;
     uint64_t own_count = 0;
@@ -60,26 +59,26 @@ class Deltas {
   Status Load(const TensorShard* shard, const OpenOptions& options,
               const ReadContext& context);
 
-  /// Bytes of the other files that deltas need.
+  /// Bytes of other files that deltas need.
   uint64_t StoredSize() const;
 
   bool Has(uint32_t entry) const { return specs_.contains(entry); }
   const std::map<uint32_t, Spec>& specs() const { return specs_; }
 
-  /// Reads the headers of all tensors that the merged one is computed from.
-  /// Fails with kCorrupt if they do not fit, and for cycles and chains of more
-  /// than kMaxDeltaDepth.
+  /// Reads the headers of all input tensors of a merged tensor. Fails with
+  /// kCorrupt if the tensors do not fit together, or for a cycle or a chain
+  /// longer than kMaxDeltaDepth.
   Result<std::shared_ptr<const Resolved>> Resolve(
       uint32_t entry, const ReadContext& context) const;
-  /// The merged tensor as float32.
+  /// Opens the merged tensor as float32.
   Result<Content> Open(uint32_t entry, const ReadContext& context) const;
-  /// The merged tensor as an array called `name`.
+  /// Returns the merged tensor as an array called `name`.
   Result<ArrayInfo> Array(uint32_t entry, std::string name,
                           const ReadContext& context) const;
 
  private:
   struct Base {
-    std::shared_ptr<const TensorShard> shard;  // null: could not be opened
+    std::shared_ptr<const TensorShard> shard;  // null: cannot be opened
     std::string why;
     std::unordered_map<std::string, uint32_t> entries;
   };
@@ -87,7 +86,7 @@ class Deltas {
   Result<std::shared_ptr<const Resolved>> Resolve(
       uint32_t entry, unsigned depth, const ReadContext& context) const;
   Result<uint32_t> Find(const Base& base, const std::string& name) const;
-  /// A window is computed from the rows that it touches (merge.cc).
+  /// Computes a window from the rows it touches (merge.cc).
   Result<Content> OpenMerged(const Resolved& delta,
                              const ReadContext& context) const;
 
@@ -95,11 +94,11 @@ class Deltas {
   std::map<uint32_t, Spec> specs_;
   std::map<std::string, Base> bases_;  // by base_file; "": this container
   uint64_t owner_ = NewOwner();
-  /// By entry: the verdicts of checks that are made only once per mount.
+  /// By entry: verdicts of checks that run once a mount.
   mutable std::map<uint32_t, AtomicVerdict> verdicts_;
 };
 
-/// The table views/merged/NAME of `shard`, which has `deltas` as a member.
+/// Returns views/merged/NAME of `shard`; `deltas` must be a member of `shard`.
 std::shared_ptr<const FileTable> MergedTensors(
     std::shared_ptr<const TensorShard> shard, const Deltas& deltas);
 

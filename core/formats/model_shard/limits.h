@@ -8,14 +8,14 @@
 
 namespace ctxfs::model_shard {
 
-/// Deltas on one another, files that a container's deltas name, and elements
-/// of a LoRA's matrix a, all of which a read needs
-/// (docs/formats/conventions.md, section 2).
+/// Limits of a delta (docs/formats/conventions.md, section 2): length of a
+/// chain, files named by a container's deltas, and elements of a LoRA's matrix
+/// a, since a read needs the whole matrix.
 constexpr unsigned kMaxDeltaDepth = 8;
 constexpr size_t kMaxBaseFiles = 16;
 constexpr uint64_t kMaxLoraElements = 64 * limits::kMiB;
 
-/// Entries of a GraphShard whose bytes are examined for being a graph
+/// Entries of a GraphShard that are examined for being a graph
 /// (docs/formats/sjgn.md, section 4).
 constexpr uint32_t kMaxGraphsSought = 1024;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// views/merged/NAME, computed for the window that is read
+// Computes views/merged/NAME for the window that is read
 // (docs/formats/conventions.md, section 2). All arithmetic is float32.
 #include <algorithm>
 #include <span>
@@ -24,15 +24,15 @@ Status ReadFloats(const Content& content, DType dtype, uint64_t first,
   return read;
 }
 
-/// The contents that a merged tensor is computed from.
+/// The inputs of a merged tensor.
 struct Tensors {
-  Content base;     // elements of the base, merged if it is a delta itself
-  Content payload;  // of the base entry with its header, for base_hash
+  Content base;     // merged if the base is a delta
+  Content payload;  // the base's entry with header, for base_hash
   Content own;
   Content other;
 };
 
-/// The verdict on what Merge checks once, and what keeps it alive.
+/// The verdict of Merge's checks, and the object that keeps it alive.
 struct Checked {
   std::shared_ptr<const Container> owner;
   AtomicVerdict& verdict;
@@ -80,7 +80,7 @@ class Merge final : public Transform {
   }
 
  private:
-  /// Checks once a mount what takes reading a whole tensor: the hash of the
+  /// Runs, once a mount, the checks that read a whole tensor: the hash of the
   /// base, and that indices ascend.
   Status Check(const ReadContext& context) const {
     AtomicVerdict& verdict = checked_.verdict;
@@ -132,7 +132,7 @@ class Merge final : public Transform {
     return {};
   }
 
-  /// Reads indices as unsigned: negative ones are far out of range.
+  /// Reads indices as unsigned: negative indices become far out of range.
   Result<std::vector<uint64_t>> Indices(uint64_t first, uint64_t count,
                                         const ReadContext& context) const {
     Buffer bytes(static_cast<size_t>(count * sizeof(uint64_t)));
@@ -144,7 +144,7 @@ class Merge final : public Transform {
     return indices;
   }
 
-  /// Adds the LoRA to `to`, the elements of the base from `first` on.
+  /// Adds the LoRA to `to`, the base's elements from `first` on.
   Status AddLora(const std::vector<float>& a, uint64_t first,
                  std::span<float> to, const ReadContext& context) const {
     std::vector<float> b(static_cast<size_t>(delta_.rank));
@@ -185,7 +185,7 @@ class Merge final : public Transform {
 
   Status Replace(uint64_t first, std::span<float> to,
                  const ReadContext& context) const {
-    // Bisection finds the first index that is not before the window.
+    // Bisect for the first index in or after the window.
     uint64_t low = 0;
     for (uint64_t high = delta_.own_count; low < high;) {
       const uint64_t middle = low + (high - low) / 2;
@@ -196,7 +196,7 @@ class Merge final : public Transform {
         high = middle;
       }
     }
-    // Indices ascend, so the window has at most as many as elements.
+    // Indices ascend: at most one for each element of the window.
     const uint64_t most = std::min<uint64_t>(to.size(), delta_.own_count - low);
     const std::vector<uint64_t> indices =
         CTXFS_TRY(Indices(low, most, context));

@@ -36,8 +36,8 @@ namespace {
 
 constexpr std::string_view kMetadataName = "__metadata__";
 
-// The forms of names of scales, best first: the end of the name, and the end of
-// the tensor's name in its place.
+// Forms of names of scales, best first: suffix of the scales' name, and the
+// suffix of the tensor's name that it replaces.
 struct ScaleForm {
   std::string_view scales;
   std::string_view tensor;
@@ -45,8 +45,8 @@ struct ScaleForm {
 constexpr ScaleForm kScaleForms[] = {
     {".scales", ""}, {".scale", ""}, {".scales", ".weight"}};
 
-/// Whether an entry that starts with `magic` is shown as a graph: one with a
-/// magic of its own, or one with content type cowrie that looks like cowrie.
+/// Whether an entry that starts with `magic` is shown as a graph: it has a
+/// graph magic, or content type cowrie and looks like cowrie.
 bool IsGraph(Bytes magic, uint16_t content_type) {
   constexpr auto kGeneration = std::byte{2};
   if (AsText(magic) == "SJGN" || AsText(magic) == "SJGZ") return true;
@@ -126,7 +126,7 @@ void ModelShard::AddInfo(Json& info, const ReadContext& context) const {
   }
 }
 
-// Uses hashes of names, because ten million names would take a gigabyte.
+// Compares hashes of names: ten million names would take a gigabyte.
 Status ModelShard::FindScales(const ReadContext& context) {
   const uint64_t seed = RandomSeed();  // against crafted collisions
   const auto hash = [seed](std::string_view name) {
@@ -155,7 +155,7 @@ Status ModelShard::FindScales(const ReadContext& context) {
     }
   }
   if (candidates.empty()) return {};
-  // The best form first, and of one form the first entry.
+  // Best form first; within a form, the first entry.
   std::sort(candidates.begin(), candidates.end());
   for (uint32_t entry = 0; entry < entry_count(); ++entry) {
     CTXFS_TRY(CheckAt(context, entry));

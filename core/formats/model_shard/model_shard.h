@@ -13,8 +13,8 @@
 
 namespace ctxfs::model_shard {
 
-/// A ModelShard: tensors, int8 tensors with scales, deltas, and the metadata of
-/// the model (docs/formats/model_shard.md).
+/// A ModelShard: tensors, int8 tensors with scales, deltas, and metadata of the
+/// model (docs/formats/model_shard.md).
 class ModelShard : public TensorShard {
  public:
   using TensorShard::TensorShard;
@@ -25,7 +25,7 @@ class ModelShard : public TensorShard {
   Exports Export() const override;
   void AddInfo(Json& info, const ReadContext& context) const override;
 
-  /// The entry that has the scales of `entry`, by its name.
+  /// Returns the entry with the scales of `entry`, found by name.
   std::optional<uint32_t> ScalesOf(uint32_t entry) const;
 
  private:
@@ -42,38 +42,38 @@ class ModelShard : public TensorShard {
   Status FindScales(const ReadContext& context);
   Status FindDocuments(const ReadContext& context);
   bool HasFile(DocumentRole role) const;
-  /// See Exports::weights: every entry that is a tensor, int8 ones with scales
-  /// as their values, and bases of deltas merged (weights.cc).
+  /// Returns every entry that is a tensor (see Exports::weights; weights.cc):
+  /// int8 tensors times their scales, bases of deltas merged.
   Result<std::vector<ArrayInfo>> Weights(const ReadContext& context) const;
   /// Whether Weights decrypts nothing and reads few headers.
   bool WeightsAreCheap() const;
-  /// Finds the weights that deltas make, and the entries that deltas use.
+  /// Finds the weights that deltas produce, and the entries that deltas use.
   Result<Merged> FindMerged(const ReadContext& context) const;
-  /// The entry as a weight of the same name; nullopt if it is not a tensor.
+  /// Returns the entry as a weight of its name; nullopt if not a tensor.
   Result<std::optional<ArrayInfo>> Weight(uint32_t entry,
                                           const ReadContext& context) const;
-  /// Whether an entry may be a graph: it is stored uncompressed, and its
-  /// content type is not tensor.
+  /// Whether an entry may be a graph: stored uncompressed, and not of content
+  /// type tensor.
   bool MayBeGraph(uint32_t entry) const;
-  /// The verified bytes of an entry that is a graph.
+  /// Returns the verified bytes of an entry that is a graph.
   Result<std::shared_ptr<const Source>> OpenGraph(
       uint32_t entry, const ReadContext& context) const;
 
   std::optional<uint32_t> metadata_;  // the entry `__metadata__`
   std::vector<ModelFileEntry> documents_;
   Deltas deltas_;
-  // Tensors and their scales, by name alone, in the order of the tensors.
+  // Tensors and their scales, by name alone, in tensor order.
   std::vector<std::pair<uint32_t, uint32_t>> scales_;
   std::vector<uint32_t> graphs_;  // entries that are graphs by their bytes
 };
 
-/// The table views/dequantized/NAME of `shard` (docs/formats/model_shard.md,
+/// Returns views/dequantized/NAME of `shard` (docs/formats/model_shard.md,
 /// section 4).
 std::shared_ptr<const FileTable> DequantizedTensors(
     std::shared_ptr<const ModelShard> shard);
 
-/// views/dequantized/NAME as an array called `name`. Fails with kCorrupt if the
-/// scales do not fit.
+/// Returns views/dequantized/NAME as an array called `name`. Fails with
+/// kCorrupt if the scales do not fit.
 Result<ArrayInfo> DequantizedArray(std::shared_ptr<const ModelShard> shard,
                                    uint32_t entry, std::string name,
                                    const ReadContext& context);

@@ -13,12 +13,11 @@
 namespace ctxfs::model_shard {
 namespace {
 
-/// An int8 tensor and its scales.
 struct Quantized {
   TensorHeader weights;
   TensorHeader scales;
   uint32_t scales_entry = 0;
-  uint64_t columns = 0;  // elements with one scale; 0: all have the same
+  uint64_t columns = 0;  // elements a scale; 0: one scale for all
 
   uint64_t size() const { return weights.data_size * sizeof(float); }
 };

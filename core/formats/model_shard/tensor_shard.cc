@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Entries of a Shard as tensors (docs/formats/model_shard.md, sections 2 and
-// 3).
+// Shows entries of a Shard as tensors (docs/formats/model_shard.md, sections 2
+// and 3).
 #include "core/formats/model_shard/tensor_shard.h"
 
 #include <algorithm>
@@ -17,11 +17,12 @@
 namespace ctxfs::model_shard {
 namespace {
 
-// Stored bytes of a compressed entry that are decoded for its header: first
-// enough for a usual one, then enough for a zstd block of incompressible bytes.
+// Stored bytes of a compressed entry that are decoded to read its header:
+// enough for a usual header, then enough for a zstd block of incompressible
+// bytes.
 constexpr uint64_t kHeadPieces[] = {4 * limits::kKiB, 160 * limits::kKiB};
 
-/// Whether `head` has all of the header that it starts with.
+/// Whether `head` has the whole header.
 bool HoldsHeader(Bytes head) {
   constexpr uint64_t kFixed = TensorHeader::kFixedBytes;
   return head.size() >= kFixed &&
@@ -54,8 +55,8 @@ Result<std::optional<Buffer>> TensorShard::Head(uint32_t entry,
                                        "tensor header", request));
     return std::optional(std::move(head));
   }
-  // Encrypted, or of equal sizes: only the checksum tells whether it is stored
-  // uncompressed then.
+  // Encrypted, or of equal sizes: only the checksum decides whether an entry of
+  // equal sizes is stored uncompressed.
   if (Seal(entry) != nullptr || record.disk_size == record.orig_size)
     return std::optional<Buffer>();
   for (const uint64_t piece : kHeadPieces) {
@@ -74,8 +75,8 @@ Result<std::optional<Buffer>> TensorShard::Head(uint32_t entry,
 }
 
 Result<TensorHeader> TensorShard::Parse(uint32_t entry, Bytes head) const {
-  // In role 1 bytes may follow the elements. In other roles, where other
-  // entries may look like tensors, the size must fit to the byte.
+  // In role 1, bytes may follow the elements. In other roles, other entries can
+  // look like tensors, so the size must match exactly.
   const bool exact = header().role != shard::kModelRole;
   return ParseTensorV1(head, EntrySize(entry), exact,
                        Record(entry).data_offset);
@@ -168,8 +169,7 @@ std::shared_ptr<const FileTable> TensorShard::TensorFiles() const {
            [this](uint32_t entry, const ReadContext& context) {
              return SizeIn(Header(entry, context), &TensorHeader::data_size);
            },
-       // A file that a listing shows also exists when looked up, damaged or
-       // not.
+       // A listed file must exist when it is looked up, even if damaged.
        .exists = [this](uint32_t entry, Cost most,
                         const ReadContext& context) -> Result<bool> {
          const bool likely = LikelyTensor(entry);
@@ -232,8 +232,8 @@ Exports TensorShard::Export() const {
 
 void TensorShard::AddInfo(Json& info, const ReadContext& context) const {
   shard::ShardContainer::AddInfo(info, context);
-  // Headers are all over the container, so only the first few thousand are
-  // read.
+  // Headers are scattered over the container, so only the first few thousand
+  // are read.
   uint32_t tensors = 0;
   uint32_t examined = 0;
   for (uint32_t entry = 0;

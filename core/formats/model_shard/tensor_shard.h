@@ -12,10 +12,9 @@
 
 namespace ctxfs::model_shard {
 
-/// A Shard container whose entries may be tensors. Whether one is a tensor
-/// depends on its content, which is examined when its file is looked up or
-/// listed (docs/formats/model_shard.md, section 3). The container stores
-/// nothing about it.
+/// A Shard container whose entries may be tensors. An entry's content decides;
+/// it is examined, and not remembered, when its file is looked up or listed
+/// (docs/formats/model_shard.md, section 3).
 class TensorShard : public shard::ShardContainer {
  public:
   using shard::ShardContainer::ShardContainer;
@@ -25,19 +24,18 @@ class TensorShard : public shard::ShardContainer {
   Tables Files() const override;
   Exports Export() const override;
 
-  /// Whether the entry's name and size allow it to be a tensor.
+  /// Whether the entry's name and size allow a tensor.
   bool MayBeTensor(uint32_t entry) const;
   /// Whether listings show an entry as a tensor without examining it: its
-  /// header can only be read by decoding, and its content type is tensor.
+  /// content type is tensor, and reading its header requires decoding.
   bool LikelyTensor(uint32_t entry) const;
 
-  /// Reads the header, at each call. It is not verified, but no byte of the
-  /// data is served before the whole entry is. Fails with kCorrupt if the entry
-  /// is not a tensor.
+  /// Reads the header, at each call, unverified; but no data is served before
+  /// the whole entry is verified. Fails with kCorrupt if the entry is not a
+  /// tensor.
   Result<TensorHeader> Header(uint32_t entry, const ReadContext& context) const;
 
-  /// Opens the elements of a tensor, without its header. Reads verify the
-  /// checksum of the entry.
+  /// Opens the elements of a tensor. Reads verify the checksum of the entry.
   Result<Content> OpenTensor(uint32_t entry, const ReadContext& context) const;
 
   /// Describes views/tensors/NAME.
@@ -45,25 +43,25 @@ class TensorShard : public shard::ShardContainer {
 
  protected:
   Status AddOwnFacts(const ReadContext& context, Facts& facts) const override;
-  /// The arrays for views; incomplete if the request is interrupted.
+  /// Returns the arrays for views; incomplete if the request is interrupted.
   virtual std::vector<ArrayInfo> Arrays(const ReadContext& context) const;
-  /// The tensor `entry` as an array called `name`.
+  /// Returns the tensor `entry` as an array called `name`.
   ArrayInfo TensorArray(std::string name, uint32_t entry,
                         const TensorHeader& header) const;
 
  private:
   std::shared_ptr<const FileTable> TensorFiles() const;
-  /// The first bytes of an entry, as many as a header needs; nullopt if that
-  /// takes decoding the whole entry.
+  /// Returns enough first bytes of an entry for its header; nullopt if this
+  /// requires decoding the whole entry.
   Result<std::optional<Buffer>> Head(uint32_t entry,
                                      const Request& request) const;
-  /// Header() without decoding the entry; nullopt if that is not possible.
+  /// Like Header(), without decoding the entry; nullopt if impossible.
   std::optional<Result<TensorHeader>> CheapHeader(uint32_t entry,
                                                   const Request& request) const;
   Result<TensorHeader> Parse(uint32_t entry, Bytes head) const;
 };
 
-/// Whether `name` is reserved for writers of models, such as "__metadata__".
+/// Whether writers of models reserve `name`, such as "__metadata__".
 bool IsReservedName(std::string_view name);
 
 }  // namespace ctxfs::model_shard

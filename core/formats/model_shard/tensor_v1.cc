@@ -27,7 +27,7 @@ struct TypeCode {
   std::string_view name;  // empty: the dtype's own
 };
 
-// No document defines how codes from 0x10 on are packed, so they are bytes.
+// Codes from 0x10 on are shown as bytes: no document defines their packing.
 constexpr TypeCode kTypes[] = {
     {0x01, DType::kF32, {}},      {0x02, DType::kF16, {}},
     {0x03, DType::kBf16, {}},     {0x04, DType::kI8, {}},
@@ -80,9 +80,9 @@ Result<TensorHeader> ParseTensorV1(Bytes head, uint64_t payload_size,
 
   tensor.dtype = type->dtype;
   const uint64_t there = payload_size - tensor.header_size;
-  // Old writers used 0x03 for float64, which has four times as many bytes as
-  // bfloat16. They used 0x09 for bfloat16, which cannot be distinguished from
-  // uint16.
+  // Old writers stored float64 as 0x03, recognised by four times the bytes of
+  // bfloat16. They also stored bfloat16 as 0x09, which cannot be distinguished
+  // from uint16.
   if (tensor.code == kBf16OrOldF64 && elements > 0 &&
       CheckedMul(elements, DTypeSize(DType::kF64)) == there) {
     tensor.dtype = DType::kF64;

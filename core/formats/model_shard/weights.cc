@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The weights of a ModelShard as loaders of the model expect them
+// Collects the weights of a ModelShard for the model's loaders
 // (docs/formats/model_shard.md, section 8).
 #include <fmt/core.h>
 
@@ -21,8 +21,8 @@
 namespace ctxfs::model_shard {
 namespace {
 
-/// Whether the values of a tensor are certain: those of packed types are not
-/// defined, and code 9 has been used for two types.
+/// Whether a tensor's values are unambiguous: packed types have undefined
+/// values, and code 9 was used for two types.
 bool IsCertain(const TensorHeader& header) {
   constexpr uint8_t kAmbiguousCode = 9;
   return header.type_name == DTypeName(header.dtype) &&
@@ -32,9 +32,9 @@ bool IsCertain(const TensorHeader& header) {
 }  // namespace
 
 struct ModelShard::Merged {
-  /// Deltas that no other delta is based on, and the weights they make.
+  /// Deltas on which no other delta is based, and the weights they produce.
   std::vector<std::pair<uint32_t, std::string>> weights;
-  /// Names of entries that are not weights themselves.
+  /// Names of entries that are only inputs of weights.
   std::unordered_set<std::string> used;
 };
 
@@ -42,7 +42,7 @@ Result<ModelShard::Merged> ModelShard::FindMerged(
     const ReadContext& context) const {
   Merged merged;
   std::unordered_map<std::string, const Deltas::Spec*> by_name;
-  std::set<std::string> bases;  // in this container
+  std::set<std::string> bases;  // in the same container
   for (const auto& [entry, spec] : deltas_.specs()) {
     CTXFS_TRY(context.Check());
     const auto resolved = deltas_.Resolve(entry, context);
@@ -60,7 +60,7 @@ Result<ModelShard::Merged> ModelShard::FindMerged(
   for (const auto& [entry, spec] : deltas_.specs()) {
     if (bases.contains(std::string(EntryName(entry).value_or("")))) continue;
     const Deltas::Spec* root = &spec;
-    // Resolve has refused longer chains, unless names repeat.
+    // Resolve has refused longer chains, except those with repeated names.
     for (unsigned depth = 0; root->base_file.empty() && depth < kMaxDeltaDepth;
          ++depth) {
       const auto next = by_name.find(root->base);
