@@ -13,7 +13,7 @@
 namespace ctxfs::onnx {
 namespace {
 
-/// Writes the values of a typed field one after the other, each cut to the low
+/// Writes the values of a typed field in sequence, each truncated to the low
 /// bits of an element.
 class ElementWriter {
  public:
@@ -49,7 +49,7 @@ class ElementWriter {
   }
 
  private:
-  /// Values of packed types are whole bytes, those of complex ones a part.
+  /// A value of a packed type is a whole byte; of a complex type, one part.
   static unsigned BitsOfValue(const ElementType& type) {
     return type.IsPacked() ? 8 : type.bits / type.parts;
   }
@@ -73,7 +73,7 @@ class ElementWriter {
   uint64_t done_ = 0;
 };
 
-/// A chunk of packed numbers of four or eight bytes.
+/// Writes a chunk of packed numbers of four or eight bytes.
 Status PutFixed(WireReader& reader, WireRange chunk, size_t width,
                 ElementWriter& writer) {
   std::string bytes;
@@ -153,7 +153,7 @@ class DecodedBlock final : public Block {
   const std::shared_ptr<const DecodedTensor> tensor_;
 };
 
-/// Integers of `bits` bits as a byte each, with their signs if they have any.
+/// Integers of `bits` bits as a byte each, sign-extended if the type is signed.
 class Unpacked final : public Transform {
  public:
   Unpacked(Content packed, unsigned bits, bool has_sign)

@@ -13,25 +13,25 @@
 
 namespace ctxfs::onnx {
 
-/// A tensor whose bytes are made from its message.
+/// A tensor whose bytes are decoded from its message.
 struct DecodedTensor {
   WireRanges message;
   ElementType type;
-  uint64_t values = 0;  // of the typed field
+  uint64_t values = 0;  // in the typed field
   uint64_t size = 0;    // bytes of the result
 };
 
-/// The elements of a typed field as raw_data has them (docs/formats/onnx.md,
-/// section 4), or strings as StringText. Fails with kCorrupt if there are not
-/// as many elements as the shape needs.
+/// Returns the elements of a typed field in raw_data's form
+/// (docs/formats/onnx.md, section 4), or strings as StringText. Fails with
+/// kCorrupt if the shape requires another number of elements.
 std::shared_ptr<const Block> DecodedElements(
     Key key, std::shared_ptr<const Source> source,
     std::shared_ptr<const DecodedTensor> tensor);
 
-/// The strings of a tensor as JSON, one a line, row-major.
+/// Returns the strings of a tensor as JSON lines, row-major.
 Result<std::string> StringText(WireReader& reader, const WireRanges& message);
 
-/// Integers of 2 or 4 bits, of which `packed` holds `count`, as a byte each.
+/// Unpacks `count` integers of 2 or 4 bits to a byte each.
 Content UnpackIntegers(const ElementType& type, Content packed, uint64_t count);
 
 }  // namespace ctxfs::onnx

@@ -56,7 +56,7 @@ Result<std::shared_ptr<const Source>> ExternalFiles::Open(
     Error error = std::move(file).error();
     error.what = "external: " + Quote(location) + ": " + error.what;
     error.offset = kNoOffset;
-    // A device or a directory. Permanent, because trying again cannot help.
+    // A device or a directory: permanent, because a retry cannot help.
     if (error.code == Code::kNotFound ||
         (error.code == Code::kIo && error.sys_errno == 0)) {
       error.code = Code::kCorrupt;

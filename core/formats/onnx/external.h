@@ -13,21 +13,21 @@
 
 namespace ctxfs::onnx {
 
-/// A location of external data as a path below the model's directory, without
-/// "." and ".." (docs/formats/onnx.md, section 6); nullopt for one that is
-/// absolute, leads out, is too long, or holds a NUL.
+/// Normalises a location of external data to a path below the model's directory
+/// (docs/formats/onnx.md, section 6); nullopt if it is absolute, leads outside,
+/// is too long, or contains a NUL.
 std::optional<std::string> LocationBelow(std::string_view location);
 
-/// The files beside a model that hold external data. Keeps the last few open.
-/// Safe for any number of threads.
+/// The files next to a model that hold external data. The last few stay open.
+/// Thread-safe.
 class ExternalFiles {
  public:
-  /// `alone`: no file may be opened.
+  /// `alone`: refuse to open any file.
   ExternalFiles(std::shared_ptr<const Source> model, bool alone)
       : model_(std::move(model)), alone_(alone) {}
 
-  /// The file at `location`. Fails for good (Error::Permanent) if it is not
-  /// there or may not be opened.
+  /// Opens the file at `location`. The error is permanent (Error::Permanent) if
+  /// the file does not exist or may not be opened.
   Result<std::shared_ptr<const Source>> Open(const std::string& location,
                                              const Request& request) const;
 

@@ -8,7 +8,7 @@
 namespace ctxfs::onnx {
 namespace {
 
-/// "f32 [N, 4]"; the type alone if the shape is unknown.
+/// Returns "f32 [N, 4]"; the type alone if the shape is unknown.
 std::string ValueText(const Json& value) {
   std::string text = TextAt(value, "dtype");
   const Json* const shape = MemberAt(value, "shape");

@@ -8,8 +8,7 @@
 
 namespace ctxfs::onnx {
 
-/// Adds what model.json, whose text is `json`, says of a model. `tensors` are
-/// the entries.
+/// Adds facts from model.json, whose text is `json`. `tensors` are the entries.
 Status AddOnnxFacts(std::string_view json, const FileTable& tensors,
                     const ReadContext& context, Facts& facts);
 

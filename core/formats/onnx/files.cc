@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The files of a model (docs/formats/onnx.md, section 9): tensors/, constants/,
-// model.json, and what views may use.
+// Builds the files of a model (docs/formats/onnx.md, section 9): tensors/,
+// constants/, model.json, and documents for views.
 #include <fmt/core.h>
 
 #include <string>
@@ -21,10 +21,10 @@ namespace {
 
 using Storage = Tensor::Storage;
 
-// Tensors between two checks for an interrupt.
+// Tensors between two interrupt checks.
 constexpr uint32_t kTensorsPerCheck = 4096;
 
-// By Storage.
+// Indexed by Storage.
 constexpr const char* kStorageNames[] = {"raw", "typed", "strings", "external",
                                          "none"};
 
@@ -76,7 +76,7 @@ Result<Content> Model::Open(const TensorList& list, uint32_t tensor,
     return *std::move(fault);
   }
   const TensorList::Record& record = list[tensor];
-  // Constants and initializers have keys of their own.
+  // Constants and initializers have separate keys.
   const Key key{owner_, 2 * uint64_t{tensor} + (&list == &constants_ ? 1 : 0)};
   switch (record.storage) {
     case Storage::kTyped:
@@ -111,8 +111,8 @@ EntryInfo Model::Describe(const TensorList& list, uint32_t tensor) const {
   const ExternalData& external = list.external(tensor);
   info.offset = external.offset;
   info.extra["location"] = external.location;
-  // A finding, because it may open a file for each tensor, and because the
-  // result can change while the model is mounted.
+  // A finding, because it may open a file for each tensor, and its result can
+  // change while the model is mounted.
   info.add_findings = [this, &list, tensor](EntryInfo& found,
                                             const Request& request) {
     const Result<Content> content = OpenExternal(list, tensor, request);
@@ -125,7 +125,7 @@ EntryInfo Model::Describe(const TensorList& list, uint32_t tensor) const {
 
 std::optional<Warning> Model::ExternalFaults(const ReadContext& context) const {
   uint64_t count = 0;
-  uint64_t examined = 0;  // each may be a file to open
+  uint64_t examined = 0;  // each may require opening a file
   std::optional<Warning> first;
   const auto note = [&](const std::string& why, uint64_t at) {
     if (++count == 1) first = Warning{why, at};
@@ -237,14 +237,14 @@ Exports Model::Export() const {
 void Model::AddArrays(const TensorList& list, const std::string& directory,
                       const ReadContext& context,
                       std::vector<ArrayInfo>& arrays) const {
-  uint64_t examined = 0;  // beyond the limit, faults are found at opening
+  uint64_t examined = 0;  // beyond the limit, opening reports faults
   for (uint32_t i = 0; i < list.count(); ++i) {
     if (i % kTensorsPerCheck == 0 && !context.Check()) return;
     const ElementType* type = ElementTypeOf(list[i].data_type);
     const std::optional<std::vector<uint64_t>> shape = list.shape(i);
     if (Fault(list, i) || type == nullptr || !shape) continue;
     const bool small = type->IsPacked() && type->dtype != "f4";
-    // Integers of less than a byte are widened to a byte.
+    // Sub-byte integers are widened to a byte.
     const std::optional<DType> dtype =
         small ? DTypeOf(type->dtype[0] == 'i' ? "i8" : "u8")
               : DTypeOf(type->dtype);
@@ -254,7 +254,7 @@ void Model::AddArrays(const TensorList& list, const std::string& directory,
         !OpenExternal(list, i, context)) {
       continue;
     }
-    // Views see that an array is missing, as after an interrupt.
+    // Views detect that an array is missing, as after an interrupt.
     if (!AdmitGrowth(arrays) ||
         !HeapAllowance::Admit(2 * (directory.size() + list.path(i).size()))) {
       return;

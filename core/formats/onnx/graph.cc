@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each graph is read in two passes, because in a file its nodes come before its
-// initializers, and in a mount after them (docs/formats/onnx.md, section 5).
-// The first pass reads the initializers and skips the nodes, the second reads
-// the nodes.
+// Reads each graph in two passes (docs/formats/onnx.md, section 5): first the
+// initializers, then the nodes. A file stores nodes before initializers; a
+// mount lists them after.
 #include "core/formats/onnx/graph.h"
 
 #include <fmt/core.h>
@@ -26,8 +25,8 @@ Status Remember(WireRange range, WireRanges& ranges) {
   return {};
 }
 
-/// Whether there is memory to put `bytes` of text together: it grows to twice
-/// its size, and is copied.
+/// Whether there is memory to concatenate `bytes` of text: the buffer grows to
+/// twice the size, and is copied.
 Status AdmitText(uint64_t bytes) { return HeapAllowance::Admit(4 * bytes); }
 
 bool IsDefaultDomain(std::string_view domain) {
@@ -50,9 +49,9 @@ Error TooMany(uint64_t most, const char* what, uint64_t at) {
           fmt::format("the model has more than {} {}", most, what), at};
 }
 
-/// The fields of a NodeProto that are used.
+/// The used fields of a NodeProto.
 struct GraphReader::Node {
-  std::string name;  // "#3" where it has none
+  std::string name;  // "#3" if unnamed
   std::string op_type;
   std::string domain;
   std::optional<WireRange> output;  // the first
@@ -73,7 +72,8 @@ Status GraphReader::ReadGraph(const WireRanges& graph, GraphCounts& counts) {
 
 Status GraphReader::ReadGraphAt(const WireRanges& graph, const Place& place,
                                 GraphCounts& counts) {
-  // A node is a message in a graph, an attribute in a node, a graph in that.
+  // Nesting: a node in a graph, an attribute in a node, a graph in an
+  // attribute.
   if (place.level > kMaxLevels) {
     return Error{Code::kLimit,
                  fmt::format("nesting: messages are nested more than {} deep",
@@ -204,7 +204,7 @@ Status GraphReader::CountOperator(const Node& node, GraphCounts& counts) {
   const auto [found, fresh] = counts.operators.try_emplace(std::move(key), 0);
   ++found->second;
   if (!fresh) return {};
-  // A model has a few hundred operators, each with a short name.
+  // A model uses a few hundred operators with short names.
   counts.operator_bytes += size + sizeof(*found);
   if (counts.operator_bytes <= kMaxNameBytes) return {};
   return Error{Code::kLimit,
@@ -238,7 +238,7 @@ Status GraphReader::ReadAttribute(WireRange message, const Node& node,
   }
   CTXFS_TRY(AdmitText(place.prefix.size() + node.name.size() + name.size()));
   Place inner{place.prefix + node.name + "/" + name + "/", place.level + 3};
-  // Each subgraph has a copy, which costs time and memory.
+  // Each subgraph copies the prefix, which costs time and memory.
   prefix_bytes_ += inner.prefix.size() * (1 + graphs.size());
   if (prefix_bytes_ > kMaxNameBytes) {
     return TooMany(kMaxNameBytes, "bytes of names of subgraphs", message.begin);

@@ -12,63 +12,62 @@
 
 namespace ctxfs::onnx {
 
-/// kLimit: the model has more than `most` of something.
+/// Returns a kLimit error: the model has more than `most` of `what`.
 Error TooMany(uint64_t most, const char* what, uint64_t at);
 
 /// How a graph uses a tensor.
 enum class TensorUse : uint8_t { kInitializer, kConstant };
 
-/// Receives the parts of a graph as they are read. An error stops the walk.
+/// Receives the parts of a graph during a walk. An error stops the walk.
 class GraphVisitor {
  public:
   virtual ~GraphVisitor() = default;
 
-  /// A tensor and where it is in the graph: `path` is its own name after those
-  /// of the nodes and attributes that it is in (docs/formats/onnx.md, section
-  /// 5).
+  /// Receives a tensor. `path`: its name, prefixed by the nodes and attributes
+  /// that contain it (docs/formats/onnx.md, section 5).
   virtual Status OnTensor(TensorUse use, const std::string& path,
                           const WireRanges& message, Tensor tensor) = 0;
 
-  /// A sparse tensor of the graph itself. `name` is that of its values.
+  /// Receives a sparse tensor of the graph itself. `name`: name of its values.
   virtual Status OnSparse(const std::string& name,
                           const std::vector<int64_t>& dims, int64_t data_type,
                           uint64_t count) = 0;
 };
 
-/// How often each operator occurs: "Op", or "domain::Op".
+/// Number of uses of each operator: "Op", or "domain::Op".
 using OperatorCounts = std::map<std::string, uint64_t, std::less<>>;
 
-/// Counts of a graph. Those of operators include its subgraphs.
+/// Counts of a graph. Operators in subgraphs are included.
 struct GraphCounts {
   uint64_t nodes = 0;
   uint64_t initializers = 0;
   OperatorCounts operators;
-  uint64_t operator_bytes = 0;  // of their names
+  uint64_t operator_bytes = 0;  // bytes of their names
 };
 
 /// Walks graphs (docs/formats/onnx.md, sections 3 and 5).
 class GraphReader {
  public:
-  /// `visitor` may be null: then nothing but operators is counted. `salvage`:
-  /// damage behind the nodes of a graph does not hide what is in them.
+  /// `visitor` null: count operators only. `salvage`: damage after the nodes of
+  /// a graph does not hide tensors in the nodes.
   GraphReader(WireReader& reader, GraphVisitor* visitor, bool salvage = false)
       : reader_(reader), visitor_(visitor), salvage_(salvage) {}
 
-  /// The graph of a model. Fails with kCorrupt, kLimit ("nesting", or a limit
-  /// of section 7), and as the visitor does; then what is before the fault has
-  /// been visited.
+  /// Walks the graph of a model. Fails with kCorrupt, kLimit ("nesting", or a
+  /// limit of section 7), and as the visitor does; everything before the fault
+  /// has then been visited.
   Status ReadGraph(const WireRanges& graph, GraphCounts& counts);
 
-  /// The nodes of a function, field 7 of `function`.
+  /// Walks the nodes of a function, field 7 of `function`.
   Status ReadFunction(WireRange function, GraphCounts& counts);
 
  private:
   struct Node;
 
-  /// Where a graph is.
+  /// Position of a graph.
   struct Place {
-    std::string prefix;  // of paths: ends in a slash unless empty
-    unsigned level = 1;  // messages around it
+    std::string prefix;  // of paths: empty, or ends in a slash
+    unsigned level = 1;  // enclosing messages
 
     bool top() const { return level == 1; }
   };
@@ -91,7 +90,7 @@ class GraphReader {
   GraphVisitor* const visitor_;
   const bool salvage_;
   uint64_t all_nodes_ = 0;
-  uint64_t prefix_bytes_ = 0;  // of the names of subgraphs
+  uint64_t prefix_bytes_ = 0;  // names of subgraphs
 };
 
 }  // namespace ctxfs::onnx

@@ -11,23 +11,23 @@ namespace ctxfs::onnx {
 
 constexpr uint32_t kMaxTensors = 1'000'000;
 constexpr uint64_t kMaxNodes = 16'000'000;
-/// Bytes of the paths of all tensors, and dimensions of all of them.
+/// Bytes of all tensors' paths; dimensions of all tensors.
 constexpr uint64_t kMaxNameBytes = 256 * limits::kMiB;
 constexpr uint64_t kMaxDims = 16'000'000;
-/// Messages in messages, as in protobuf.
+/// Nesting depth of messages; protobuf has the same limit.
 constexpr unsigned kMaxLevels = 100;
-/// Messages that are remembered until their parent has been read: the
-/// occurrences of one message, attributes of a node, sparse tensors of a graph.
+/// Messages remembered until their parent has been read: occurrences of one
+/// message, attributes of a node, sparse tensors of a graph.
 constexpr size_t kMaxRemembered = 1'000'000;
-/// Bytes of model.json, and of a doc_string in it.
+/// Bytes of model.json; bytes of a doc_string in it.
 constexpr uint64_t kMaxJson = 64 * limits::kMiB;
 constexpr size_t kMaxDocString = 64 * limits::kKiB;
-/// Bytes of strings in the string tensors of one model: they are read when the
-/// model is opened, to find how long they are as JSON.
+/// Bytes of strings in a model's string tensors: opening the model reads them
+/// all to find their length as JSON.
 constexpr uint64_t kMaxStringBytes = 64 * limits::kMiB;
-/// Bytes of a location of external data.
+/// Bytes of an external data location.
 constexpr size_t kMaxLocation = 4096;
-/// External files that are kept open.
+/// External files that stay open.
 constexpr size_t kOpenFiles = 8;
 
 }  // namespace ctxfs::onnx

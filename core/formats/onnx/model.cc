@@ -90,7 +90,7 @@ Error NoModel(const Error& why) {
 
 }  // namespace
 
-/// The parts of a ModelProto that are read after its other fields.
+/// The parts of a ModelProto to read after its other fields.
 struct Model::Parts {
   WireRanges graph;
   WireRanges functions;
@@ -128,7 +128,7 @@ Status Model::ReadParts(WireReader& reader, Parts& parts) {
     const uint64_t field_at = at;
     const Result<WireField> field = reader.Next(at, end);
     if (!field) {
-      // The file is a model even if the length of its graph is wrong.
+      // The file is a model even if its graph has a wrong length.
       uint64_t again = field_at;
       const Result<uint64_t> tag = reader.Varint(again, end);
       const bool graph = tag && *tag == (7U << 3 | 2U);
@@ -174,9 +174,8 @@ Status Model::ReadModel(const ReadContext& context) {
   Status read = ReadParts(reader, parts);
   if (!read && parts.graph.empty()) return read;
   GraphCounts counts;
-  // With salvage, damage in one part does not hide what precedes it or the next
-  // part. The first damage is reported; an interrupt or an I/O error replaces
-  // it.
+  // With salvage, damage in one part hides neither earlier parts nor the next
+  // part. Reports the first damage; an interrupt or I/O error replaces it.
   const auto go_on = [&](auto part) {
     if (!read && (!options_.salvage || read.error().code != Code::kCorrupt)) {
       return;
@@ -217,7 +216,7 @@ Status Model::ReadModel(const ReadContext& context) {
 }
 
 void Model::NoteDuplicate(TensorUse use, const std::string& path, uint64_t at) {
-  // Two paths with one hash cause a false warning, which is harmless.
+  // Two paths with equal hashes cause a false warning, which is harmless.
   const uint64_t hash = XXH3_64bits_withSeed(
       path.data(), path.size(), seed_ ^ (use == TensorUse::kConstant ? 1 : 0));
   if (seen_.try_emplace(hash, at).second) return;

@@ -23,22 +23,22 @@
 
 namespace ctxfs::onnx {
 
-/// Whether ModelProto has a field of that number and type
-/// (docs/formats/onnx.md, section 2). The type matters, because other messages
-/// start with small numbers, too: a TensorProto with a dim.
+/// Whether ModelProto has a field with this number and type
+/// (docs/formats/onnx.md, section 2). The type matters: other messages also
+/// start with small field numbers, such as a TensorProto with a dim.
 bool IsModelField(uint64_t number, WireType type);
 
 /// The tensors of one use, in the order of docs/formats/onnx.md, section 5: 52
-/// bytes each, their paths and their dimensions.
+/// bytes each, plus paths and dimensions.
 class TensorList {
  public:
   struct Record {
     uint64_t at = 0;    // of the stored bytes, or of the message
-    uint64_t size = 0;  // bytes; 0 where they are not known yet
+    uint64_t size = 0;  // bytes; 0 if not yet known
     uint64_t elements = 0;
     uint64_t dims_at = 0;  // in dims_
     uint32_t rank = 0;
-    uint32_t detail = 0;  // number in the list that its storage has
+    uint32_t detail = 0;  // index in the list for its storage
     int32_t data_type = 0;
     Tensor::Storage storage = Tensor::Storage::kFault;
   };
@@ -46,7 +46,7 @@ class TensorList {
   uint32_t count() const { return static_cast<uint32_t>(records_.size()); }
   const Record& operator[](uint32_t tensor) const { return records_[tensor]; }
   std::string_view path(uint32_t tensor) const { return paths_[tensor]; }
-  /// nullopt if a dimension is negative.
+  /// Returns nullopt if a dimension is negative.
   std::optional<std::vector<uint64_t>> shape(uint32_t tensor) const;
   const ExternalData& external(uint32_t tensor) const {
     return external_[records_[tensor].detail];
@@ -57,11 +57,10 @@ class TensorList {
   const std::string& fault(uint32_t tensor) const {
     return faults_[records_[tensor].detail];
   }
-  /// Bytes of all paths, and dimensions of all tensors.
   uint64_t path_bytes() const { return paths_.bytes(); }
   uint64_t dim_count() const { return dims_.size(); }
 
-  /// Fails if there is no memory for it.
+  /// Fails if there is no memory.
   Status Add(const std::string& path, const WireRanges& message, Tensor tensor);
 
  private:
@@ -73,14 +72,14 @@ class TensorList {
   std::deque<std::string> faults_;
 };
 
-/// An ONNX model. Its entries are the initializers of its graphs.
+/// An ONNX model. The entries are the initializers of its graphs.
 class Model final : public Container, public SaysFacts, private GraphVisitor {
  public:
   Model(std::shared_ptr<const Source> source, const OpenOptions& options);
 
-  /// Reads the heads of all messages and fields. Fails with kNotContainer if
-  /// this is no model; with kCorrupt and kLimit by docs/formats/onnx.md,
-  /// section 8. To be called once, before anything else.
+  /// Reads the heads of all messages and fields. Must be called once, first.
+  /// Fails with kNotContainer if this is not a model, and with kCorrupt and
+  /// kLimit (docs/formats/onnx.md, section 8).
   Status Load(const ReadContext& context);
 
   void AddInfo(Json& info, const ReadContext& context) const override;
@@ -88,9 +87,9 @@ class Model final : public Container, public SaysFacts, private GraphVisitor {
   Tables Files() const override;
   Exports Export() const override;
 
-  // Questions about a tensor of `list`, which is one of the model's.
+  // Properties of a tensor of `list`, one of the model's lists.
 
-  /// The size of its file, if finding it reads nothing.
+  /// Returns the size of the tensor's file, if this reads nothing.
   std::optional<uint64_t> KnownSize(const TensorList& list,
                                     uint32_t tensor) const;
   Result<Content> Open(const TensorList& list, uint32_t tensor,
@@ -112,15 +111,15 @@ class Model final : public Container, public SaysFacts, private GraphVisitor {
                   const WireRanges& message, Tensor tensor) override;
   Status OnSparse(const std::string& name, const std::vector<int64_t>& dims,
                   int64_t data_type, uint64_t count) override;
-  /// Finds how long the strings of a tensor are as JSON.
+  /// Finds the length of a tensor's strings as JSON.
   Status MeasureStrings(const WireRanges& message, Tensor& tensor);
   void NoteDuplicate(TensorUse use, const std::string& path, uint64_t at);
 
   std::string Label(const TensorList& list, uint32_t tensor) const;
   Result<Content> OpenExternal(const TensorList& list, uint32_t tensor,
                                const Request& request) const;
-  /// The first external tensor whose file cannot be opened, and how many there
-  /// are.
+  /// Returns the first external tensor whose file cannot be opened, and their
+  /// number.
   std::optional<Warning> ExternalFaults(const ReadContext& context) const;
   void AddArrays(const TensorList& list, const std::string& directory,
                  const ReadContext& context,
@@ -131,18 +130,18 @@ class Model final : public Container, public SaysFacts, private GraphVisitor {
   const ExternalFiles files_;
   TensorList initializers_;
   TensorList constants_;
-  std::string json_;  // model.json; empty: there is none
+  std::string json_;  // empty: no model.json
   int64_t ir_version_ = 0;
   std::string producer_;
   uint64_t nodes_ = 0;
 
-  // While loading.
+  // Set while loading.
   class ModelJson* summary_ = nullptr;
   WireReader* reader_ = nullptr;
-  bool strange_ = false;  // a field before the graph is of no ModelProto
+  bool strange_ = false;  // a field before the graph is not of ModelProto
   uint64_t string_bytes_ = 0;
-  // Hashes of paths. Their seed is random, so that no model has names that
-  // make the table slow.
+  // Hashes of paths. The seed is random, so no model can choose names that
+  // collide.
   std::unordered_map<uint64_t, uint64_t> seen_;
   const uint64_t seed_ = RandomSeed();
   uint64_t duplicates_ = 0;

@@ -12,13 +12,13 @@
 namespace ctxfs::onnx {
 namespace {
 
-// What a value of JSON takes besides its text: memory and punctuation.
+// Memory and punctuation of a JSON value, besides its text.
 constexpr uint64_t kValueBytes = 64;
 
-// About what an object with a few members takes.
+// Estimated memory of an object with a few members.
 constexpr uint64_t kObjectBytes = 1024;
 
-/// Appends to an array of JSON.
+/// Appends to a JSON array.
 Status Append(Json value, Json& list) {
   CTXFS_TRY(AdmitGrowth(list.get_ref<const Json::array_t&>()));
   list.push_back(std::move(value));
@@ -31,7 +31,7 @@ Status Append(WireRange range, WireRanges& ranges) {
   return {};
 }
 
-/// `text` up to `most` bytes, cut between two characters of UTF-8.
+/// Truncates `text` to `most` bytes, between two UTF-8 characters.
 void CutText(std::string& text, size_t most) {
   if (text.size() <= most) return;
   while (most > 0 &&
@@ -76,7 +76,7 @@ Status ModelJson::AddModelField(const WireField& field) {
   if (field.IsBytes(3)) return PutText(field.bytes, model_["producer_version"]);
   if (field.IsBytes(4)) return PutText(field.bytes, model_["domain"]);
   if (field.IsBytes(6)) {
-    // One byte more than is kept, so that CutText sees a character that is cut.
+    // One byte more, so that CutText detects a cut character.
     std::string text = CTXFS_TRY(TextOf(field.bytes, kMaxDocString + 1));
     CutText(text, kMaxDocString);
     model_["doc_string"] = std::move(text);
@@ -137,7 +137,7 @@ Result<Json> ModelJson::TypeOf(const WireRanges& type, unsigned level) {
                     kMaxLevels),
         type.empty() ? kNoOffset : type.front().begin};
   }
-  // One of several fields: setting one clears the others.
+  // A oneof: setting one field clears the others.
   uint64_t kind = 0;
   WireRanges inner;
   Status read = reader_.ForEach(type, [&](const WireField& field) -> Status {
@@ -157,7 +157,7 @@ Result<Json> ModelJson::TypeOf(const WireRanges& type, unsigned level) {
     if (!tensor || kind == 1) return tensor;
     return Json{{"sparse", std::move(*tensor)}};
   }
-  // A sequence and an optional have their type in field 1, a map in 2.
+  // The element type is field 1 of a sequence or optional, field 2 of a map.
   const uint64_t wanted = kind == 5 ? 2 : 1;
   int64_t key = 0;
   WireRanges element;
@@ -199,7 +199,7 @@ Result<Json> ModelJson::ShapeOf(const WireRanges& shape) {
 }
 
 Result<Json> ModelJson::DimensionOf(WireRange dimension) {
-  // A number or a name, whichever is set last.
+  // A number or a name; the last one wins.
   Json value = nullptr;
   Status read =
       reader_.ForEach(dimension, [&](const WireField& field) -> Status {
@@ -234,7 +234,7 @@ Status ModelJson::AddName(WireRange range, Json& list) {
 Json ModelJson::Operators(const GraphCounts& counts) {
   Json operators = Json::object();
   for (const auto& [name, count] : counts.operators) {
-    // Without memory for all of them the model is not opened (HeapAllowance).
+    // Out of memory: the model is not opened (HeapAllowance).
     if (!Charge(name.size()) || !HeapAllowance::Admit(2 * name.size())) break;
     operators[name] = count;
   }

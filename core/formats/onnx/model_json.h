@@ -14,34 +14,32 @@
 
 namespace ctxfs::onnx {
 
-/// Makes model.json (docs/formats/onnx.md, section 9) from the messages of a
-/// model. Stops adding when it would be over kMaxJson. Builds Json values,
-/// because JsonWriter writes members in the order in which it gets them: fields
-/// of a message can come in any order and more than once, the last one counts,
-/// and members are sorted.
+/// Renders model.json (docs/formats/onnx.md, section 9) from the messages of a
+/// model. Adds nothing beyond kMaxJson. Builds Json values instead of using
+/// JsonWriter: a message's fields come in any order and repeatedly, the last
+/// one counts, and members are sorted.
 class ModelJson {
  public:
   explicit ModelJson(WireReader& reader) : reader_(reader) {}
 
-  /// Adds a field of ModelProto, but graph and functions.
+  /// Adds a ModelProto field other than graph and functions.
   Status AddModelField(const WireField& field);
-  /// Adds a field of the graph.
   Status AddGraphField(const WireField& field);
   Status AddSparse(const std::string& name, const std::vector<int64_t>& dims,
                    int64_t data_type, uint64_t count);
-  /// A FunctionProto, with what was counted of its nodes.
+  /// Adds a FunctionProto and the counts of its nodes.
   Status AddFunction(WireRange function, const GraphCounts& counts);
 
   bool too_large() const { return spent_ > kMaxJson; }
   int64_t ir_version() const { return ir_version_; }
   std::string TakeProducer() { return std::move(producer_); }
 
-  /// The text, given what was counted of the graph. Not to be called if
+  /// Returns the text, including the counts of the graph. Must not be called if
   /// too_large().
   std::string Text(const GraphCounts& graph) &&;
 
  private:
-  /// Counts what a value may take; returns whether there is room for it.
+  /// Counts the memory of a value; returns whether it fits.
   bool Charge(uint64_t bytes);
   Result<std::string> TextOf(WireRange range, uint64_t most = UINT64_MAX);
   Status PutText(WireRange range, Json& into);

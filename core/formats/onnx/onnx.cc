@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The format: which files are models, and how one is opened.
+// Registers the format: recognises and opens models.
 #include <algorithm>
 #include <string_view>
 
@@ -20,8 +20,8 @@ bool IsTextField(uint64_t number) {
   return number == 2 || number == 3 || number == 4 || number == 6;
 }
 
-/// Whether `text`, the end of which may be cut off, has only characters that
-/// people write. Messages of other formats have lengths and tags in its place.
+/// Whether `text`, possibly truncated, has only printable characters and white
+/// space. Other protobuf formats have lengths and tags there.
 bool IsPlainText(std::string_view text) {
   const bool plain = std::none_of(text.begin(), text.end(), [](char c) {
     return static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\t' &&
@@ -41,22 +41,21 @@ bool ReadVersion(ByteReader& in) {
   return in.ok() && version >= 1 && version <= kNewestVersion;
 }
 
-/// Whether `head` starts with the version of a model, so that a walk over all
-/// of it can tell.
+/// Whether `head` starts with a model's version, so that walking the whole head
+/// can decide.
 bool ResemblesModel(Bytes head) {
   ByteReader in(head);
   return ReadVersion(in);
 }
 
-/// Whether a model starts with `head`: its version, and then nothing but fields
-/// of a model, up to its graph or the end of `head` (docs/formats/onnx.md,
-/// section 2).
+/// Whether `head` starts a model: its version, then only fields of a model, up
+/// to its graph or the end of `head` (docs/formats/onnx.md, section 2).
 bool IsModelHead(Bytes head) {
   ByteReader in(head);
   if (!ReadVersion(in)) return false;
   const bool is_all = head.size() < limits::kProbeBytes;
   while (in.remaining() > 0) {
-    // A number that cannot be read is wrong, or cut off by the end of `head`.
+    // An unreadable number is wrong, or truncated by the end of `head`.
     const bool may_be_cut = !is_all && in.remaining() < kLongestVarint;
     const uint64_t tag = in.Uvarint();
     if (!in.ok()) return may_be_cut;

@@ -15,9 +15,9 @@
 namespace ctxfs::onnx {
 namespace {
 
-/// The sums over all occurrences of one typed field.
+/// Totals over all occurrences of one typed field.
 struct TypedData {
-  uint64_t single = 0;        // values with a tag each
+  uint64_t single = 0;        // values with their own tag
   uint64_t packed_bytes = 0;  // bytes of packed values
   uint64_t chunks = 0;        // of packed values
   WireRange chunk;            // the last one
@@ -51,7 +51,7 @@ void AddTyped(const WireField& field, RawTensor& raw) {
   }
 }
 
-/// A StringStringEntry of external_data. Long values are cut, because no valid
+/// Reads a StringStringEntry of external_data. Truncates long values: no valid
 /// value is long.
 Status AddExternal(WireReader& reader, WireRange message, RawTensor& raw) {
   constexpr uint64_t kMaxKey = 64;
@@ -89,7 +89,7 @@ std::string WrongSize(uint64_t have, uint64_t want, const char* what) {
   return fmt::format("{} {}, but its type and shape need {}", have, what, want);
 }
 
-/// Section 4, for the elements of a typed field; the fault, if any.
+/// Checks the elements of a typed field (section 4); returns the fault, if any.
 std::string UseTyped(const ElementType& type, const TypedData& data,
                      Tensor& tensor) {
   const std::optional<uint64_t> values = ValuesOf(type, tensor.elements);
@@ -122,7 +122,7 @@ std::string UseTyped(const ElementType& type, const TypedData& data,
   return {};
 }
 
-/// A decimal number below 2^63.
+/// Parses a decimal number below 2^63.
 std::optional<uint64_t> Decimal(const std::string& text) {
   uint64_t value = 0;
   for (const char c : text) {
@@ -135,7 +135,7 @@ std::optional<uint64_t> Decimal(const std::string& text) {
   return value;
 }
 
-/// Section 6: the fault, if any.
+/// Checks external data (section 6); returns the fault, if any.
 std::string UseExternal(const RawTensor& raw, Tensor& tensor) {
   const auto location = raw.external.find("location");
   if (location == raw.external.end()) return "external: it has no location";
@@ -182,7 +182,7 @@ std::string UseStrings(const RawTensor& raw, Tensor& tensor) {
   return {};
 }
 
-/// Finds where the bytes are; returns the fault, if any.
+/// Locates the bytes; returns the fault, if any.
 std::string Place(const RawTensor& raw, Tensor& tensor) {
   const ElementType* type = ElementTypeOf(tensor.data_type);
   if (type == nullptr) {

@@ -10,7 +10,7 @@
 
 namespace ctxfs::onnx {
 
-/// The fields of a TensorProto that hold elements one by one.
+/// The fields of a TensorProto that list elements one by one.
 enum class TypedField : uint8_t {
   kFloat = 4,
   kInt32 = 5,
@@ -26,28 +26,28 @@ constexpr int64_t kStringType = 8;
 struct ElementType {
   int64_t code;
   std::string_view dtype;
-  unsigned bits;  // of one element; 0 for strings
+  unsigned bits;  // of an element; 0 for strings
   TypedField field;
-  unsigned parts = 1;  // values of the typed field for one element
+  unsigned parts = 1;  // values of the typed field per element
 
-  /// Whether several elements share a byte in both forms.
+  /// Whether elements share a byte, in either form.
   bool IsPacked() const { return bits == 2 || bits == 4; }
 };
 
-/// Null for a code without elements.
+/// Returns null for a code without elements.
 const ElementType* ElementTypeOf(int64_t code);
 
-/// How a value of the field is written if it is not packed.
+/// Returns the wire type of an unpacked value of the field.
 WireType WireTypeOf(TypedField field);
 
-/// "f32"; "undefined" for 0, "dtype_99" for an unknown code.
+/// Returns "f32"; "undefined" for 0, "dtype_99" for an unknown code.
 std::string DTypeNameOf(int64_t code);
 
-/// Bytes of `count` elements as raw_data has them; nullopt if they are not
-/// below 2^63.
+/// Returns the bytes of `count` elements in raw_data; nullopt from 2^63 on.
 std::optional<uint64_t> BytesOf(const ElementType& type, uint64_t count);
 
-/// Values of the typed field for `count` elements; nullopt as above.
+/// Returns the number of typed field values for `count` elements; nullopt from
+/// 2^63 on.
 std::optional<uint64_t> ValuesOf(const ElementType& type, uint64_t count);
 
 }  // namespace ctxfs::onnx

@@ -11,7 +11,7 @@ namespace ctxfs::onnx {
 namespace {
 
 constexpr uint64_t kHighestField = (uint64_t{1} << 29) - 1;
-// Fields between two checks for an interrupt.
+// Fields between two interrupt checks.
 constexpr uint64_t kFieldsPerCheck = 4096;
 
 Error CutOff(uint64_t at, uint64_t end) {
@@ -29,7 +29,7 @@ Result<uint64_t> WireReader::Varint(uint64_t& at, uint64_t end) {
   uint64_t value = 0;
   for (size_t i = 0; i < room; ++i) {
     const auto byte = std::to_integer<uint64_t>(bytes[i]);
-    // The tenth byte has room for one bit.
+    // The tenth byte has one bit.
     if (i + 1 == kLongestVarint && byte > 1) {
       return Error{Code::kCorrupt, "varint: a number has more than 64 bits",
                    at};

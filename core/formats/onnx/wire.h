@@ -24,8 +24,7 @@ struct WireRange {
   uint64_t size() const { return end - begin; }
 };
 
-/// The occurrences of one message, in order: protobuf reads them as if one
-/// followed the other.
+/// The occurrences of one message, in order; protobuf concatenates them.
 using WireRanges = std::vector<WireRange>;
 
 enum class WireType : uint8_t {
@@ -35,7 +34,7 @@ enum class WireType : uint8_t {
   kFixed32 = 5,
 };
 
-/// Bytes of a number; 0 if they vary.
+/// Returns the size of a number, bytes; 0 if it varies.
 constexpr size_t FixedBytes(WireType type) {
   if (type == WireType::kFixed32) return 4;
   return type == WireType::kFixed64 ? 8 : 0;
@@ -45,9 +44,9 @@ constexpr size_t FixedBytes(WireType type) {
 struct WireField {
   uint64_t number = 0;
   WireType type = WireType::kVarint;
-  uint64_t value = 0;  // of a number, as its bits
+  uint64_t value = 0;  // bits of a number
   WireRange bytes;     // of kBytes
-  uint64_t at = 0;     // its first byte in the model
+  uint64_t at = 0;     // of the field; byte of the model
 
   bool Is(uint64_t wanted, WireType of) const {
     return number == wanted && type == of;
@@ -56,29 +55,28 @@ struct WireField {
   bool IsVarint(uint64_t wanted) const { return Is(wanted, WireType::kVarint); }
 };
 
-/// Reads fields of protobuf messages. Of a kBytes field it reads only the tag
-/// and the length, and allocates nothing for the bytes. All errors of the
-/// format are kCorrupt and start with the key of docs/formats/onnx.md,
-/// section 8. Not safe for several threads.
+/// Reads fields of protobuf messages. For a kBytes field, reads only tag and
+/// length, and allocates nothing. Format errors are kCorrupt and start with a
+/// key of docs/formats/onnx.md, section 8. Not thread-safe.
 class WireReader {
  public:
-  /// `source` and `context` outlive this object.
+  /// `source` and `context` must outlive this object.
   WireReader(const Source& source, const ReadContext& context)
       : source_(source), context_(context), window_(source, context) {}
 
   const Source& source() const { return source_; }
 
-  /// The field at `at` of a message that ends at `end`; moves `at` behind it.
-  /// kInterrupted if the requester has given up.
+  /// Returns the field at `at` of a message that ends at `end`; moves `at` past
+  /// it. Fails with kInterrupted if the requester has given up.
   Result<WireField> Next(uint64_t& at, uint64_t end);
 
-  /// The varint at `at`, which must end before `end`; moves `at` behind it.
+  /// Returns the varint at `at`, which must end before `end`; moves `at` past
+  /// it.
   Result<uint64_t> Varint(uint64_t& at, uint64_t end);
 
-  /// The first `most` bytes of `range`.
+  /// Returns the first `most` bytes of `range`.
   Result<std::string> Text(WireRange range, uint64_t most);
 
-  /// Appends the bytes of `range` to `text`.
   Status Append(WireRange range, std::string& text);
 
   /// Calls `handle` for every field of the message, in order, until it fails.
@@ -98,7 +96,7 @@ class WireReader {
     return {};
   }
 
-  /// The key and the value of a StringStringEntryProto.
+  /// Returns key and value of a StringStringEntryProto.
   Result<std::pair<WireRange, WireRange>> ReadEntry(WireRange message);
 
  private:
