@@ -15,8 +15,8 @@ namespace {
 constexpr size_t kShownWords = 10;
 constexpr uint32_t kTensorsACheck = 4096;
 
-/// The most frequent words of ss_tag_frequency, an object of datasets, each an
-/// object of words and counts: "cat, dog".
+/// Returns the most frequent words of ss_tag_frequency, an object of datasets,
+/// each an object of words and counts: "cat, dog".
 std::string FrequentWords(const Json& metadata, const Request& request) {
   const Result<ParsedJson> tags =
       ParseJson(TextAt(metadata, "ss_tag_frequency"), request);
@@ -40,7 +40,7 @@ std::string FrequentWords(const Json& metadata, const Request& request) {
   return text;
 }
 
-/// The rank of the first adapter among the tensors, as its shape has it.
+/// Adds the rank of the first adapter among the tensors, from its shape.
 Status AddRank(const FileTable& tensors, const ReadContext& context,
                Facts& facts) {
   std::string scratch;

@@ -9,7 +9,7 @@
 
 namespace ctxfs::safetensors {
 
-/// Adds what `metadata` and the files of the model beside it say
+/// Adds facts from `metadata` and from other files of the model
 /// (docs/commands.md, section 5). `tensors` are the entries.
 Status AddSafetensorsFacts(const Json& metadata,
                            const std::vector<Document>& documents,

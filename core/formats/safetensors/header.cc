@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The header of a safetensors file (docs/formats/safetensors.md, section 2): an
-// object that may name millions of tensors, so it is parsed as events, and kept
-// as records of 32 bytes.
+// Parses the header of a safetensors file (docs/formats/safetensors.md, section
+// 2): an object that may name millions of tensors, hence parsed as events into
+// records of 32 bytes.
 #include "core/formats/safetensors/header.h"
 
 #include <fmt/core.h>
@@ -31,7 +31,7 @@ std::string Lower(std::string_view text) {
   return lower;
 }
 
-/// The types of section 3, which are called as in ctxfs, but in capitals.
+/// The types of section 3: ctxfs's names in capitals.
 std::optional<DType> TypeOf(std::string_view text) {
   const std::string name = Lower(text);
   const bool capitals = std::none_of(
@@ -41,7 +41,7 @@ std::optional<DType> TypeOf(std::string_view text) {
   return capitals && !missing ? dtype : std::nullopt;
 }
 
-/// Builds the records. A fault makes an entry malformed; parsing goes on.
+/// Builds the records. A fault only makes its entry malformed.
 class HeaderBuilder final : public JsonEvents {
  public:
   HeaderBuilder(uint64_t offset, SafetensorsFaults& faults)
@@ -72,7 +72,7 @@ class HeaderBuilder final : public JsonEvents {
   }
 
   void OnOpen(bool is_array) override {
-    if (depth_++ == 0) return;  // the header itself, which is an object
+    if (depth_++ == 0) return;  // the header itself, an object
     switch (place_) {
       case Place::kTop:
         return OpenValue(is_array);
@@ -129,7 +129,7 @@ class HeaderBuilder final : public JsonEvents {
   };
   enum Field : uint8_t { kDType, kShape, kOffsets, kOther };
 
-  /// A tensor as far as it has been read.
+  /// The current tensor, as far as it has been parsed.
   struct Entry {
     SafetensorsTensor tensor;
     std::array<bool, kOther> has{};  // by Field
@@ -176,7 +176,7 @@ class HeaderBuilder final : public JsonEvents {
     BreakMetadata("has a value that is not a string");
   }
 
-  /// Later faults of metadata are not reported.
+  /// Reports only the first fault of the metadata.
   void BreakMetadata(const char* why) {
     if (!std::exchange(metadata_broken_, true)) {
       faults_.Add(std::string("__metadata__ ") + why, FileOffset());
@@ -286,7 +286,7 @@ class HeaderBuilder final : public JsonEvents {
   std::unordered_map<std::string, uint32_t> others_;
   Place place_ = Place::kTop;
   size_t depth_ = 0;
-  size_t skipped_from_ = 0;  // depth around the skipped value
+  size_t skipped_from_ = 0;  // depth outside the skipped value
   Place after_skipped_ = Place::kTop;
   std::string name_;
   Entry entry_;

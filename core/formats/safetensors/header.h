@@ -15,22 +15,22 @@
 
 namespace ctxfs::safetensors {
 
-/// One tensor of a header (docs/formats/safetensors.md, section 2), in 32
-/// bytes.
+/// A tensor of a header (docs/formats/safetensors.md, section 2); 32 bytes of
+/// memory.
 struct SafetensorsTensor {
-  /// The data, half open, relative to the end of the header; not yet checked.
+  /// Half-open range of the data, relative to the end of the header; unchecked.
   uint64_t begin = 0;
   uint64_t end = 0;
   uint32_t dims_at = 0;  // in SafetensorsHeader::dims
   uint32_t rank = 0;
-  /// A DType; kFirstOtherDType + n for number n of other_dtypes.
+  /// A DType, or kFirstOtherDType + index in other_dtypes.
   uint32_t dtype = 0;
 
   static constexpr uint32_t kFirstOtherDType = 256;
 };
 
-/// Faults of a container's structure: the first of them, and how many there
-/// are. Offsets are bytes of the file.
+/// Faults of a container's structure: the first ones, and their number. Offsets
+/// are bytes of the file.
 struct SafetensorsFaults {
   std::vector<Error> first;  // at most kMaxFaults
   uint64_t count = 0;
@@ -38,46 +38,46 @@ struct SafetensorsFaults {
   void Add(std::string what, uint64_t offset);
 };
 
-/// A parsed header. Tensors are in the order of the text.
+/// A parsed header. Tensors are in text order.
 struct SafetensorsHeader {
   NameList names;
   std::vector<uint64_t> dims;
   std::vector<SafetensorsTensor> tensors;
   std::vector<std::string> other_dtypes;  // in lower case
-  /// Bytes of the text that are the `__metadata__` object; none if it is
-  /// absent, null or malformed.
+  /// Range of the `__metadata__` object in the text; unset if absent, null or
+  /// malformed.
   struct Part {
     size_t offset = 0;
     size_t length = 0;
   };
   std::optional<Part> metadata;
-  /// Entries that are malformed and therefore not in `tensors`.
+  /// Malformed entries, which `tensors` omits.
   uint64_t left_out = 0;
 
   std::span<const uint64_t> Shape(uint32_t tensor) const;
-  /// The type if it is one of section 3.
+  /// Returns the type if section 3 lists it.
   std::optional<DType> KnownDType(uint32_t tensor) const;
   std::string_view DTypeText(uint32_t tensor) const;
-  /// "tensor 3 'a'", for messages.
+  /// Returns a label for messages: "tensor 3 'a'".
   std::string Label(uint32_t tensor) const;
 };
 
-/// Parses the header `json`, which starts at byte `offset` of the file. Faults
-/// that salvage tolerates are added to `faults`; fails with kCorrupt or kLimit
-/// on all others, or with kInterrupted.
+/// Parses the header `json`, which starts at byte `offset` of the file. Adds
+/// faults that salvage accepts to `faults`; fails with kCorrupt or kLimit on
+/// all others, or with kInterrupted.
 Result<SafetensorsHeader> ParseSafetensorsHeader(std::string_view json,
                                                  uint64_t offset,
                                                  SafetensorsFaults& faults,
                                                  const ReadContext& context);
 
-// Section 4. `data` is the number of bytes after the header.
+// Section 4. `data`: bytes after the header.
 
-/// Why the bytes of a tensor are not in the file; nullopt if they are.
+/// Returns why a tensor's bytes are not in the file; nullopt if they are.
 std::optional<Error> SafetensorsRangeFault(const SafetensorsHeader& header,
                                            uint32_t tensor, uint64_t data);
 
-/// Why the bytes of a tensor, which are in the file, are not those that its
-/// type and shape need; nullopt for an unknown type.
+/// Returns why a tensor's bytes, which are in the file, disagree with its type
+/// and shape; nullopt if they agree or the type is unknown.
 std::optional<Error> SafetensorsShapeFault(const SafetensorsHeader& header,
                                            uint32_t tensor);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// model.safetensors.index.json (docs/formats/safetensors.md, section 8): the
-// tensors of several files as one model.
+// Implements model.safetensors.index.json (docs/formats/safetensors.md, section
+// 8): the tensors of several files as one model.
 #include "core/formats/safetensors/index.h"
 
 #include <fmt/core.h>
@@ -21,7 +21,7 @@ namespace ctxfs::safetensors {
 namespace {
 
 constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
-// About what a file takes in info.json.
+// Estimated memory of a shard in info.json.
 constexpr uint64_t kObjectBytes = 1024;
 
 }  // namespace
@@ -36,7 +36,7 @@ Status SafetensorsIndexContainer::Load(const ReadContext& context) {
 }
 
 Status SafetensorsIndexContainer::ReadIndex(const ReadContext& context) {
-  // JSON that is not called an index is not a damaged index, but no container.
+  // JSON under another name is not a damaged index, but not a container.
   const bool named = source()->name().ends_with(kIndexSuffix);
   if (source()->size() > kMaxIndexBytes) {
     return Error{named ? Code::kLimit : Code::kNotContainer,
@@ -154,7 +154,7 @@ Status SafetensorsIndexContainer::AddUnlisted(const ReadContext& context) {
       }
       const std::string_view name = header.names[i];
       const std::optional<uint32_t> listed = index_.names.Find(name);
-      // It is in weight_map, and the shard named there has it.
+      // Already listed: weight_map names a shard that has it.
       if (listed && items_[*listed].tensor != kNoTensor) continue;
       WarnOf("tensor " + Quote(name) + " of the file " +
                  Quote(index_.files[s]) + " is not in the index",
@@ -283,7 +283,7 @@ void SafetensorsIndexContainer::AddInfo(Json& info,
   const Totals tensors = SumTensors(context);
   Json files = Json::array();
   for (size_t i = 0; i < shards_.size(); ++i) {
-    // The text is not written then, as after an interrupt.
+    // Out of memory: the caller discards the text, as after an interrupt.
     if (!HeapAllowance::Admit(kObjectBytes)) return;
     const bool readable = shards_[i].container != nullptr;
     Json file = {{"file", index_.files[i]}, {"readable", readable}};
@@ -308,7 +308,7 @@ void SafetensorsIndexContainer::AddInfo(Json& info,
 
 namespace {
 
-/// An index has no magic number, so other JSON files look the same.
+/// An index has no magic number: other JSON files look alike.
 bool Probe(Bytes /*head*/) { return false; }
 
 bool Resembles(Bytes head) {

@@ -16,8 +16,8 @@
 
 namespace ctxfs::safetensors {
 
-/// A model of several safetensors files, named by its index. Its entries are
-/// the tensors of all of them (docs/formats/safetensors.md, section 8).
+/// A model in several safetensors files, opened by its index. The entries are
+/// the tensors of all files (docs/formats/safetensors.md, section 8).
 class SafetensorsIndexContainer final : public TensorContainer,
                                         public SaysFacts {
  public:
@@ -25,8 +25,7 @@ class SafetensorsIndexContainer final : public TensorContainer,
                             const OpenOptions& options)
       : TensorContainer(std::move(source)), options_(options) {}
 
-  /// Reads the index and the headers of the shards. Must be called once, before
-  /// any other function.
+  /// Reads the index and the headers of the shards. Must be called once, first.
   Status Load(const ReadContext& context);
 
   void AddInfo(Json& info, const ReadContext& context) const override;
@@ -48,12 +47,12 @@ class SafetensorsIndexContainer final : public TensorContainer,
   std::optional<ArrayInfo> ArrayOf(uint32_t item) const override;
 
  private:
-  /// A file of weight_map: a container, or why there is none.
+  /// A file in weight_map: a container, or the reason why there is none.
   struct Shard {
     std::shared_ptr<const SafetensorsContainer> container;
-    std::string fault;  // empty if there is a container
+    std::string fault;  // else empty
   };
-  /// An entry of the model: listed ones first, in the order of weight_map.
+  /// An entry of the model. Listed tensors come first, in weight_map order.
   struct Item {
     uint32_t shard = 0;
     uint32_t tensor = kNoTensor;  // of the shard
@@ -73,7 +72,7 @@ class SafetensorsIndexContainer final : public TensorContainer,
   SafetensorsIndexJson index_;
   std::vector<Shard> shards_;
   std::vector<Item> items_;
-  std::vector<Document> documents_;  // files beside it that views may use
+  std::vector<Document> documents_;  // other files of the folder for views
   uint64_t further_warnings_ = 0;
 };
 

@@ -14,17 +14,17 @@
 
 namespace ctxfs::safetensors {
 
-/// The contents of a model.safetensors.index.json (docs/formats/safetensors.md,
-/// section 8).
+/// A parsed model.safetensors.index.json (docs/formats/safetensors.md, section
+/// 8).
 struct SafetensorsIndexJson {
-  NameList names;                  // of tensors, in the order of the text
-  std::vector<uint32_t> file_of;   // each tensor's, in files
-  std::vector<std::string> files;  // as they are spelled, each once
-  /// Bytes of the text that are the `metadata` object.
+  NameList names;                  // of tensors, in text order
+  std::vector<uint32_t> file_of;   // index in files, by tensor
+  std::vector<std::string> files;  // as spelled, each once
+  /// Range of the `metadata` object in the text.
   std::optional<SafetensorsHeader::Part> metadata;
 };
 
-/// Parses `json`. Fails with kNotContainer if it has no weight_map, up to the
+/// Parses `json`. Fails with kNotContainer if there is no weight_map before the
 /// first fault; with kCorrupt if it is not a JSON object, if weight_map is not
 /// an object of strings, or if a name occurs twice; and with kInterrupted.
 Result<SafetensorsIndexJson> ParseSafetensorsIndex(std::string_view json,

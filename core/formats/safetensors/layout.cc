@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The layout of the data (docs/formats/safetensors.md, section 4): in order,
-// the ranges of the tensors cover all data without holes and overlaps.
+// Checks the layout of the data (docs/formats/safetensors.md, section 4): the
+// tensors' ranges, in order, cover all data without holes and overlaps.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -25,8 +25,8 @@ std::string RangeText(const SafetensorsTensor& tensor) {
   return fmt::format("data_offsets [{}, {}]", tensor.begin, tensor.end);
 }
 
-/// The bits of all elements, multiplied as the library does: from left to
-/// right, with a check of each step, so that an overflow before a 0 is one.
+/// Returns the bits of all elements. Multiplies like the library, left to right
+/// with a check at each step: an overflow before a 0 counts as overflow.
 std::optional<uint64_t> BitsOf(std::span<const uint64_t> shape, DType dtype) {
   std::optional<uint64_t> product = 1;
   for (const uint64_t dim : shape) {
@@ -41,7 +41,7 @@ class Chain {
         SafetensorsFaults& faults)
       : header_(header), data_at_(data_at), faults_(faults) {}
 
-  /// Adds the next tensor, in the order of ranges. `gaps`: holes are faults.
+  /// Adds the next tensor in range order. `gaps`: whether holes are faults.
   void Add(uint32_t tensor, bool gaps) {
     const SafetensorsTensor& record = header_.tensors[tensor];
     if (record.begin < end_) {
@@ -122,7 +122,7 @@ Status CheckSafetensorsLayout(const SafetensorsHeader& header, uint64_t data_at,
     std::sort(order.begin(), order.end(), less);
   }
 
-  // Tensors that were left out make holes, which are not faults again.
+  // Omitted tensors leave holes: do not report these faults twice.
   bool whole = header.left_out == 0;
   Chain chain(header, data_at, faults);
   uint32_t checked = 0;

@@ -24,11 +24,11 @@ class SafetensorsContainer final : public TensorContainer, public SaysFacts {
                        const OpenOptions& options)
       : TensorContainer(std::move(source)), options_(options) {}
 
-  /// Whether a file starts like one (docs/formats/safetensors.md, section 5).
+  /// Whether `head` starts a safetensors file (docs/formats/safetensors.md,
+  /// section 5).
   static bool Recognises(Bytes head);
 
-  /// Reads and checks the header. Reads no tensor. Must be called once, before
-  /// any other function.
+  /// Reads and checks the header; reads no tensor. Must be called once, first.
   Status Load(const ReadContext& context);
 
   void AddInfo(Json& info, const ReadContext& context) const override;
@@ -54,7 +54,7 @@ class SafetensorsContainer final : public TensorContainer, public SaysFacts {
  private:
   uint64_t data_at() const { return kLengthBytes + header_size_; }
   uint64_t data_size() const { return source()->size() - data_at(); }
-  /// The bytes of the `__metadata__` object.
+  /// Returns the bytes of the `__metadata__` object.
   std::optional<Content> MetadataText() const;
   void WarnOf(const SafetensorsFaults& faults);
   /// Calls Need with the end of every tensor.
@@ -65,7 +65,7 @@ class SafetensorsContainer final : public TensorContainer, public SaysFacts {
   const OpenOptions options_;
   uint64_t header_size_ = 0;
   SafetensorsHeader header_;
-  std::vector<Document> documents_;  // of a model that is whole
+  std::vector<Document> documents_;  // of a complete model
 };
 
 }  // namespace ctxfs::safetensors
