@@ -12,10 +12,10 @@
 
 namespace ctxfs {
 
-// Every format, in the order in which their probes are called: the first that
-// accepts a file opens it. Profiles of Shard come before Shard itself, which
-// accepts any profile, and formats without a magic number last. A format that
-// is missing here is never mounted. A misspelt name does not link.
+// All formats, in the order in which they probe a file; the first to accept
+// opens it. Profiles of Shard precede Shard, which accepts any profile; formats
+// without a magic number come last. Only formats listed here exist. A misspelt
+// name does not link.
 #define CTXFS_FORMATS(FORMAT) \
   FORMAT(kWShard)             \
   FORMAT(kWShardChunks)       \
@@ -54,7 +54,7 @@ namespace {
 constexpr std::array kFormats = {CTXFS_FORMATS(CTXFS_POINTER)};
 #undef CTXFS_POINTER
 
-/// The format whose probe accepts `head`, or null.
+/// Returns the format whose probe accepts `head`, or null.
 const Format* FormatOf(Bytes head) {
   const auto found = std::ranges::find_if(
       kFormats, [head](const Format* format) { return format->probe(head); });
@@ -67,7 +67,7 @@ bool AnyFormat(const Is& is) {
       kFormats, [&is](const Format* format) { return is(*format); });
 }
 
-/// Whether `wanted` is one of the words of a list (WordsOf).
+/// Whether `wanted` is a word of the list (WordsOf).
 bool Lists(std::string_view extensions, std::string_view wanted) {
   while (!extensions.empty()) {
     const size_t end = std::min(extensions.find(' '), extensions.size());
@@ -93,7 +93,7 @@ std::vector<std::string_view> WordsOf(std::string_view list) {
 
 namespace {
 
-/// The extensions of all formats without the trait, sorted.
+/// Returns the extensions of all formats without the trait, sorted.
 std::vector<std::string_view> ExtensionsWithout(bool Traits::*trait) {
   std::vector<std::string_view> all;
   for (const Format* format : kFormats) {
@@ -110,8 +110,8 @@ std::vector<std::string_view> ExtensionsWithout(bool Traits::*trait) {
 
 namespace {
 
-/// The format of what a compressed file that starts with `stored` decodes to;
-/// null if the file is not compressed, or its format reads it as it is.
+/// Returns the format inside a compressed file that starts with `stored`; null
+/// if the file is not compressed, or a format reads it compressed.
 const Format* FormatInside(Bytes stored) {
   const Compression compression = CompressionOf(stored);
   if (compression == Compression::kNone) return nullptr;
@@ -123,7 +123,7 @@ const Format* FormatInside(Bytes stored) {
   return reads_it ? nullptr : format;
 }
 
-/// Whether `name` is that of a compressed container, such as "a.tar.gz".
+/// Whether `name` names a compressed container, such as "a.tar.gz".
 bool IsCompressedContainerName(std::string_view name) {
   const PlainName plain = WithoutCompression(name);
   if (plain.stem.empty()) return false;
@@ -146,8 +146,8 @@ bool IsContainerInPlaceOfFile(Bytes head) {
 
 bool IsContainerIfNamed(Bytes head) {
   if (CompressionOf(head) != Compression::kNone) {
-    // A probe sees too little of some files to decode as much as it needs: a
-    // block of bzip2 or zstd is decoded as a whole.
+    // The head can be too short to decode what a probe needs: bzip2 and zstd
+    // decode whole blocks.
     std::array<std::byte, limits::kProbeBytes> start{};
     return DecodeHead(head, start) < start.size();
   }
@@ -176,8 +176,9 @@ const Format* FormatOfPart(std::string_view name) {
 bool HasContainerExtension(std::string_view name) {
   const size_t dot = name.rfind('.');
   if (dot == std::string_view::npos) return false;
-  // Every name of a container is looked up here. Going through the list of each
-  // format was a fifth of the instructions of opening 200,000 entries.
+  // Built once: every name in a container is looked up here. Walking the
+  // formats' lists took a fifth of the instructions for opening 200,000
+  // entries.
   static const std::vector<std::string_view> all =
       ExtensionsWithout(&Traits::leaf);
   return std::ranges::binary_search(all, name.substr(dot + 1));
@@ -185,7 +186,7 @@ bool HasContainerExtension(std::string_view name) {
 
 namespace {
 
-/// What follows the last dot, in lower case.
+/// Returns the part after the last dot, in lower case.
 std::string ExtensionOf(std::string_view name) {
   const size_t dot = name.rfind('.');
   if (dot == std::string_view::npos) return {};
@@ -199,7 +200,7 @@ std::string ExtensionOf(std::string_view name) {
 }  // namespace
 
 bool MayReplaceFile(std::string_view name) {
-  // Once: a directory may have a million names.
+  // Built once: a directory may have a million names.
   static const std::vector<std::string_view> all =
       ExtensionsWithout(&Traits::stays_file);
   return std::ranges::binary_search(all, ExtensionOf(name));
@@ -263,8 +264,8 @@ Result<std::shared_ptr<const Container>> OpenDirectory(
     }
     last = format;
   }
-  // No format recognises it. The error of a format that reads directories says
-  // what is missing.
+  // No format recognises it. A format for directories returns an error that
+  // says what is missing.
   return last->open(std::move(directory), options, context);
 }
 
@@ -284,15 +285,14 @@ bool ResemblesOtherwise(const Format& format, const Source& source,
          format.resembles_source(source, request);
 }
 
-/// Whether files of this format are told by a suffix of their name that this
-/// file does not have.
+/// Whether the format identifies its files by a suffix that this name lacks.
 bool IsNamedOtherwise(const Format& format, const Source& source) {
   return !format.name_suffix.empty() &&
          !source.name().ends_with(format.name_suffix);
 }
 
-/// The compression of a file whose decoded bytes are a container, or should be
-/// by its name; kNone for another file. `head` is the start of `source`.
+/// Returns the compression of a file whose decoded bytes are a container, or
+/// should be by the file's name; else kNone. `head`: start of `source`.
 Result<Compression> CompressionAround(const Source& source, Bytes head,
                                       const OpenOptions& options,
                                       const Request& request) {
@@ -327,15 +327,15 @@ Result<std::shared_ptr<const Container>> OpenRecognised(
     if (opened) decoded->EndOpening(options.kept);
     return opened;
   }
-  // The signature of a foreign format explains a file better than the error of
-  // a format that it resembles. Text, or a foreign format without a signature,
-  // does so only if the file has a name, and that is not one of the resembled
-  // format.
+  // A foreign format's signature explains a file better than the error of a
+  // format that the file resembles. Without a signature (text included), this
+  // holds only if the file has a name that is not one of the resembled
+  // format's.
   const ForeignFormat* const foreign =
       RecogniseForeign(head.span(), source.get(), context);
   const bool certain = foreign != nullptr && !foreign->signature.empty();
   const bool known = foreign != nullptr || LooksLikeText(head.span());
-  std::optional<Error> refusal;  // of the first format that it resembles
+  std::optional<Error> refusal;  // of the first resembled format
   for (const Format* format : Formats()) {
     if (options.found && IsNamedOtherwise(*format, *source)) continue;
     const bool named = IsNamedAs(*format, source->name());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Describes files that no format opens, including compressed ones.
+// Explains why no format opens a file, compressed files included.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -16,7 +16,7 @@
 namespace ctxfs {
 namespace {
 
-/// Decodes the first bytes of a compressed file, as many as probes see.
+/// Decodes the start of a compressed file, as much as probes see.
 std::string DecodedHead(Bytes head, const Source* source,
                         const Request& request) {
   Result<Buffer> read = Buffer();
@@ -36,7 +36,7 @@ std::string DecodedHead(Bytes head, const Source* source,
   return std::string(AsText(Bytes(out).first(size)));
 }
 
-/// "a safetensors file", "an onnx file", "a tar".
+/// Returns "a safetensors file", "an onnx file", "a tar".
 std::string WithArticle(std::string_view format) {
   const bool vowel =
       std::string_view("aeio").find(format[0]) != std::string_view::npos;
@@ -44,15 +44,15 @@ std::string WithArticle(std::string_view format) {
          (format == "tar" ? "" : " file");
 }
 
-/// "text", "JSON text", or empty if it is neither.
+/// Returns "text" or "JSON text"; empty if it is neither.
 std::string TextKind(Bytes head) {
   if (head.empty() || !LooksLikeText(head)) return "";
   const bool json = head[0] == std::byte{'{'} || head[0] == std::byte{'['};
   return json ? "JSON text" : "text";
 }
 
-/// The kind of a file that starts with `head`, with its article; empty if it is
-/// not known.
+/// Names the kind of a file that starts with `head`, with an article; empty if
+/// unknown.
 std::string KindOf(Bytes head) {
   for (const Format* const format : Formats()) {
     if (format->probe(head)) return WithArticle(format->name);
@@ -63,10 +63,10 @@ std::string KindOf(Bytes head) {
   return TextKind(head);
 }
 
-/// What is known of the contents of a compressed file.
+/// The contents of a compressed file, as far as known.
 struct Contents {
-  std::string kind;         // "a tar"; empty if it is not known
-  std::string_view advice;  // empty: that of the file
+  std::string kind;         // such as "a tar"; empty if unknown
+  std::string_view advice;  // empty: use the file's
 };
 
 Contents ContentsOf(Bytes head, const Source* source, const Request& request) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SampleShard, Shard role 2 (docs/formats/sampleshard.md): each entry is a
-// sample, a cowrie value or JSON, and its name is its number.
+// Implements SampleShard, Shard role 2 (docs/formats/sampleshard.md): each
+// entry is a sample, cowrie or JSON, whose name is its number.
 #include "core/formats/sample_shard/sample_shard.h"
 
 #include <algorithm>
@@ -22,8 +22,8 @@ namespace {
 constexpr uint64_t kChecksumPiece = 256 * limits::kKiB;
 constexpr uint32_t kSamplesLookedAt = 100;
 
-/// The picture of a sample that is a JSON object: a member with base64. Empty
-/// if it has none, or one that is too large to be shown.
+/// Returns the picture of a sample that is a JSON object: a member with base64.
+/// Empty if there is none, or if it is too large to be shown.
 std::string PictureIn(std::string_view json, const Request& request) {
   const Result<ParsedJson> sample = ParseJson(json, request);
   if (!sample) return {};
@@ -37,7 +37,7 @@ std::string PictureIn(std::string_view json, const Request& request) {
   return {};
 }
 
-/// The description of the data set in the metadata; null if there is none.
+/// Returns the metadata's description of the data set, or null.
 Json DataSet(const Json& metadata) {
   for (const char* key : {"sample_shard", "profile_meta"}) {
     if (const Json* found = MemberAt(metadata, key)) return *found;
@@ -55,7 +55,7 @@ std::optional<int64_t> SampleId(std::string_view name) {
   const bool negative = name[0] == '-';
   if (negative || name[0] == '+') name.remove_prefix(1);
   int64_t id = 0;
-  bool digit = false;  // whether the last character was one
+  bool digit = false;  // whether the last character was a digit
   for (const char c : name) {
     if (c == '_' && digit) {
       digit = false;
@@ -116,8 +116,8 @@ Status SampleShard::FindChecksum(uint32_t entry,
   const bool ieee = crc32c != record.checksum && crc32 == record.checksum;
   kinds_[entry].store(ieee ? ChecksumKind::kCrc32 : ChecksumKind::kCrc32c,
                       std::memory_order_release);
-  // The bytes need not be read again to verify them. A mismatch is left to the
-  // first read, which counts and reports it.
+  // Records a match, so that the bytes need not be read again. The first read
+  // detects, counts and reports a mismatch.
   if (ieee || crc32c == record.checksum) {
     VerdictOf(entry)->store(Verdict::kPassed, std::memory_order_release);
   }
@@ -179,7 +179,7 @@ Result<std::vector<ShownSample>> SampleShard::FirstSamples(
   std::vector<ShownSample> samples;
   uint32_t looked_at = 0;
   for (const uint32_t entry : SamplesInOrder()) {
-    // Most sets have a caption in each sample or in none.
+    // In most sets, all samples have a caption or none has.
     if (samples.size() == most || looked_at++ == kSamplesLookedAt) break;
     CTXFS_TRY(context.Check());
     if (EntrySize(entry) > kMaxTextBytes + 2 * kMaxPictureBytes) continue;
@@ -274,8 +274,8 @@ Result<std::string> SampleShard::Line(uint32_t entry,
   const Result<Buffer> bytes = ReadSample(entry, context);
   if (!bytes) {
     if (!bytes.error().Permanent()) return bytes.error();
-    // The error itself differs between the read that finds damage and those
-    // that remember it, and the size of the file must not.
+    // ErrorLine does not use the error itself: the read that detects damage and
+    // later reads report different errors, but the file's size must not change.
     return ErrorLine(entry, EntryLocked(entry)
                                 ? "the entry is encrypted, and there is no key"
                                 : "the entry cannot be read");

@@ -14,7 +14,7 @@ namespace ctxfs::sample_shard {
 namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-// Bytes between two checks of the interrupt.
+// Bytes between two interrupt checks.
 constexpr size_t kBytesACheck = limits::kMiB;
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
@@ -24,7 +24,7 @@ bool IsHexDigit(char c) {
 }
 
 /// Checks the grammar of one JSON value (RFC 8259) and copies its text. The
-/// first fault ends the scan.
+/// first fault stops the scan.
 class Scanner {
  public:
   Scanner(std::string_view text, JsonForm form, const ReadContext& context)
@@ -42,17 +42,17 @@ class Scanner {
   }
 
  private:
-  // What the grammar allows next.
+  // Tokens that the grammar allows next.
   enum class Next : uint8_t {
     kValue,
     kValueOrEnd,  // after "["
     kKey,
     kKeyOrEnd,  // after "{"
     kColon,
-    kSeparator,  // after a value: "," or the end of what is open
+    kSeparator,  // after a value: "," or a closing bracket
   };
 
-  /// Consumes blanks and one token.
+  /// Consumes white space and one token.
   void Step() {
     if (!Tick()) return;
     SkipBlanks();
@@ -138,7 +138,7 @@ class Scanner {
   }
 
   void String() {
-    size_t checked = at_;  // the text before it is UTF-8
+    size_t checked = at_;  // the text before this is valid UTF-8
     ++at_;
     while (at_ < text_.size() && text_[at_] != '"') {
       const auto c = static_cast<unsigned char>(text_[at_]);
@@ -158,7 +158,7 @@ class Scanner {
     if (CheckUtf8(checked)) ++at_;
   }
 
-  /// Consumes an escape sequence; sets an error if it is not one.
+  /// Consumes an escape sequence; sets an error if it is invalid.
   bool Escape() {
     constexpr std::string_view kShort = "\"\\/bfnrt";
     const std::string_view rest = text_.substr(at_ + 1);
@@ -200,7 +200,7 @@ class Scanner {
     }
   }
 
-  /// Consumes digits; sets an error if there is none.
+  /// Consumes digits; sets an error if there are none.
   bool Digits() {
     if (!IsDigit(Peek())) {
       Fail("expected a digit");
@@ -237,17 +237,17 @@ class Scanner {
     }
   }
 
-  /// Copies the text up to `start`, then `by` in place of [start, at_).
+  /// Copies the text up to `start`, then appends `by` instead of [start, at_).
   void Replace(size_t start, std::string_view by) {
     out_ += text_.substr(copied_, start - copied_);
     out_ += by;
     copied_ = at_;
   }
 
-  /// The next character; NUL, which no token has, at the end.
+  /// Returns the next character; at the end NUL, which no token contains.
   char Peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
 
-  /// Sets an error if the request was interrupted; checks once a MiB.
+  /// Sets an error if the request is interrupted; checks once a MiB.
   bool Tick() {
     if (at_ < next_check_) return true;
     next_check_ = at_ + kBytesACheck;
@@ -262,10 +262,10 @@ class Scanner {
   const JsonForm form_;
   const ReadContext& context_;
   size_t at_ = 0;
-  size_t copied_ = 0;  // text before it is in out_, or left out
+  size_t copied_ = 0;  // text before this is copied or skipped
   size_t next_check_ = 0;
   Next next_ = Next::kValue;
-  std::vector<bool> open_;  // what we are inside of; true: an object
+  std::vector<bool> open_;  // enclosing containers; true: an object
   std::string out_;
   std::optional<Error> error_;
   bool done_ = false;

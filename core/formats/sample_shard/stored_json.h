@@ -10,19 +10,19 @@
 
 namespace ctxfs::sample_shard {
 
-/// How a sample that is stored as JSON is shown.
+/// The form in which a JSON sample is shown.
 enum class JsonForm : uint8_t {
   kStored,   // byte for byte
-  kOneLine,  // without a byte order mark and line breaks between tokens
+  kOneLine,  // without byte order mark and line breaks
 };
 
 /// Returns `text`, which must be exactly one JSON value, in `form`
-/// (docs/formats/sampleshard.md, section 3). No token is parsed and written
-/// again: numbers keep all their digits, objects the order and the repetitions
-/// of their keys, strings their escapes. The numbers that Python's json module
-/// adds to the standard (NaN, Infinity, -Infinity) become null. Fails with
-/// kCorrupt (offset: byte within `text`) if it is not JSON in UTF-8, with
-/// kLimit if it is nested deeper than limits::kJsonDepth.
+/// (docs/formats/sampleshard.md, section 3). Copies tokens instead of parsing
+/// them: numbers keep all digits, objects the order and repetitions of keys,
+/// strings their escapes. NaN, Infinity and -Infinity, which Python's json
+/// module adds to the standard, become null. Fails with kCorrupt (offset: byte
+/// of `text`) if it is not JSON in UTF-8, and with kLimit beyond
+/// limits::kJsonDepth.
 Result<std::string> PassJson(std::string_view text, JsonForm form,
                              const ReadContext& context);
 

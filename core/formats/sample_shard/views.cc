@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Samples as JSON (docs/formats/sampleshard.md, section 5): views/json/ and
-// views/samples.jsonl.
+// Shows samples as JSON (docs/formats/sampleshard.md, section 5): views/json/
+// and views/samples.jsonl.
 #include <algorithm>
 #include <utility>
 
@@ -12,10 +12,10 @@
 namespace ctxfs::sample_shard {
 namespace {
 
-/// views/json/NAME.json: each sample.
+/// views/json/NAME.json: a file for each sample.
 std::shared_ptr<const FileTable> JsonFiles(
     const std::shared_ptr<const SampleShard>& shard) {
-  // The README of the reference has names such as sample/000007, which its code
+  // The reference's README has names such as sample/000007, which its code
   // ignores.
   const auto may_have = [shard](uint32_t entry) {
     const std::string_view name = shard->EntryName(entry).value_or("");
@@ -40,7 +40,7 @@ std::shared_ptr<const FileTable> JsonFiles(
        }});
 }
 
-/// samples.jsonl; `order` is not empty.
+/// samples.jsonl; `order` must not be empty.
 std::shared_ptr<const FileTable> Lines(
     const std::shared_ptr<const SampleShard>& shard,
     std::vector<uint32_t> order) {
