@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The stored bytes of an entry, decoded and verified (docs/formats/shard.md,
+// Decodes and verifies the stored bytes of an entry (docs/formats/shard.md,
 // sections 9 and 10).
 #include <fmt/core.h>
 
@@ -15,12 +15,12 @@
 namespace ctxfs::shard {
 namespace {
 
-// Offsets in a record, for the positions of faults.
+// Offsets in a record, for positions of faults.
 constexpr uint64_t kOrigSizeAt = 32;
 
 }  // namespace
 
-/// The bytes of an entry, decoded if they are encoded.
+/// The bytes of an entry, decoded if necessary.
 class ShardBlock final : public Block {
  public:
   ShardBlock(std::shared_ptr<const ShardContainer> container, uint32_t entry)
@@ -92,7 +92,8 @@ class ShardBlock final : public Block {
     return At(std::move(error));
   }
 
-  /// DecodeAndCheck in pieces, of an entry that is not as long as it is stored.
+  /// Like DecodeAndCheck, in pieces, for an entry whose stored and decoded
+  /// sizes differ.
   Status StreamAndCheck(const Sink& sink, uint64_t memory,
                         const ReadContext& context) const {
     Buffer piece(limits::kMiB);
@@ -128,8 +129,8 @@ class ShardBlock final : public Block {
                 checksum_.Text()};
   }
 
-  /// Sections 9.3 and 10: writers set the codec flags in four ways, and compute
-  /// the checksum over decoded or over stored bytes. The checksum decides.
+  /// Writers set the codec flags in four ways, and compute the checksum over
+  /// decoded or over stored bytes; the checksum decides (sections 9.3 and 10).
   Result<Buffer> DecodeAndCheck(Buffer stored,
                                 const Interrupt& interrupt) const {
     const bool same_size = record_.disk_size == record_.orig_size;
@@ -175,7 +176,7 @@ Codec ShardContainer::PickCodec(const ShardRecord& record, Bytes stored) const {
 }
 
 Checksum ShardContainer::StoredChecksum(const ShardRecord& record) const {
-  // Section 10: a value of 0 means "none" only where the flag is clear.
+  // Value 0 means "no checksum" only if the flag is clear (section 10).
   const bool present =
       (header_.flags & kHasChecksums) != 0 || record.checksum != 0;
   return present ? Checksum{ChecksumKind::kCrc32c, record.checksum}
@@ -205,8 +206,8 @@ bool ShardContainer::Streams(const ShardRecord& record) const {
       PickCodec(record, {}) != Codec::kZstd) {
     return false;
   }
-  // What zstd cannot have made is damaged, and no size is taken from it. Bytes
-  // of the same number may be stored as they are.
+  // A size that zstd cannot produce is damage: trust none. Of equal sizes, the
+  // bytes may be stored uncompressed.
   return record.orig_size <= limits::kStreamedBytes &&
          record.disk_size != record.orig_size &&
          MayBeZstd(record.disk_size, record.orig_size);

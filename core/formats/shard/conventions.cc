@@ -19,9 +19,9 @@
 namespace ctxfs::shard {
 namespace {
 
-/// Collects this project's conventions from the metadata: for each NAME an
-/// object with "encryption" and "delta", which are objects of scalars. A value
-/// of another type is kept as it is, to be reported.
+/// Collects ctxfs's conventions from the metadata: for each NAME an object with
+/// "encryption" and "delta", which are objects of scalars. Stores values of
+/// other types unchanged, to be reported.
 class Conventions final : public JsonVisitor {
  public:
   using ByName = std::unordered_map<std::string, Json>;
@@ -54,8 +54,8 @@ class Conventions final : public JsonVisitor {
   static constexpr size_t kAbove = 4;  // keys above "encryption" and "delta"
   static constexpr size_t kSchemeDepth = kAbove + 1;
 
-  /// Whether `path` leads to the conventions or is part of them. Of equal keys
-  /// the last counts, so a value drops what an earlier one at its path has set.
+  /// Whether `path` leads to the conventions or is within them. The last of
+  /// equal keys counts, so a value discards earlier values at its path.
   bool Replace(const Path& path) {
     constexpr std::string_view kTrunk[] = {"entry_metadata", "", "extra",
                                            "ctxfs"};
@@ -78,8 +78,8 @@ class Conventions final : public JsonVisitor {
   uint64_t count_ = 0;
 };
 
-/// Whether metadata may have conventions. Most has none, and is large, so this
-/// saves parsing it. "\u" may be part of an escaped "ctxfs".
+/// Whether the metadata may have conventions. Most metadata has none and is
+/// large; this test saves parsing it. "\u" may be part of an escaped "ctxfs".
 bool MayHaveConventions(std::string_view text) {
   return text.find("\"ctxfs\"") != std::string_view::npos ||
          text.find("\\u") != std::string_view::npos;
@@ -90,8 +90,8 @@ bool MayHaveConventions(std::string_view text) {
 Status ShardContainer::ReadConventions(const ReadContext& context) {
   const uint64_t start = header_.schema_offset;
   if (start == 0 || start >= source()->size()) return {};
-  // A failed read refuses the container: without the conventions, an encrypted
-  // entry would be served as its ciphertext.
+  // A failed read refuses the container: without conventions, ciphertext would
+  // be served for encrypted entries.
   const Buffer text = CTXFS_TRY(ReadBuffer(
       *source(), start, std::min(source()->size() - start, limits::kJsonBytes),
       "metadata", context));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Descriptions of a Shard container and its entries: info.json, the records of
+// Describes a Shard container and its entries: info.json, the records of
 // index.json, and the metadata section (docs/formats/shard.md, sections 4, 5
 // and 11).
 #include <fmt/core.h>
@@ -19,7 +19,7 @@
 namespace ctxfs::shard {
 namespace {
 
-// At most so many faults of entries are warnings in info.json.
+// Maximum of entries' faults reported as warnings.
 constexpr size_t kFaultsShown = 100;
 
 std::string RoleName(uint8_t role) {
@@ -31,8 +31,8 @@ std::string RoleName(uint8_t role) {
   return role < std::size(kNames) ? kNames[role] : "unknown";
 }
 
-/// "10 blob". With the number, because the names of 11 to 15 have changed
-/// (section 5).
+/// Returns "10 blob", for example. With the number, because the names of 11 to
+/// 15 have changed (section 5).
 std::string ContentTypeText(uint16_t type) {
   constexpr const char* kNames[] = {
       "unknown",        "tensor",        "json",         "cowrie",
@@ -47,8 +47,8 @@ std::string ContentTypeText(uint16_t type) {
   return fmt::format("{} {}", type, name);
 }
 
-/// Reads the bytes from `start` on, at most limits::kJsonBytes; none if `start`
-/// is 0: there is no metadata.
+/// Reads at most limits::kJsonBytes from `start` on; nothing if `start` is 0
+/// (no metadata).
 Result<Buffer> MetadataText(const Source& source, uint64_t start,
                             const Request& request) {
   const uint64_t size = source.size();
@@ -61,13 +61,13 @@ Result<Buffer> MetadataText(const Source& source, uint64_t start,
                     "metadata", request);
 }
 
-/// Makes the offset of an error in the JSON at `start` one in the file.
+/// Converts an error's offset in the JSON at `start` to an offset in the file.
 Error AtMetadata(Error error, uint64_t start) {
   error.offset = start + (error.offset == kNoOffset ? 0 : error.offset);
   return error;
 }
 
-/// Counts values, and keeps none.
+/// Counts values without storing them.
 class ValueCounter final : public JsonVisitor {
  public:
   bool Enter(const Path& /*path*/, bool /*is_array*/) override {
@@ -83,8 +83,8 @@ class ValueCounter final : public JsonVisitor {
   uint64_t count_ = 0;
 };
 
-/// Bytes of the JSON at `start`, with the white space after it. Fails as
-/// ParseJson does.
+/// Returns the size of the JSON at `start`, trailing white space included.
+/// Fails as ParseJson does.
 Result<uint64_t> MetadataLength(const Source& source, uint64_t start,
                                 const Request& request) {
   const Buffer text = CTXFS_TRY(MetadataText(source, start, request));
@@ -244,8 +244,8 @@ void ShardContainer::Annotate(const Json& metadata, EntryInfo& info) const {
 Result<Content> ShardContainer::OpenMetadata(const Request& request) const {
   const uint64_t start = header_.schema_offset;
   uint64_t length = source()->size() - start;
-  // Bytes after the JSON value are left out. If it is not JSON, all bytes up to
-  // the end of the file are shown.
+  // Omits bytes after the JSON value. If it is not JSON, shows all bytes up to
+  // the end of the file.
   const Result<uint64_t> json = MetadataLength(*source(), start, request);
   if (json) length = std::min(length, *json);
   if (!json && !json.error().Permanent()) return json.error();

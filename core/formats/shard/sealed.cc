@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Encrypted entries (docs/formats/conventions.md, section 1). The payload of
-// one is
+// Decrypts entries (docs/formats/conventions.md, section 1). Payload:
 //
-//   nonce (12), ciphertext, tag (16); AES-256-GCM
+// nonce (12), ciphertext, tag (16); AES-256-GCM
 #include <algorithm>
 #include <string>
 
@@ -50,7 +49,7 @@ Result<ShardSeal> ParseSeal(const Json& object, std::string_view name) {
 }  // namespace
 
 /// The plaintext of an encrypted entry: decrypted as a whole, verified by its
-/// tag, and decoded, in memory that core dumps leave out.
+/// tag, and decoded, in memory excluded from core dumps.
 class SealedBlock final : public Block {
  public:
   SealedBlock(std::shared_ptr<const ShardContainer> container, uint32_t entry)

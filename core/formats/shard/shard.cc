@@ -33,7 +33,7 @@ constexpr uint32_t kMagic = 0x44524853;  // "SHRD"
 constexpr uint64_t kHeaderSize = ShardHeader::kSize;
 constexpr uint64_t kRecordSize = ShardRecord::kSize;
 
-// Offsets in the header and in a record, for the positions of faults.
+// Offsets in the header and in a record, for positions of faults.
 constexpr uint64_t kVersionAt = 4;
 constexpr uint64_t kRoleAt = 5;
 constexpr uint64_t kEntrySizeAt = 10;
@@ -82,7 +82,7 @@ Status ShardContainer::ReadHeader(const ReadContext& context) {
   const Buffer bytes =
       CTXFS_TRY(ReadBuffer(*source(), 0, kHeaderSize, "header", context));
   ByteReader in(bytes.span());
-  in.Skip(4);  // the magic, which the probe has seen
+  in.Skip(4);  // the magic, checked by the probe
   header_.version = in.U8();
   header_.role = in.U8();
   header_.flags = in.U16();
@@ -156,7 +156,7 @@ Status ShardContainer::ReadNames(const ReadContext& context) {
              : fmt::format("data_section_offset {} is past the end at {}", end,
                            size),
          inverted ? kStringTableAt : kDataSectionAt}));
-    // Salvage: names may end at the end of the file (none if the offsets are
+    // Salvage: names may extend to the end of the file (none if the offsets are
     // out of order), and data may start right after the index.
     start = std::min(start, size);
     end = inverted ? start : size;
@@ -165,7 +165,7 @@ Status ShardContainer::ReadNames(const ReadContext& context) {
   names_size_ = end - start;
 
   uint64_t used = 0;
-  // Names may share bytes, so a small table may stand for a huge tree.
+  // Names can share bytes, so a small table can describe a huge tree.
   uint64_t total = 0;
   uint64_t outside = 0;
   uint32_t first_outside = 0;
@@ -212,11 +212,11 @@ Status ShardContainer::CheckEntries(const ReadContext& context) {
 }
 
 Status ShardContainer::CheckOverlaps(const ReadContext& context) {
-  // Role 5 may have overlapping entries, because stream writers interleave the
-  // lanes of an episode (docs/formats/shard.md, section 18).
+  // Entries of role 5 may overlap: stream writers interleave the lanes of an
+  // episode (docs/formats/shard.md, section 18).
   if (header_.role == kWShardRole) return {};
 
-  // Most writers store data in index order, which saves sorting.
+  // Most writers store data in index order, which needs no sorting.
   uint64_t end = 0;
   bool ordered = true;
   for (uint32_t i = 0; ordered && i < header_.entry_count; ++i) {
@@ -237,8 +237,8 @@ Status ShardContainer::CheckOverlaps(const ReadContext& context) {
   std::ranges::sort(order, {}, [&](uint32_t i) {
     return std::pair(Record(i).data_offset, i);
   });
-  uint64_t reach = 0;     // end of the data of the entries before
-  uint32_t furthest = 0;  // the entry that ends there
+  uint64_t reach = 0;     // furthest end of the earlier entries
+  uint32_t furthest = 0;  // the entry with that end
   for (const uint32_t i : order) {
     const ShardRecord record = Record(i);
     if (record.data_offset < reach) {
@@ -282,12 +282,12 @@ std::string ShardContainer::Label(uint32_t entry) const {
 
 std::optional<std::string_view> ShardContainer::EntryName(
     uint32_t entry) const {
-  // Called very often, so it does not parse the whole record.
+  // Called very often, so it reads only two fields of the record.
   const std::byte* record = index_.data() + kRecordSize * entry;
   const auto offset = LoadLe<uint32_t>(record + kNameOffsetAt);
   const auto length = LoadLe<uint16_t>(record + kNameLengthAt);
-  // names_ has the table up to the last byte of a name that is within it, so
-  // this test also rejects names outside the table.
+  // names_ ends at the last byte of a name within the table, so this check also
+  // rejects names outside the table.
   if (!InBounds(offset, length, names_.size())) return std::nullopt;
   return AsText(names_.span().subspan(offset, length));
 }
@@ -308,7 +308,7 @@ std::optional<Error> ShardContainer::EntryFault(uint32_t entry) const {
                              record.disk_size, record.data_offset,
                              source()->size()));
   }
-  // Without a checksum nothing tells to which entry the shared bytes belong.
+  // Without a checksum, nothing proves which entry the shared bytes belong to.
   if (!overlapping_.empty() && overlapping_[entry] && !StoredChecksum(record)) {
     return fault(" shares bytes with another and has no checksum");
   }

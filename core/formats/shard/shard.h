@@ -20,8 +20,8 @@
 
 namespace ctxfs::shard {
 
-/// The header (docs/formats/shard.md, section 2); sizes in bytes, offsets
-/// absolute.
+/// The header (docs/formats/shard.md, section 2); sizes in bytes, absolute
+/// offsets.
 struct ShardHeader {
   static constexpr uint64_t kSize = 64;
 
@@ -50,19 +50,18 @@ constexpr uint8_t kGraphRole = 6;
 constexpr uint8_t kTraceRole = 7;
 constexpr uint8_t kColumnRole = 8;
 
-/// Types of contents that change how an entry is shown (section 5).
+/// Content types that change how an entry is shown (section 5).
 constexpr uint16_t kTensorContent = 1;
 constexpr uint16_t kJsonContent = 2;
 constexpr uint16_t kCowrieContent = 3;
 
-/// The one flag of the header that changes anything: every entry has a
-/// checksum, also one of 0 (section 10).
+/// The only header flag with an effect: every entry has a checksum, even if it
+/// is 0 (section 10).
 constexpr uint16_t kHasChecksums = 0x0020;
 
-/// Whether `head` is the start of a Shard container of that role.
+/// Whether `head` starts a Shard container of this role.
 bool HasShardRole(Bytes head, uint8_t role);
 
-/// HasShardRole as a probe.
 template <uint8_t kRole>
 bool HasRole(Bytes head) {
   return HasShardRole(head, kRole);
@@ -71,7 +70,7 @@ bool HasRole(Bytes head) {
 /// An index record (docs/formats/shard.md, section 5).
 struct ShardRecord {
   static constexpr uint64_t kSize = 48;
-  /// The position in the file of an entry's record, or of a field in it.
+  /// Returns the offset in the file of an entry's record, or of a field in it.
   static constexpr uint64_t At(uint32_t entry, uint64_t field = 0) {
     return ShardHeader::kSize + kSize * entry + field;
   }
@@ -100,7 +99,7 @@ struct ShardRecord {
   static constexpr uint16_t kBoth = kZstd | kLz4;
 };
 
-/// How an entry is encrypted (docs/formats/conventions.md, section 1).
+/// Encryption of an entry (docs/formats/conventions.md, section 1).
 struct ShardSeal {
   std::string salt;
   std::string info;
@@ -108,48 +107,50 @@ struct ShardSeal {
   uint64_t inner_size = 0;     // decoded bytes; unused for kNone
 };
 
-/// A Shard v2 container of any role, as an archive of named entries. The
-/// classes of the profiles derive from it.
+/// A Shard v2 container of any role: an archive of named entries. Profiles
+/// derive from it.
 class ShardContainer : public Container, public SaysFacts {
  public:
   ShardContainer(std::shared_ptr<const Source> source,
                  const OpenOptions& options)
       : Container(std::move(source)), options_(options) {}
 
-  /// Reads and checks header, index and names. Reads no entry's data. Must be
-  /// called once, before any other function.
+  /// Reads and checks header, index and names; reads no data. Must be called
+  /// once, first.
   virtual Status Load(const ReadContext& context);
 
   void AddInfo(Json& info, const ReadContext& context) const override;
   std::vector<Error> Inspect(const ReadContext& context) const override;
   Json Metadata(const Request& request) const override;
   void Annotate(const Json& metadata, EntryInfo& info) const override;
-  /// The entries and metadata.json; profiles append theirs.
+  /// Returns the entries and metadata.json; profiles append their tables.
   Tables Files() const override;
-  /// Profiles add theirs by AddOwnFacts.
+  /// Profiles add facts by AddOwnFacts.
   Status AddFacts(const ReadContext& context, Facts& facts) const override;
 
-  /// The entries under their names.
+  /// Returns the entries under their names.
   std::shared_ptr<const FileTable> EntryTable() const;
-  /// The role of these files: kRawEntries if other files have their bytes.
+  /// Role of the entries' files: kRawEntries if other files show the same
+  /// bytes.
   virtual Role EntryRole() const { return Role::kEntries; }
 
   uint32_t entry_count() const { return header_.entry_count; }
-  /// The name as stored; nullopt if it cannot be read.
+  /// Returns the stored name; nullopt if unreadable.
   std::optional<std::string_view> EntryName(uint32_t entry) const;
-  /// The path of the entry's file: its name, or "#N".
+  /// Returns the path of the entry's file: its name, or "#N".
   virtual std::string_view EntryPath(uint32_t entry,
                                      std::string& scratch) const;
-  /// Bytes of the entry's file; 0 for an entry that cannot be read.
+  /// Returns the size of the entry's file, bytes; 0 for an unreadable entry.
   uint64_t EntrySize(uint32_t entry) const;
   virtual EntryInfo Describe(uint32_t entry, const Request& request) const;
   /// See EntryInfo::add_findings.
   virtual void AddFindings(uint32_t /*entry*/, EntryInfo& /*info*/) const {}
-  /// The structural fault that makes an entry unreadable. Without salvage such
-  /// a fault refuses the container, so an open container has none.
+  /// Returns the structural fault that makes an entry unreadable. Without
+  /// salvage, such a fault refuses the container, so an open container has
+  /// none.
   std::optional<Error> EntryFault(uint32_t entry) const;
-  /// Whether the stored bytes are the bytes of the file: neither encoded nor
-  /// encrypted.
+  /// Whether the entry is neither encoded nor encrypted: the file has the
+  /// stored bytes.
   bool IsPlain(uint32_t entry) const;
   /// Whether the entry is encrypted and its key is missing.
   bool EntryLocked(uint32_t entry) const;
@@ -160,69 +161,66 @@ class ShardContainer : public Container, public SaysFacts {
   ShardRecord Record(uint32_t entry) const;
 
  protected:
-  /// Adds the facts of the profile.
   virtual Status AddOwnFacts(const ReadContext& /*context*/,
                              Facts& /*facts*/) const {
     return {};
   }
-  /// Whether the stored bytes must be decoded. In role 5, entries that are
-  /// flagged compressed are not if neither they nor the header name a codec.
+  /// Whether the stored bytes must be decoded. In role 5, entries flagged
+  /// compressed are stored as is if neither they nor the header name a codec.
   bool Encoded(const ShardRecord& record) const;
   Codec PickCodec(const ShardRecord& record, Bytes stored) const;
-  /// Whether the entry can be decoded piece by piece, whatever its size.
+  /// Whether the entry can be decoded in pieces, regardless of its size.
   bool Streams(const ShardRecord& record) const;
-  /// kLimit if the entry is too large to be decoded: in memory, or at all.
+  /// Returns kLimit if the entry is too large to decode: in memory, or at all.
   std::optional<Error> TooLarge(const ShardRecord& record,
                                 bool in_memory) const;
-  /// The bytes of an entry as one block, also if it is plain. Unless they have
-  /// to fit into memory, it may be one that has to be streamed.
+  /// Returns the bytes of an entry as one block, even if plain. Unless they
+  /// must fit in memory, the block may require streaming.
   Result<std::shared_ptr<const Block>> OpenBlock(uint32_t entry,
                                                  bool in_memory = true) const;
-  /// The guard of an entry that is not encoded; null if it has no checksum.
+  /// Returns the guard of an unencoded entry; null without a checksum.
   std::shared_ptr<const ChecksumGuard> OpenGuard(uint32_t entry) const;
-  /// This project's conventions for an entry, or null.
+  /// Returns ctxfs's conventions for an entry, or null.
   const Json* ConventionsOf(uint32_t entry) const;
-  /// How an entry is encrypted, or null.
+  /// Returns the encryption of an entry, or null.
   const ShardSeal* Seal(uint32_t entry) const;
-  /// "entry 7 'NAME'".
+  /// Returns a label for messages: "entry 7 'NAME'".
   std::string Label(uint32_t entry) const;
-  /// Reads all bytes of an entry, decoded and verified, without the cache: for
-  /// blocks that are computed from them, and for Load.
+  /// Reads all bytes of an entry, decoded and verified, bypassing the cache:
+  /// for blocks that are computed from them, and for Load.
   Result<Buffer> ReadEntry(uint32_t entry, const ReadContext& context) const;
-  /// The checksum in the index, and the one to verify against: none with
+  /// Return the checksum in the index, and the checksum to verify: none with
   /// verify=off.
   virtual Checksum StoredChecksum(const ShardRecord& record) const;
   Checksum ExpectedChecksum(const ShardRecord& record) const;
-  /// The verdict on the entry's bytes.
   std::shared_ptr<AtomicVerdict> VerdictOf(uint32_t entry) const;
 
   const OpenOptions options_;
 
  private:
-  /// Load's steps, in order; the first that fails refuses the container.
+  /// Steps of Load, in order; the first failure refuses the container.
   Status ReadHeader(const ReadContext& context);
   Status ReadIndex(const ReadContext& context);
   Status ReadNames(const ReadContext& context);
   Status CheckEntries(const ReadContext& context);
   Status ReadConventions(const ReadContext& context);
 
-  /// Returns the error, which refuses the container; with salvage it becomes a
+  /// Returns the error, which refuses the container; with salvage, adds it as a
   /// warning instead.
   Status Fault(Error error);
   Status CheckOverlaps(const ReadContext& context);
-  /// Parses the value at schema_offset; null if there is none. Its length
-  /// includes the white space after it.
+  /// Parses the value at schema_offset; null if there is none. The length
+  /// includes trailing white space.
   Result<ParsedJson> ParseMetadata(const Request& request) const;
   Result<Content> OpenMetadata(const Request& request) const;
 
-  /// Reads the payload of an entry, decoded but not decrypted, without the
-  /// cache.
+  /// Reads an entry's payload, decoded but not decrypted, bypassing the cache.
   Result<Buffer> Payload(uint32_t entry, const ReadContext& context) const;
   void AddSeal(uint32_t entry, const Json& encryption);
-  /// Decrypted and decoded bytes of an entry whose payload has `payload` bytes;
-  /// 0 if they exceed limits::kDecodedBytes.
+  /// Returns the decrypted and decoded size of an entry with a payload of
+  /// `payload` bytes; 0 if it exceeds limits::kDecodedBytes.
   uint64_t SealedSize(const ShardSeal& seal, uint64_t payload) const;
-  /// The cases of OpenBlock for a readable entry: not encrypted, and encrypted.
+  /// OpenBlock for a readable entry: not encrypted, and encrypted.
   Result<std::shared_ptr<const Block>> OpenStoredBlock(uint32_t entry,
                                                        bool in_memory) const;
   Result<std::shared_ptr<const Block>> OpenSealedBlock(uint32_t entry) const;
@@ -232,11 +230,11 @@ class ShardContainer : public Container, public SaysFacts {
 
   const uint64_t owner_ = NewOwner();
   ShardHeader header_;
-  Buffer index_;             // entry_count records as they are in the file
-  Buffer names_;             // the string table up to the end of the last name
-  uint64_t names_size_ = 0;  // bytes of the string table's region
-  uint64_t data_floor_ = 0;  // entry data must not start before this offset
-  std::vector<bool> overlapping_;  // empty while no entries overlap
+  Buffer index_;                   // entry_count records, as in the file
+  Buffer names_;                   // up to the end of the last name
+  uint64_t names_size_ = 0;        // bytes of the whole string table
+  uint64_t data_floor_ = 0;        // minimum offset of entry data
+  std::vector<bool> overlapping_;  // empty if no entries overlap
   std::unordered_map<std::string, Json> conventions_;  // by the entry's name
   std::unordered_map<uint32_t, ShardSeal> seals_;
   std::shared_ptr<std::vector<AtomicVerdict>> verdicts_;

@@ -25,8 +25,8 @@ namespace {
 
 constexpr std::string_view kEvents = "seq/";
 
-/// Whether the event with key `a` comes before that with `b`: numbers first, by
-/// value, then all other keys.
+/// Whether the event with key `a` precedes that with `b`: numbers by value,
+/// then all other keys.
 bool ComesBefore(std::string_view a, std::string_view b) {
   const auto rank = [](std::string_view& key) {
     constexpr std::string_view kDigits = "0123456789";
@@ -79,8 +79,8 @@ class TraceShard final : public shard::ShardContainer {
     return context.Check();
   }
 
-  /// views/events.jsonl, which exists if all events are JSON or cowrie values.
-  /// If their content types do not say so, looking it up decodes them.
+  /// views/events.jsonl; exists only if all events are JSON or cowrie. Looking
+  /// it up decodes the events whose content types do not say so.
   std::shared_ptr<const FileTable> EventsFile() const {
     return MakeTable(
         {.placement = {.role = Role::kViews,
@@ -110,8 +110,8 @@ class TraceShard final : public shard::ShardContainer {
     return std::move(event.value);
   }
 
-  /// Returns the events, one JSON value a line, in the order of their keys.
-  /// Fails with kCorrupt if one is neither JSON nor cowrie.
+  /// Returns the events as JSON lines, in key order. Fails with kCorrupt if an
+  /// event is neither JSON nor cowrie.
   Result<std::string> Lines(const ReadContext& context) const {
     std::string lines;
     for (const uint32_t entry : events_) {
@@ -132,7 +132,7 @@ class TraceShard final : public shard::ShardContainer {
 
   const uint64_t owner_ = NewOwner();
   std::vector<uint32_t> events_;  // in key order
-  bool all_values_ = true;        // JSON or cowrie, by their content types
+  bool all_values_ = true;        // all are JSON or cowrie by content type
 };
 
 }  // namespace

@@ -26,9 +26,9 @@ namespace ctxfs::vector_index {
 namespace {
 
 constexpr uint8_t kVectorRole = 0x10;
-constexpr uint64_t kColumnarVersion = 2;  // and every later one
+constexpr uint64_t kColumnarVersion = 2;  // and later versions
 
-// Rows are read in units of 4 bytes, because an id need not be aligned to 8.
+// Rows are read in units of 4 bytes: ids may not be aligned to 8.
 constexpr uint32_t kUnit = 4;
 constexpr uint64_t kIdUnits = 2;
 
@@ -83,7 +83,7 @@ class VectorIndex final : public shard::ShardContainer {
     exports.arrays = [self = Share(*this)](const ReadContext& /*context*/) {
       return self->ArrayInfos();
     };
-    // Without its vectors the index is not complete.
+    // Without vectors, the index is incomplete.
     if (rows_) exports.bundle_name = "vectors";
     exports.vectors = true;
     return exports;
@@ -101,7 +101,7 @@ class VectorIndex final : public shard::ShardContainer {
     return context.Check();
   }
 
-  /// Of several entries of one name, the first is the one that is read.
+  /// The first of several entries with one name counts.
   Status FindEntries(const ReadContext& context) {
     const std::pair<std::string_view, Found*> wanted[] = {
         {"col/meta", &column_meta_},
@@ -118,8 +118,8 @@ class VectorIndex final : public shard::ShardContainer {
     return {};
   }
 
-  /// Reads `col/meta`, else `meta`. Fails only if the read may succeed later;
-  /// anything else is a warning.
+  /// Reads `col/meta`, else `meta`. Fails only on transient errors; other
+  /// errors become warnings.
   Status LoadMeta(const ReadContext& context) {
     const Found entry = column_meta_ ? column_meta_ : single_meta_;
     if (!entry) {
@@ -173,7 +173,7 @@ class VectorIndex final : public shard::ShardContainer {
          Record(entry).data_offset});
   }
 
-  /// The JSON of a value in a message.
+  /// Returns a value's JSON, for a message.
   static std::string ShortText(const Json& value) {
     constexpr size_t kMaxBytes = 40;
     if (value.is_structured())
@@ -182,8 +182,8 @@ class VectorIndex final : public shard::ShardContainer {
     return text.size() <= kMaxBytes ? text : "a text";
   }
 
-  /// Whether the bytes of `entry` can be had; warns if not, or if they are no
-  /// whole multiple of `unit`.
+  /// Whether `entry` is readable and its size is a multiple of `unit`; warns if
+  /// not.
   bool IsWhole(uint32_t entry, uint64_t unit, std::string_view what) {
     const shard::ShardRecord record = Record(entry);
     std::optional<Error> fault = EntryFault(entry);
@@ -226,7 +226,7 @@ class VectorIndex final : public shard::ShardContainer {
     CompareCount();
   }
 
-  /// Warns if the number of rows that the writer claims is another one.
+  /// Warns if the writer declares another number of rows.
   void CompareCount() {
     const Json* count = MemberAt(meta_, "count");
     if (count == nullptr || !rows_ || CountAt(meta_, "count") == rows_) return;
@@ -254,7 +254,7 @@ class VectorIndex final : public shard::ShardContainer {
   Result<Content> OpenArray(size_t index, const ReadContext& context) const {
     const Array& array = arrays_[index];
     const Content entry = CTXFS_TRY(OpenEntry(array.entry, context));
-    // The pieces of an array are fewer than 2^32.
+    // An array has fewer than 2^32 pieces.
     return StridedContent({owner_, uint64_t{index} << 32}, entry, array.layout);
   }
 
@@ -264,14 +264,13 @@ class VectorIndex final : public shard::ShardContainer {
     info.kind = "array";
     info.name = std::string(array.name);
     info.size = array.size();
-    info.checksum.clear();  // it is of the whole entry
+    info.checksum.clear();  // covers the whole entry
     info.computed = true;
     info.dtype = DTypeName(array.dtype);
     info.shape = array.shape;
     return info;
   }
 
-  /// views/arrays/NAME
   std::shared_ptr<const FileTable> ArrayFiles() const {
     return MakeTable(
         {.placement = {.role = Role::kViews, .directory = "arrays"},
@@ -310,12 +309,12 @@ class VectorIndex final : public shard::ShardContainer {
   Found single_meta_;
   Found vectors_entry_;
   Found deleted_entry_;
-  Json meta_;  // null if it cannot be read
+  Json meta_;  // null if unreadable
   bool columnar_ = false;
   std::optional<uint64_t> dim_;
   std::optional<uint64_t> rows_;
   std::optional<uint64_t> deleted_;
-  std::vector<Array> arrays_;  // in the order in which views show them
+  std::vector<Array> arrays_;  // in view order
 };
 
 }  // namespace
