@@ -32,10 +32,9 @@ class WShardChunks final : public shard::ShardContainer {
  public:
   using shard::ShardContainer::ShardContainer;
 
-  /// Opens the chunks, too, as far as possible. Reads no lane.
+  /// Also opens the chunks, as far as possible. Reads no lane.
   Status Load(const ReadContext& context) override;
 
-  /// Whether the container has an entry meta/manifest.
   bool has_manifest() const { return entry_.has_value(); }
 
   void AddInfo(Json& info, const ReadContext& context) const override;
@@ -51,7 +50,7 @@ class WShardChunks final : public shard::ShardContainer {
   uint64_t LaneSize(const JoinedLane& joined) const;
   Result<Content> OpenLane(const JoinedLane& joined,
                            const ReadContext& context) const;
-  /// Describes the lane in all chunks; it is verified when each part is.
+  /// Describes the joined lane; each part is verified separately.
   EntryInfo DescribeLane(const JoinedLane& joined,
                          const Request& request) const;
 
@@ -60,20 +59,21 @@ class WShardChunks final : public shard::ShardContainer {
   Result<std::shared_ptr<const WShardContainer>> OpenChunk(
       const ChunkRef& chunk, const ReadContext& context) const;
   void Disjoin(std::string why) { manifest_.faults.push_back(std::move(why)); }
-  /// "ok", "differs", "none", or "not checked" if that would take too long.
+  /// Returns "ok", "differs", "none", or "not checked" if that would take too
+  /// long.
   std::string CheckDigest(size_t k, const ReadContext& context) const;
   /// Compares the sha256 of chunk k, however long that takes.
   void Digest(size_t k, const ReadContext& context) const;
-  /// Compares the identity of the chunk before chunk k with the one that
-  /// meta/provenance of chunk k gives. Returns the difference; empty for none.
+  /// Compares the identity of the chunk before chunk k with the identity in
+  /// meta/provenance of chunk k. Returns the difference; empty if equal.
   std::string CheckChain(size_t k, const ReadContext& context) const;
   bool DigestsAreCheap() const;
 
   std::optional<uint32_t> entry_;
   ChunkManifest manifest_;
-  Chunks chunks_;  // in order, null for those that cannot be opened
-  std::vector<uint64_t> ends_;  // steps up to the end of each chunk
-  Join join_;                   // empty unless the chunks are continuous
+  Chunks chunks_;               // in order; null: cannot be opened
+  std::vector<uint64_t> ends_;  // by chunk: steps up to its end
+  Join join_;                   // empty if the chunks are not continuous
   mutable std::vector<AtomicVerdict> digests_;
 };
 
@@ -164,7 +164,7 @@ uint64_t WShardChunks::LaneSize(const JoinedLane& joined) const {
 
 Result<Content> WShardChunks::OpenLane(const JoinedLane& lane,
                                        const ReadContext& context) const {
-  Content joined;  // without a copy
+  Content joined;  // not copied
   for (size_t k = 0; k < chunks_.size(); ++k) {
     const Content part =
         CTXFS_TRY(chunks_[k]->OpenEntry(lane.entries[k], context));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Descriptions of an episode and its lanes: info.json, the records of
-// index.json, and the identity (docs/formats/wshard.md, sections 2, 3 and 7).
+// Describes an episode and its lanes: info.json, the records of index.json, and
+// the identity (docs/formats/wshard.md, sections 2, 3 and 7).
 #include <fmt/core.h>
 #include <xxhash.h>
 
@@ -16,7 +16,7 @@
 namespace ctxfs::wshard {
 namespace {
 
-/// How many entries have the name of an earlier one.
+/// Counts the entries whose name repeats an earlier entry's.
 size_t CountRepeatedNames(const shard::ShardContainer& container) {
   std::vector<uint64_t> hashes;
   for (uint32_t i = 0; i < container.entry_count(); ++i) {
@@ -68,7 +68,8 @@ void WShardContainer::AddInfo(Json& info, const ReadContext& context) const {
   }
   const Result<std::optional<std::string>> identity = Identity(context);
   if (!identity && identity.error().Permanent()) {
-    // The same text at every call: only the first failed read has the reason.
+    // The text must be equal at every call, but only the first failed read has
+    // a reason.
     warnings.push_back(
         Warning{"meta/identity: damaged", identity.error().offset}.Text());
   } else if (!identity) {
@@ -90,7 +91,7 @@ Status WShardContainer::AddOwnFacts(const ReadContext& context,
   if (const Json* timebase = MemberAt(episode_, "timebase")) {
     const auto step = CountAt(*timebase, "dt_ns");
     if (step && *step > 0) {
-      // Six decimals: steps are whole nanoseconds.
+      // Six decimals, because steps are whole nanoseconds.
       facts.Add("rate", std::round(1e15 / static_cast<double>(*step)) / 1e6,
                 "Hz");
     }
@@ -146,7 +147,7 @@ EntryInfo WShardContainer::DescribeSigns(const SignFile& file,
   return info;
 }
 
-// An entry is described by the metadata section and by meta/channels.
+// The metadata section and meta/channels both describe entries.
 Json WShardContainer::Metadata(const Request& request) const {
   Json section = shard::ShardContainer::Metadata(request);
   if (section.is_discarded()) return section;

@@ -22,7 +22,7 @@ struct ChunkLane {
 };
 using ChunkLanes = std::map<std::string_view, ChunkLane>;
 
-/// The lanes of a chunk that may be joined; of equal names the first.
+/// Returns the lanes of a chunk that may be joined; of equal names the first.
 ChunkLanes LanesOf(const WShardContainer& chunk) {
   ChunkLanes lanes;
   for (uint32_t i = 0; i < chunk.entry_count(); ++i) {

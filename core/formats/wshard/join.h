@@ -14,31 +14,31 @@ namespace ctxfs::wshard {
 /// The chunks of one episode, in order.
 using Chunks = std::vector<std::shared_ptr<const WShardContainer>>;
 
-/// A lane that all chunks have, with the same dtype and the same shape of a
-/// step. Its parts, one after the other, are the lane of the episode.
+/// A lane that all chunks have, with equal dtype and equal shape of a step. The
+/// episode's lane is the concatenation of its parts.
 struct JoinedLane {
   std::string name;
   Lane lane;                      // of the whole episode
-  std::vector<uint32_t> entries;  // of each chunk
+  std::vector<uint32_t> entries;  // one in each chunk
 };
 
 struct Join {
   std::vector<JoinedLane> lanes;  // in the order of the first chunk
-  size_t left_out = 0;  // lanes of the first chunk that others do not have
+  size_t left_out = 0;            // lanes of the first chunk that another lacks
 };
 
-/// Finds the lanes to join. Skips, without counting them in `left_out`,
-/// residuals, because sign bits of chunks do not align, and entries that are
+/// Finds the lanes to join. Skips, without counting them in `left_out`:
+/// residuals, because sign bits of chunks do not align; and entries that are
 /// not arrays, because their number of steps is unknown.
 Join JoinLanes(const Chunks& chunks);
 
-/// The i32 ticks of an episode. Those in a chunk are relative to the start of
-/// the chunk, which is added.
+/// The i32 ticks of an episode. Ticks in a chunk are relative to the chunk's
+/// start; adds the start.
 class GlobalTicks final : public Transform {
  public:
   struct Piece {
     uint64_t end;    // steps up to the end of this chunk
-    uint64_t start;  // the chunk's first step within the episode
+    uint64_t start;  // the chunk's first step in the episode
   };
 
   GlobalTicks(Content local, std::vector<Piece> pieces)

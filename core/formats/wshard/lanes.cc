@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Dtype and shape of lanes. meta/channels declares them, and in files of one
-// writer meta/wshard those of predictions. Writers leave out more lanes than
-// they list: those of actions, predictions, reward and done follow from rules
-// and sizes, or remain unknown (docs/formats/wshard.md, section 3).
+// Determines dtype and shape of lanes (docs/formats/wshard.md, section 3).
+// meta/channels declares them; in one writer's files, meta/wshard declares
+// those of predictions. Writers omit more lanes than they list: types of
+// actions, predictions, reward and done follow from rules and sizes, or remain
+// unknown.
 #include "core/formats/wshard/lanes.h"
 
 #include <fmt/core.h>
@@ -29,7 +30,7 @@ const std::string* Text(const Json* value) {
   return value == nullptr ? nullptr : value->get_ptr<const std::string*>();
 }
 
-/// Returns a lane [T] or [T, ...] of `dtype`, if `size` is a whole number of
+/// Returns a lane [T] or [T, ...] of `dtype` if `size` is a whole number of
 /// steps of `elements` elements.
 std::optional<Lane> Steps(DType dtype, const std::vector<uint64_t>& shape,
                           uint64_t elements, uint64_t size, const char* source,
@@ -46,15 +47,14 @@ std::optional<Lane> Scalars(DType dtype, uint64_t size, const char* source,
   return Steps(dtype, {}, 1, size, source, guess);
 }
 
-/// Whether `steps` is known and not 0, and `size` is `steps` times `each`
-/// bytes.
+/// Whether `steps` is known and not 0, and `size` is `steps` * `each` bytes.
 bool IsEach(uint64_t size, std::optional<uint64_t> steps, uint64_t each) {
   if (!steps || *steps == 0) return false;
   const std::optional<uint64_t> all = CheckedMul(*steps, each);
   return all && *all == size;
 }
 
-/// Whether an entry of this name is a lane, and not metadata or residual bits.
+/// Whether the name is a lane's, not that of metadata or residual bits.
 bool IsLaneName(std::string_view name) {
   constexpr std::string_view kFolders[] = {"signal/", "action/", "omen/",
                                            "uncert/", "time/"};
@@ -76,7 +76,7 @@ std::optional<std::string> ChannelBlock(const Json& element) {
 }
 
 std::optional<DType> LaneDType(std::string_view name) {
-  // Long names of dtypes, and their prefix in short ones.
+  // Long names of dtypes, and the prefix of the short names.
   constexpr std::array<std::array<std::string_view, 2>, 4> kLong = {
       {{"bfloat", "bf"}, {"float", "f"}, {"uint", "u"}, {"int", "i"}}};
   if (name.size() > 16) return std::nullopt;
@@ -89,7 +89,7 @@ std::optional<DType> LaneDType(std::string_view name) {
       break;
     }
   }
-  // WShard defines the types up to f64; all have whole bytes.
+  // WShard defines the types up to f64, all of whole bytes.
   const std::optional<DType> dtype = DTypeOf(lower);
   return dtype <= DType::kF64 ? dtype : std::nullopt;
 }
@@ -175,7 +175,8 @@ void LaneTable::DeclareOmens(const Json& wshard, const Request& request) {
 
 std::optional<uint32_t> LaneTable::Add(Channel channel,
                                        const Request& request) {
-  // After an interrupt or a refusal, opening fails and the table is not used.
+  // After an interrupt or refused memory, opening fails and the table is
+  // discarded.
   if (!request.CheckMemory() || !AdmitGrowth(channels_)) return std::nullopt;
   channels_.push_back(std::move(channel));
   return static_cast<uint32_t>(channels_.size() - 1);

@@ -17,36 +17,36 @@ namespace ctxfs::wshard {
 struct Lane {
   DType dtype = DType::kU8;
   std::vector<uint64_t> shape;  // [T, ...]
-  const char* source = "";      // the rule that decided, for people
-  bool guess = false;           // the file does not declare it
+  const char* source = "";      // the rule that decided, for info.json
+  bool guess = false;           // not declared in the file
 };
 
-/// Dtype and shape of every lane of an episode, from what its meta/channels and
-/// meta/wshard declare and what the names and sizes of lanes imply
+/// Dtype and shape of every lane of an episode, from the declarations in
+/// meta/channels and meta/wshard, and from names and sizes of lanes
 /// (docs/formats/wshard.md, section 3).
 class LaneTable {
  public:
-  /// `channels` is meta/channels in either form, or null. Of channels with the
-  /// same name the first counts. `length` is the number of steps, if known.
-  /// `wshard` is meta/wshard, or null; of its omen_channels, those that cannot
-  /// be used are ignored. If `request` is interrupted, it lacks some.
+  /// `channels`: meta/channels in either form, or null; the first of equal
+  /// names counts. `length`: number of steps, if known. `wshard`: meta/wshard,
+  /// or null; unusable members of its omen_channels are ignored. Incomplete if
+  /// `request` is interrupted.
   explicit LaneTable(const Json& channels = nullptr,
                      std::optional<uint64_t> length = std::nullopt,
                      const Json& wshard = nullptr,
                      const Request& request = Request());
 
   /// Returns dtype and shape of the entry `name` of `size` bytes; nullopt if it
-  /// is not an array. If it is a lane by its name or declared, `why_not` is
-  /// then set to the reason.
+  /// is not an array. If its name or a declaration makes it a lane, then sets
+  /// `why_not` to the reason.
   std::optional<Lane> Find(std::string_view name, uint64_t size,
                            std::string* why_not = nullptr) const;
 
-  /// Elements of one step of the signal `id`, if it is declared.
+  /// Returns the elements a step of the signal `id`, if declared.
   std::optional<uint64_t> SignalElements(std::string_view id) const;
 
   std::optional<uint64_t> length() const { return length_; }
   size_t channel_count() const { return channels_.size(); }
-  /// Number of elements of meta/channels that are not valid.
+  /// Number of invalid elements of meta/channels.
   size_t unusable() const { return unusable_; }
 
  private:
@@ -59,26 +59,26 @@ class LaneTable {
   };
   using Names = std::map<std::string, uint32_t, std::less<>>;
 
-  /// Parses dtype and shape; nullopt if the shape is not valid.
+  /// Parses dtype and shape; nullopt if the shape is invalid.
   static std::optional<Channel> ParseChannel(const Json& element);
   void DeclareAll(const Json& channels, const Request& request);
   void Declare(const std::string* id, std::string block, const Json& element,
                const Request& request);
   void DeclareOmens(const Json& wshard, const Request& request);
-  /// Returns the number of a channel that was added; nullopt if opening fails.
+  /// Returns the number of the added channel; nullopt if opening fails.
   std::optional<uint32_t> Add(Channel channel, const Request& request);
   const Channel* At(const Names& names, std::string_view name) const;
-  /// The signal of a prediction "SIGNAL/...": the longest declared id that the
-  /// path starts with.
+  /// Returns the signal of a prediction "SIGNAL/...": the longest declared id
+  /// that is a prefix of the path.
   const Channel* SignalOf(std::string_view path) const;
-  /// The array of a prediction that meta/wshard declares.
+  /// Returns the array of a prediction that meta/wshard declares.
   std::optional<Lane> DeclaredOmen(std::string_view name, uint64_t size) const;
-  /// The array of an entry that neither declares.
+  /// Returns the array of an entry without any declaration.
   std::optional<Lane> Undeclared(std::string_view name, uint64_t size) const;
   std::optional<Lane> Action(std::string_view id, uint64_t size) const;
   std::optional<Lane> Prediction(std::string_view path, uint64_t size,
                                  bool uncertainty) const;
-  /// f32 with as many elements a step as the size gives.
+  /// Returns f32 with the elements a step that the size implies.
   std::optional<Lane> FlatF32(uint64_t size, const char* source,
                               bool guess) const;
 
@@ -90,11 +90,11 @@ class LaneTable {
   size_t unusable_ = 0;
 };
 
-/// The name of the entry that an element of meta/channels declares; nullopt if
-/// it is not valid.
+/// Returns the entry name that an element of meta/channels declares; nullopt if
+/// invalid.
 std::optional<std::string> ChannelBlock(const Json& element);
 
-/// "f32", "float32", "Float32", ... as a dtype.
+/// Parses "f32", "float32", "Float32", ... as a dtype.
 std::optional<DType> LaneDType(std::string_view name);
 
 }  // namespace ctxfs::wshard

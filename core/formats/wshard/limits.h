@@ -10,13 +10,13 @@ namespace ctxfs::wshard {
 
 // docs/formats/wshard.md, section 8.
 
-/// Bytes of one metadata entry of an episode, decoded: they are read at open.
+/// Decoded bytes of a metadata entry, which opening an episode reads.
 constexpr uint64_t kMaxJsonBytes = 16 * limits::kMiB;
 /// Bytes of a channel's id.
 constexpr size_t kMaxChannelIdBytes = 1024;
-/// Files that an episode gets besides its entries.
+/// Files of an episode besides its entries.
 constexpr size_t kMaxDerivedFiles = 100'000;
-/// Chunks of one episode: each is an open file.
+/// Chunks of one episode, an open file each.
 constexpr size_t kMaxChunks = 500;
 
 }  // namespace ctxfs::wshard

@@ -11,12 +11,12 @@
 
 namespace ctxfs::wshard {
 
-/// One chunk, as the manifest of its episode lists it.
+/// A chunk in the manifest of its episode.
 struct ChunkRef {
   int64_t index = 0;
-  std::string uri;                // of the file, from the manifest's directory
-  std::string sha256;             // hex, of the file; empty for none
-  std::string identity;           // hex, of a sealed chunk; empty for none
+  std::string uri;                // of the file, relative to the manifest
+  std::string sha256;             // hex, of the file; or empty
+  std::string identity;           // hex, of a sealed chunk; or empty
   std::optional<uint64_t> start;  // first and last step within the episode
   std::optional<uint64_t> last;
   std::optional<uint64_t> length;  // steps
@@ -26,14 +26,14 @@ struct ChunkRef {
 struct ChunkManifest {
   Json episode;                     // id, env_id, total_timesteps, total_chunks
   std::vector<ChunkRef> chunks;     // by index
-  std::vector<std::string> faults;  // reasons why they are not one episode
+  std::vector<std::string> faults;  // why the chunks are not one episode
 
   static ChunkManifest Parse(const Json& json, const Request& request);
 };
 
-/// Returns whether a relative path stays in its directory, judged by its text
-/// alone. A link could still lead out: open the path by Source::OpenBeside,
-/// which refuses that.
+/// Whether a relative path stays in its directory, judged by its text alone. A
+/// link could still lead outside: open the path with Source::OpenBeside, which
+/// refuses that.
 bool StaysInside(std::string_view path);
 
 }  // namespace ctxfs::wshard

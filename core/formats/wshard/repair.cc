@@ -27,7 +27,7 @@ std::optional<Interleaving> Interleaving::Find(
           return std::nullopt;
         }
       }
-      // step * interval < step * steps = size: no overflow.
+      // No overflow: step * interval < step * steps = size.
       if (step * found.interval_ != first_run) return std::nullopt;
     }
     found.lanes_.push_back({lane.entry, step, found.step_});
@@ -48,7 +48,7 @@ std::optional<Interleaving> Interleaving::Find(
 Interleaving::Run Interleaving::Locate(size_t index, uint64_t at) const {
   const Place& lane = lanes_[index];
   const uint64_t round = at / (lane.step * interval_);
-  const uint64_t first = round * interval_;  // step that the round starts with
+  const uint64_t first = round * interval_;  // first step of the round
   const uint64_t steps = std::min(interval_, steps_ - first);
   const uint64_t within = at - first * lane.step;
   return {start_ + first * step_ + steps * lane.before + within,

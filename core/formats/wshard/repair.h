@@ -13,39 +13,39 @@
 
 namespace ctxfs::wshard {
 
-/// The extent of an uncompressed lane in the index, bytes.
+/// The extent of an uncompressed lane according to the index, bytes.
 struct StoredLane {
   uint32_t entry = 0;
   uint64_t offset = 0;
   uint64_t size = 0;
 };
 
-/// The true positions of lanes that a stream writer has interleaved: it wrote
-/// `interval` steps of each lane in turn, and an index with the offset of the
-/// first run of each lane and the size of all its runs (docs/formats/wshard.md,
-/// section 5).
+/// The true positions of interleaved lanes (docs/formats/wshard.md, section 5).
+/// The stream writer stored `interval` steps of each lane in turn. Its index
+/// has, for each lane, the offset of the first run and the total size of all
+/// runs.
 class Interleaving {
  public:
-  /// Finds the interleaving that gives exactly the extents `lanes`, which are
+  /// Finds the interleaving that yields exactly the extents `lanes`, which are
   /// sorted by offset, have `steps` steps, and are in a file of `file_size`
   /// bytes. Returns nullopt if there is none.
   static std::optional<Interleaving> Find(const std::vector<StoredLane>& lanes,
                                           uint64_t steps, uint64_t file_size);
 
-  /// Steps of a run.
   uint64_t interval() const { return interval_; }
-  /// The bytes [start, end) that all lanes occupy together.
+  /// All lanes together occupy the bytes [start, end).
   uint64_t start() const { return start_; }
   uint64_t end() const { return start_ + step_ * steps_; }
 
   struct Run {
-    uint64_t offset;  // in the file
-    uint64_t length;  // bytes from there to the end of the run
+    uint64_t offset;  // byte of the file
+    uint64_t length;  // bytes up to the end of the run
   };
   /// Returns the position of byte `at` of lane `index`, in the order of Find.
   Run Locate(size_t index, uint64_t at) const;
 
-  /// The index of an entry's lane in that order, if it is one of the lanes.
+  /// Returns the index of an entry's lane in the order of Find, if it is one of
+  /// the lanes.
   std::optional<size_t> IndexOf(uint32_t entry) const;
   size_t lane_count() const { return lanes_.size(); }
   uint32_t entry(size_t index) const { return lanes_[index].entry; }
@@ -53,21 +53,21 @@ class Interleaving {
  private:
   struct Place {
     uint32_t entry;
-    uint64_t step;    // bytes of this lane in one step
-    uint64_t before;  // bytes of the lanes before it in one step
+    uint64_t step;    // bytes of a step of this lane
+    uint64_t before;  // bytes a step of the lanes before it
   };
 
   uint64_t steps_ = 0;
   uint64_t interval_ = 0;
   uint64_t start_ = 0;
-  uint64_t step_ = 0;  // bytes of all lanes in one step
+  uint64_t step_ = 0;  // bytes a step of all lanes
   std::vector<Place> lanes_;
   std::vector<std::pair<uint32_t, uint32_t>> by_entry_;  // entry, index; sorted
 };
 
-/// One lane of an interleaving, assembled from its runs. The checksums cover
-/// the extents of the index, which contain bytes of other lanes, so all guards
-/// must pass before any lane is served.
+/// A lane of an interleaving, assembled from its runs. The checksums cover the
+/// extents in the index, which contain bytes of other lanes, so all guards must
+/// pass before any lane is served.
 class RepairedLane final : public Transform {
  public:
   struct Stored {

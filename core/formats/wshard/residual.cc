@@ -31,7 +31,7 @@ std::optional<SignLayout> SignLayout::Find(uint64_t size,
   SignLayout layout;
   layout.steps = *steps;
   const uint64_t track = layout.track_size();
-  // Some writers store one track also for signals of several dimensions.
+  // Some writers store one track even for signals of several dimensions.
   if (size == track) return layout;
   if (!elements || !CheckedMul(*steps, *elements)) return std::nullopt;
   layout.dimensions = *elements;

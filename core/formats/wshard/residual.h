@@ -12,34 +12,33 @@
 
 namespace ctxfs::wshard {
 
-/// Returns the SIGNAL of a name "residual/SIGNAL/sign2nddiff", or nullopt.
+/// Returns SIGNAL of "residual/SIGNAL/sign2nddiff", or nullopt.
 std::optional<std::string_view> ResidualSignal(std::string_view name);
 
-/// The layout of sign bits in a residual lane. Its size alone determines it
+/// The layout of sign bits in a residual lane, determined by its size alone
 /// (docs/formats/wshard.md, section 6).
 struct SignLayout {
   uint64_t steps = 0;
   uint64_t dimensions = 1;  // tracks of ceil(steps / 8) bytes each
-  bool prefixed = false;    // each with its length before it, a u32
-  bool flat = true;         // one track: the decoded shape is [T], not [T, 1]
+  bool prefixed = false;    // a u32 length precedes each track
+  bool flat = true;         // one track of shape [T], not [T, 1]
 
-  /// Finds the layout of a lane of `size` bytes and `steps` steps. `elements`
-  /// are those of a step of its signal, if known.
+  /// Finds the layout of a lane of `size` bytes and `steps` steps. `elements`:
+  /// elements a step of its signal, if known.
   static std::optional<SignLayout> Find(uint64_t size,
                                         std::optional<uint64_t> steps,
                                         std::optional<uint64_t> elements);
 
   const char* name() const;
-  /// [T] or [T, D].
   std::vector<uint64_t> shape() const;
   uint64_t track_size() const { return steps / 8 + (steps % 8 != 0 ? 1 : 0); }
   uint64_t decoded_size() const { return steps * dimensions; }
 };
 
-/// The signs as int8, row by row: 1 for a set bit, -1 for a clear one.
+/// The signs as int8, row by row: 1 for a set bit, -1 for a clear bit.
 class Signs final : public Transform {
  public:
-  /// `packed` holds the lane's bytes.
+  /// `packed`: the lane's bytes.
   Signs(std::shared_ptr<const Block> packed, const SignLayout& layout)
       : packed_(std::move(packed)), layout_(layout) {}
 
@@ -49,8 +48,8 @@ class Signs final : public Transform {
 
  private:
   Result<BlockCache::Pinned> Packed(const ReadContext& context) const;
-  /// Returns the first byte of a dimension's bits. Fails if the prefix is not
-  /// their length.
+  /// Returns the first byte of a dimension's bits. Fails if the length prefix
+  /// disagrees with the data.
   Result<const std::byte*> Track(const std::byte* packed,
                                  uint64_t dimension) const;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The seal of an episode: meta/identity has the sha256 of the decoded bytes of
-// every other entry, and the sha256 of meta/identity itself is the identity of
-// the episode. meta/provenance has the identity of the chunk before
-// (docs/formats/wshard.md, section 7).
+// Implements the seal of an episode (docs/formats/wshard.md, section 7):
+// meta/identity has the sha256 of the decoded bytes of every other entry; the
+// sha256 of meta/identity is the episode's identity. meta/provenance has the
+// identity of the preceding chunk.
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -35,7 +35,7 @@ Result<std::string> WShardContainer::SealedIdentity(
   const std::string text =
       CTXFS_TRY(ReadMetaEntry(*this, *known_.identity, context));
   const Result<ParsedJson> parsed = ParseJson(text, context);
-  // Our JSON has sorted keys and no blanks, as canonical JSON has.
+  // JsonLine sorts keys and writes no blanks, as canonical JSON requires.
   if (!parsed || JsonLine(parsed->value) != text) {
     return Error{Code::kCorrupt, "meta/identity is not canonical JSON",
                  Describe(*known_.identity, context).offset};
@@ -92,7 +92,7 @@ std::vector<Error> WShardContainer::CompareWithSeal(
       continue;
     }
     const Result<Content> content = OpenEntry(entry, context);
-    if (!content) continue;  // reported by the check of the entry itself
+    if (!content) continue;  // checking the entry itself reports this
     const Result<std::string> digest = Sha256Of(*content, context);
     if (!digest || *digest == LowerHex(hash->get<std::string>())) continue;
     differences.try_emplace(name, Error{Code::kChecksum,

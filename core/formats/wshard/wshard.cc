@@ -29,7 +29,7 @@ namespace {
 
 bool Probe(Bytes head) { return shard::HasShardRole(head, shard::kWShardRole); }
 
-/// The value of the first of `keys` that is of the wanted kind, or null.
+/// Returns the value of the first of `keys` with the wanted kind, or null.
 Json Pick(const Json& object, std::initializer_list<const char*> keys,
           bool (Json::*is_wanted)() const noexcept) {
   for (const char* key : keys) {
@@ -39,7 +39,8 @@ Json Pick(const Json& object, std::initializer_list<const char*> keys,
   return nullptr;
 }
 
-/// The member timestep_range, [first, last], if it is a pair of integers.
+/// Returns the member timestep_range, [first, last], if it is a pair of
+/// integers.
 Json PickRange(const Json& object) {
   Json range = Pick(object, {"timestep_range"}, &Json::is_array);
   const bool pair = range.size() == 2 && range[0].is_number_integer() &&
@@ -192,8 +193,7 @@ void WShardContainer::FindInterleaving() {
   for (uint32_t i = 0; found && i < entry_count(); ++i) {
     const shard::ShardRecord record = Record(i);
     if (record.disk_size == 0 || EntryFault(i) || found->IndexOf(i)) continue;
-    // The bytes of another entry among the runs show that this interleaving is
-    // not the one that was written.
+    // Another entry's bytes among the runs disprove this interleaving.
     if (record.data_offset < found->end() &&
         record.data_offset + record.disk_size > found->start()) {
       found.reset();
@@ -278,7 +278,7 @@ Result<Content> WShardContainer::OpenSigns(const SignFile& file) const {
       file.layout.decoded_size());
 }
 
-/// views/residual_signs/SIGNAL: the sign bits of a signal as an array of int8.
+/// views/residual_signs/SIGNAL: the sign bits of a signal as an int8 array.
 std::shared_ptr<const FileTable> WShardContainer::SignFiles() const {
   const auto signs = std::make_shared<std::vector<SignFile>>();
   for (uint32_t i = 0; i < entry_count(); ++i) {

@@ -14,8 +14,8 @@
 
 namespace ctxfs::wshard {
 
-/// Reads all of a metadata entry, verified. Fails with kLimit if it has more
-/// than kMaxJsonBytes bytes (docs/formats/wshard.md, section 2).
+/// Reads a whole metadata entry, verified. Fails with kLimit beyond
+/// kMaxJsonBytes (docs/formats/wshard.md, section 2).
 Result<std::string> ReadMetaEntry(const shard::ShardContainer& container,
                                   uint32_t entry, const ReadContext& context);
 
@@ -41,41 +41,43 @@ class WShardContainer final : public shard::ShardContainer, public HasIdentity {
   Tables Files() const override;
   Exports Export() const override;
 
-  /// The layout of the signs in a residual lane.
+  /// A residual lane and the layout of its signs.
   struct SignFile {
     uint32_t entry;
     SignLayout layout;
   };
 
-  /// Steps of the episode: declared, or from the size of a lane; nullopt if
+  /// Number of steps: declared, or derived from the size of a lane; nullopt if
   /// unknown (docs/formats/wshard.md, section 2).
   std::optional<uint64_t> length() const { return lanes_.length(); }
 
-  /// Dtype and shape of an entry, by declaration, name and size; nullopt if it
-  /// is not an array. Reads nothing of the entry, which may be damaged.
+  /// Returns dtype and shape of an entry, from declaration, name and size;
+  /// nullopt if it is not an array. Reads nothing of the entry, which may be
+  /// damaged.
   std::optional<Lane> LaneOf(uint32_t entry,
                              std::string* why_not = nullptr) const;
 
-  /// sha256 of meta/identity, which is the same for a sealed episode in any
-  /// codec and alignment; nullopt if the episode is not sealed.
+  /// Returns the sha256 of meta/identity, which is equal for a sealed episode
+  /// in any codec and alignment; nullopt if the episode is not sealed.
   Result<std::optional<std::string>> Identity(const ReadContext& context) const;
 
   Result<std::string> SealedIdentity(const ReadContext& context) const override;
 
-  /// The identity that meta/provenance gives for the chunk before this one;
+  /// Returns the identity of the preceding chunk according to meta/provenance;
   /// empty if there is none.
   Result<std::string> PreviousIdentity(const ReadContext& context) const;
 
  private:
   Status AddOwnFacts(const ReadContext& context, Facts& facts) const override;
   /// Compares the entries with `listed`, the digests in meta/identity. Returns
-  /// what differs, by the names of entries, in their order.
+  /// the differences, in the order of entry names.
   std::vector<Error> CompareWithSeal(const Json& listed,
                                      const ReadContext& context) const;
   std::shared_ptr<const FileTable> SignFiles() const;
   Result<Content> OpenSigns(const SignFile& file) const;
   EntryInfo DescribeSigns(const SignFile& file, const Request& request) const;
-  /// Entries that describe others or give the length; of equal names the first.
+  /// Entries that describe others or define the length; of equal names the
+  /// first.
   struct Known {
     std::optional<uint32_t> wshard, episode, channels, identity, provenance;
     std::optional<uint32_t> done, ticks, reward;
@@ -88,22 +90,23 @@ class WShardContainer final : public shard::ShardContainer, public HasIdentity {
   Result<Json> ReadMeta(std::optional<uint32_t> entry, const char* name,
                         const ReadContext& context);
   std::optional<uint64_t> LengthBySize() const;
-  /// Repairs lanes that share bytes, or marks those that cannot be.
+  /// Repairs lanes that share bytes, or marks them if repair is impossible.
   void FindInterleaving();
-  /// The layout of the signs in a residual lane; nullopt for other entries, and
-  /// for lanes of a size that no layout has.
+  /// Returns the layout of the signs in a residual lane; nullopt for other
+  /// entries, and if no layout has the lane's size.
   std::optional<SignLayout> SignsOf(uint32_t entry) const;
   std::string SignsPath(uint32_t entry) const;
   bool SharesBytes(uint32_t entry) const {
     return !shares_bytes_.empty() && shares_bytes_[entry];
   }
-  /// The index of a repaired lane in the interleaving.
+  /// Returns the index of a repaired lane in the interleaving.
   std::optional<size_t> RepairedIndex(uint32_t entry) const {
     if (interleaving_ == nullptr) return std::nullopt;
     return interleaving_->IndexOf(entry);
   }
 
-  /// All uncompressed lanes by offset, if any of them share bytes; else none.
+  /// Returns all uncompressed lanes by offset if any of them share bytes;
+  /// otherwise none.
   std::vector<StoredLane> OverlappingLanes() const;
 
   Known known_;
@@ -112,7 +115,7 @@ class WShardContainer final : public shard::ShardContainer, public HasIdentity {
   std::shared_ptr<const Interleaving> interleaving_;
   std::shared_ptr<const std::vector<std::shared_ptr<const ChecksumGuard>>>
       guards_;
-  std::vector<bool> shares_bytes_;  // by entry; empty if none, or repaired
+  std::vector<bool> shares_bytes_;  // by entry; empty: none, or repaired
 };
 
 }  // namespace ctxfs::wshard
