@@ -145,8 +145,7 @@ class PieceReader {
   const uint64_t at_;  // byte of the file
   const uint64_t elements_;
   std::array<Plane, 4> planes_;
-  std::array<std::byte, 2 * kPiece>
-      stored_;  // two bytes an element
+  std::array<std::byte, 2 * kPiece> stored_;  // two bytes an element
 };
 
 class Rows final : public Transform {

@@ -13,8 +13,7 @@ namespace ctxfs::zip {
 
 /// Attributes of the original file, from the directory.
 struct Attributes {
-  bool of_dos =
-      false;  // DOS or Windows: a backslash is a separator
+  bool of_dos = false;  // DOS or Windows: a backslash is a separator
   bool directory = false;
   uint32_t mode = 0;  // of Unix; 0 if unknown
 };
