@@ -10,8 +10,7 @@
 
 namespace ctxfs {
 
-/// A table of one file whose content is built at its first look-up, not for a
-/// listing.
+/// A table of one file, built at its first look-up, never for a listing.
 inline std::shared_ptr<const FileTable> MeasuredFile(std::string path,
                                                      MadeOnce::Make make) {
   auto content = std::make_shared<const MadeOnce>(std::move(make));

@@ -24,8 +24,7 @@ constexpr bool IsPacked(DType dtype) { return DTypeBits(dtype) < 8; }
 uint64_t BytesOf(const ArrayInfo& array);
 uint64_t BytesOf(const ArrayInfo& array, DType as);
 
-/// Opens the elements of an array. Fails with kCorrupt if their size disagrees
-/// with the shape.
+/// Opens an array's elements; kCorrupt if size and shape disagree.
 Result<Content> OpenElements(const ArrayInfo& array,
                              const ReadContext& context);
 

@@ -17,8 +17,7 @@ namespace {
 
 class NpyFiles final : public FileTable {
  public:
-  /// Selects all arrays; the bits of bfloat16 arrays; or arrays with deltas
-  /// applied.
+  /// All arrays; the bits of bfloat16 arrays; or arrays with deltas applied.
   enum class Which { kAll, kBits, kMerged };
 
   NpyFiles(Arrays arrays, Which which)

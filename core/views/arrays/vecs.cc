@@ -28,8 +28,7 @@ class Vecs final : public Transform {
         row_(uint64_t{dimension} * width),
         prefix_(LittleEndian<uint32_t>(&dimension)) {}
 
-  // Reads the elements of up to 1 MiB of output at once, then copies them to
-  // their rows.
+  // Reads up to 1 MiB of elements at once, then copies them to their rows.
   Status Compute(uint64_t offset, MutableBytes out,
                  const ReadContext& context) const override {
     while (!out.empty()) {
@@ -87,8 +86,7 @@ class Vecs final : public Transform {
   std::array<std::byte, kPrefix> prefix_;
 };
 
-/// Returns the file suffix for a dtype (16-bit floats are widened); empty if
-/// these tools have none.
+/// Returns the file suffix for a dtype, widened; empty if there is none.
 std::string_view Suffix(DType dtype) {
   switch (dtype) {
     case DType::kF32:

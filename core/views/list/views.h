@@ -12,8 +12,7 @@ namespace ctxfs {
 /// Returns all views in listing order.
 const ViewSet& AllViews();
 
-/// Parses "all", "none", or names separated by colons or commas; returns
-/// nullopt for anything else.
+/// Parses "all", "none", or names separated by colons or commas; or nullopt.
 std::optional<ViewSet> ParseViews(std::string_view list);
 bool IsView(std::string_view name);
 /// Returns the names of all views, separated by commas.

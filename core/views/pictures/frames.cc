@@ -23,8 +23,7 @@ class FrameBlock final : public Block {
         picture_(picture),
         pixels_(std::move(pixels)) {}
 
-  // The pixels and the PNG. Excludes the blocks that pixels are read from,
-  // which have their own cost.
+  // Excludes the blocks of the pixels, which have their own cost.
   uint64_t cost() const override { return picture_.size() + PngSize(picture_); }
   const Source* made_from() const override { return source_.get(); }
 

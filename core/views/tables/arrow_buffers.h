@@ -11,8 +11,7 @@
 
 namespace ctxfs {
 
-/// Packs each byte into a bit, lowest bit first: 0 becomes 0, any other value
-/// 1.
+/// Packs each byte into a bit, lowest bit first: any value but 0 is 1.
 Content PackBits(const Content& bytes);
 
 Result<uint64_t> CountZeros(const Content& bytes, const ReadContext& context);
@@ -26,8 +25,7 @@ struct TextBuffers {
   Content data;        // the rows, without separators
 };
 
-/// Builds the buffers of a column of lines. Reads the whole column to find the
-/// sizes.
+/// Builds a column of lines' buffers. Reads all of it to find the sizes.
 Result<TextBuffers> MakeTextBuffers(
     const std::shared_ptr<const TableReader>& reader, size_t column,
     const ReadContext& context);

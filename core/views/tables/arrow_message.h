@@ -49,8 +49,7 @@ struct ArrowBuffer {
   int64_t length;
 };
 
-/// The position of a message in the file; `metadata` counts its prefix and
-/// padding.
+/// A message's position in the file; `metadata` includes prefix and padding.
 struct ArrowBlock {
   int64_t offset;
   int32_t metadata;
@@ -66,8 +65,7 @@ std::string ArrowBatchMessage(int64_t rows, const std::vector<ArrowNode>& nodes,
                               const std::vector<ArrowBuffer>& buffers,
                               int64_t body);
 
-/// Returns the end of the file: the end-of-stream mark, the footer, its length,
-/// and the magic.
+/// Returns the file's end: end mark, footer, footer length, magic.
 std::string ArrowFooter(const std::vector<ArrowField>& fields,
                         const std::vector<ArrowBlock>& batches);
 

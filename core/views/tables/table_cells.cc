@@ -23,8 +23,7 @@ void AppendDigits(T value, std::string& text) {
   text.append(digits.data(), end);
 }
 
-/// Appends a float. Whole numbers end in ".0": readers would parse them as
-/// integers.
+/// Appends a float. Whole numbers end in ".0", so that readers see a float.
 template <typename T>
 void AppendCellFloat(T value, bool json, std::string& text) {
   if (std::isfinite(value)) return AppendFloat(value, text);

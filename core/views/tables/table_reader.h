@@ -45,8 +45,7 @@ class TableReader {
   /// Empty if no row can be null.
   const Content& valid(size_t column) const { return valid_[column]; }
 
-  /// Returns the sum of each column's largest block, in bytes: one row is read
-  /// from these blocks.
+  /// Sums each column's largest block, bytes: reading a row needs one each.
   uint64_t BlockBytes() const;
 
   /// Reads the rows [first, first + count) of a column. In a column of lines, a

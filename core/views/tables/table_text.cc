@@ -24,11 +24,9 @@ constexpr uint64_t kCellsABlock = 65'536;
 constexpr uint64_t kTextRowsABlock = 4096;
 // Rows rendered between two checks of interrupt and limits.
 constexpr uint64_t kRowsACheck = 256;
-// Estimates, in bytes: the longest text of a number, and the memory of a line
-// besides its text.
+// Estimates in bytes: text of a number; memory of a line besides its text.
 constexpr uint64_t kCellText = 24;
-// Memory for rendering a block of rows, in bytes. If the texts are long, a
-// block has fewer rows.
+// Memory for rendering a block of rows, bytes: fewer rows if texts are long.
 constexpr uint64_t kMemoryABlock = 8 * limits::kMiB;
 
 enum class Style : uint8_t { kCsv, kJsonLines };
@@ -108,8 +106,7 @@ Result<Buffer> Render(const TableReader& reader, Style style, uint64_t first,
   return BufferOf(text);
 }
 
-/// Estimates the memory for rendering a row: its values, its text, and a copy
-/// of the text in the block.
+/// Estimates the memory of rendering a row: values, text, and a copy of it.
 uint64_t MemoryOfARow(const TableReader& reader) {
   uint64_t bytes = 0;
   for (size_t i = 0; i < reader.columns(); ++i) {
