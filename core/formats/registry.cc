@@ -146,8 +146,7 @@ bool IsContainerInPlaceOfFile(Bytes head) {
 
 bool IsContainerIfNamed(Bytes head) {
   if (CompressionOf(head) != Compression::kNone) {
-    // The head can be too short to decode what a probe needs: bzip2 and zstd
-    // decode whole blocks.
+    // bzip2 and zstd decode whole blocks, for which the head can be too short.
     std::array<std::byte, limits::kProbeBytes> start{};
     return DecodeHead(head, start) < start.size();
   }
@@ -264,8 +263,7 @@ Result<std::shared_ptr<const Container>> OpenDirectory(
     }
     last = format;
   }
-  // No format recognises it. A format for directories returns an error that
-  // says what is missing.
+  // A format for directories returns an error that says what is missing.
   return last->open(std::move(directory), options, context);
 }
 

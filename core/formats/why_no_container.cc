@@ -51,8 +51,7 @@ std::string TextKind(Bytes head) {
   return json ? "JSON text" : "text";
 }
 
-/// Names the kind of a file that starts with `head`, with an article; empty if
-/// unknown.
+/// Names the kind of a file, with an article; empty if unknown.
 std::string KindOf(Bytes head) {
   for (const Format* const format : Formats()) {
     if (format->probe(head)) return WithArticle(format->name);

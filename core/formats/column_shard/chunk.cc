@@ -104,8 +104,7 @@ Status DecodeDelta(const Chunk& chunk, uint64_t width, MutableBytes out,
   return {};
 }
 
-/// Decodes runs of (uvarint length, u8 value). The last may exceed the
-/// remaining rows.
+/// Decodes runs of (uvarint length, u8 value). The last may be too long.
 Status DecodeRle(const Chunk& chunk, MutableBytes out) {
   ByteReader in(chunk.data);
   const uint8_t bits = in.U8();

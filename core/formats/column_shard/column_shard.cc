@@ -27,8 +27,7 @@ namespace {
 
 constexpr std::string_view kSchemaName = "__schema__";
 
-/// Returns the digits before the first colon of a chunk's name; nullopt for
-/// other names.
+/// Returns the digits before the first colon of a chunk's name, if any.
 std::optional<std::string_view> GroupOf(std::string_view name) {
   const size_t colon = name.find(':');
   if (colon == std::string_view::npos || colon == 0 ||
@@ -55,8 +54,7 @@ Status ColumnShard::Load(const ReadContext& context) {
     return {};
   }
   const Result<Json> schema = ReadSchema(*schema_entry_, context);
-  // A transient error refuses the container: the tree must not depend on
-  // whether a read has failed.
+  // A transient error fails: a failed read must not change the tree.
   if (!schema && !schema.error().Permanent()) return schema.error();
   if (!schema) {
     Warn({"__schema__: " + schema.error().what, schema.error().offset,

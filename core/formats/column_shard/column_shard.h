@@ -31,13 +31,12 @@ class ColumnShard final : public shard::ShardContainer {
   void AddInfo(Json& info, const ReadContext& context) const override;
   std::string_view EntryPath(uint32_t entry,
                              std::string& scratch) const override;
-  /// kRawEntries if there is a schema or a chunk: columns show the same values
-  /// in a more useful form.
+  /// kRawEntries if there is a table: its columns show the same values better.
   Role EntryRole() const override {
     return has_table_ ? Role::kRawEntries : Role::kEntries;
   }
-  /// Whether no other file shows the entry: it is neither a chunk nor the
-  /// schema.
+  /// Whether the entry is neither a chunk nor the schema: no other file shows
+  /// it.
   bool IsOther(uint32_t entry) const;
   Tables Files() const override;
   Exports Export() const override;
@@ -62,11 +61,9 @@ class ColumnShard final : public shard::ShardContainer {
     std::string codec = "none";  // "mixed" if chunks differ
     bool incomplete = false;     // a read failed
   };
-  /// Examines all chunks of a column at the first call. Fails only if
-  /// interrupted.
+  /// Examines all chunks of a column once. Fails only if interrupted.
   Result<Stored> StoredOf(size_t column, const ReadContext& context) const;
-  /// Returns the worst verdict of all chunks, "failed" being the worst. Fails
-  /// only if interrupted.
+  /// Returns the worst verdict of all chunks. Fails only if interrupted.
   Result<std::string> VerifiedText(size_t column,
                                    const ReadContext& context) const;
 
@@ -75,12 +72,11 @@ class ColumnShard final : public shard::ShardContainer {
   std::vector<ArrayInfo> Arrays() const;
   Table RowTable() const;
   Result<Json> ReadSchema(uint32_t entry, const ReadContext& context) const;
-  /// Appends the values of a chunk that needs no decoding; returns false if it
-  /// does.
+  /// Appends the values of a chunk stored as is; returns false for other
+  /// chunks.
   Result<bool> AppendStored(const Column& column, const ColumnPart& part,
                             Content& content, const Request& request) const;
-  /// Appends the values of a chunk that expands few bytes to many rows; returns
-  /// false for other chunks.
+  /// Appends a chunk that expands few bytes to many rows; else returns false.
   Result<bool> AppendRepeated(const Column& column, const ColumnPart& part,
                               const ReadContext& context,
                               Content& content) const;

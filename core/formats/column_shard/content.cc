@@ -92,8 +92,7 @@ class ColumnBlock final : public Block {
     return file_ == ColumnFile::kValues && column_.text();
   }
 
-  /// Returns the size of the block; 0 for text, whose size is unknown before
-  /// decoding.
+  /// Returns the size of the block; 0 for text, whose size is not yet known.
   uint64_t size() const {
     if (file_ == ColumnFile::kValidity) return part_.rows;
     return part_.rows * column_.row_size();
@@ -163,8 +162,7 @@ Result<bool> ColumnShard::AppendRepeated(const Column& column,
                                          const ColumnPart& part,
                                          const ReadContext& context,
                                          Content& content) const {
-  // Other codings expand a chunk at most 64 times: 8-byte values as deltas of
-  // one bit.
+  // Other codings expand at most 64 times: 8-byte values as 1-bit deltas.
   constexpr uint64_t kMaxOfOthers = 64;
   constexpr uint64_t kMaxPayload = 64 * limits::kKiB;
   const uint64_t size = EntrySize(part.entry);

@@ -81,8 +81,7 @@ std::optional<uint64_t> RowsThatMake(const Column& column, uint64_t size) {
   const uint64_t width = ColumnTypeWidth(column.type);
   if (width == 0 || size < kChunkHeaderSize) return std::nullopt;
   const uint64_t bytes = size - kChunkHeaderSize;
-  // n rows take 8 * width * n bits, plus n validity bits and at most 7 bits of
-  // padding.
+  // n rows take 8 * width * n bits, n validity bits, and padding to a byte.
   const uint64_t rows =
       column.nullable ? bytes * 8 / (8 * width + 1) : bytes / width;
   if (HeadSize(column, rows) + rows * width != size) return std::nullopt;
@@ -121,8 +120,7 @@ class ColumnReader {
   /// rows that its size fits exactly, if the chunk's header agrees.
   Result<uint64_t> FewerRows(const Column& column, uint32_t entry,
                              uint64_t counted);
-  /// Returns the values a row, from the size of one chunk; 0 if any number
-  /// fits.
+  /// Returns the values a row, from a chunk's size; 0 if any number fits.
   Result<uint64_t> PerRow(const Column& column, const ColumnPart& part,
                           uint64_t nulls) const;
 
@@ -132,8 +130,7 @@ class ColumnReader {
   const uint64_t groups_;
   const uint64_t group_rows_;
   uint64_t unread_ = kMaxHeaderBytes;
-  // Names of columns. Repeated columns are refused, so an entry belongs to at
-  // most one column.
+  // Repeated columns are refused: an entry belongs to at most one column.
   std::set<std::string, std::less<>> seen_;
   std::vector<Warning> warnings_;
 };
@@ -297,8 +294,7 @@ Result<ColumnTable> ReadColumnTable(const Json& schema,
     for (Warning& warning : reader.TakeWarnings()) {
       table.warnings.push_back(std::move(warning));
     }
-    // A transient error refuses the container: the tree must not depend on
-    // whether a read has failed.
+    // A transient error fails: a failed read must not change the tree.
     if (!column && !column.error().Permanent()) return column.error();
     if (!column) {
       table.warnings.push_back({column.error().what + ": not shown",

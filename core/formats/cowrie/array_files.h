@@ -19,8 +19,7 @@ namespace ctxfs::cowrie {
 /// section 4).
 class ArrayFiles {
  public:
-  /// `data` contains the arrays. `packed`: `data` was decompressed from the
-  /// file.
+  /// `packed`: `data`, which contains the arrays, was decompressed.
   ArrayFiles(std::vector<CowrieArray> arrays,
              std::shared_ptr<const Source> data, bool packed,
              std::string verified)
@@ -33,8 +32,7 @@ class ArrayFiles {
   /// Size of the data that contains the arrays, bytes.
   uint64_t data_size() const { return data_->size(); }
 
-  /// Returns DIRECTORY/NAME, entries of their container. `owner` must keep this
-  /// alive.
+  /// Returns the entries DIRECTORY/NAME. `owner` must keep this alive.
   std::shared_ptr<const FileTable> Table(
       std::string directory, std::shared_ptr<const void> owner) const;
   /// Returns the arrays for views. `owner` must keep this alive.

@@ -61,8 +61,7 @@ Result<CowrieValue> ReadCowrie1(
     Bytes bytes, const Gen1Dialect& dialect, bool numbers,
     const Interrupt& interrupt = NeverInterrupted());
 
-/// A value of generation 1 without array elements, in the best matching
-/// dialect.
+/// A value of generation 1 in the likeliest dialect, without array elements.
 struct Gen1Choice {
   Gen1Dialect dialect;
   CowrieValue value;

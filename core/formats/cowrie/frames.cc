@@ -33,8 +33,7 @@ class Window {
   Window(const Source& source, const Request& request)
       : source_(source), request_(request) {}
 
-  /// [at, at + count) must be within the source; the result is valid until the
-  /// next call.
+  /// [at, at + count) must be in the source. Valid until the next call.
   Result<Bytes> At(uint64_t at, uint64_t count) {
     if (at < at_ || at + count > at_ + bytes_.size()) {
       constexpr uint64_t kBytes = 4096;

@@ -13,8 +13,7 @@ namespace ctxfs::cowrie {
 /// bytes must be of another dialect.
 class CowrieGen1 : private CowrieReader {
  public:
-  /// `numbers`: whether the JSON includes elements of arrays. The elements are
-  /// checked in either case.
+  /// `numbers`: include elements of arrays, which are checked in any case.
   CowrieGen1(Bytes bytes, const Gen1Dialect& dialect, bool numbers,
              CowrieArrays& arrays, const Interrupt& interrupt)
       : CowrieReader(bytes, 0, interrupt, TextRule::kUtf8),

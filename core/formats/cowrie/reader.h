@@ -25,8 +25,7 @@ enum class TextRule : uint8_t { kAnyBytes, kUtf8 };
 
 class CowrieArrays;
 
-/// Stored adjacency in compressed rows: tag 0x30 of generation 2, and of
-/// generation 1 except Go's.
+/// Adjacency in compressed rows: tag 0x30, except in Go's generation 1.
 struct StoredAdjacency {
   uint8_t width = 1;  // of an id: 1: 4 bytes, 2: 8
   uint64_t nodes = 0;
@@ -144,8 +143,8 @@ class CowrieReader {
     --depth_;
     return ok() ? std::move(value) : Json();
   }
-  /// Returns `value`, or the error if reading failed or bytes follow the value.
-  /// Must be called last.
+  /// Returns `value`, or the error if reading failed or bytes follow. Call
+  /// last.
   Result<Json> Finish(Json value) {
     if (ok() && remaining() != 0) {
       Fail(std::to_string(remaining()) + " bytes follow the value");
@@ -168,8 +167,7 @@ class CowrieReader {
     const std::string_view text = View();
     return ChargeText(text.size()) ? std::string(text) : std::string();
   }
-  /// Returns a list of `count` results of `read`; each counts as `values`
-  /// values.
+  /// Lists `count` results of `read`; each counts as `values` values.
   template <typename Read>
   Json List(uint64_t count, uint64_t values, const Read& read) {
     Json list = Json::array();
@@ -186,11 +184,9 @@ class CowrieReader {
   std::string Base64Of(Bytes data) {
     return ChargeText(data.size() * 2) ? Base64(AsText(data)) : std::string();
   }
-  /// Reads the value of a tag that both generations share; nullopt for other
-  /// tags.
+  /// Reads the value of a tag common to both generations; else nullopt.
   std::optional<Json> Scalar(uint8_t tag) {
-    // Constructing the optional from a Json alone is ambiguous: Json converts
-    // to an optional of itself.
+    // A Json alone is ambiguous: it also converts to an optional of itself.
     constexpr std::in_place_t kOf;
     switch (tag) {
       case 0x00:
@@ -218,8 +214,7 @@ class CowrieReader {
   /// whether to build the list of row offsets.
   std::optional<StoredAdjacency> Adjacency(CowrieArrays& arrays, bool numbers);
 
-  /// Number of values that writers rarely write (docs/formats/cowrie.md,
-  /// section 5).
+  /// Number of values that writers rarely write (section 5).
   uint64_t odd_values() const { return odd_values_; }
   void CountOdd(bool odd) { odd_values_ += odd ? 1 : 0; }
 

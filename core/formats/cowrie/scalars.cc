@@ -25,8 +25,7 @@ bool HasNeedlessByte(Bytes integer) {
 }  // namespace
 
 std::optional<Json> CowrieReader::UnifiedScalar(uint8_t tag) {
-  // Constructing the optional from a Json alone is ambiguous: Json converts to
-  // an optional of itself.
+  // A Json alone is ambiguous: it also converts to an optional of itself.
   constexpr std::in_place_t kOf;
   switch (tag) {
     case 0x09:

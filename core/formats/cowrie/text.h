@@ -13,8 +13,7 @@ namespace ctxfs::cowrie {
 /// Converts a big-endian two's complement number to decimal, in quadratic time.
 std::string BigInteger(Bytes bytes);
 
-/// Inserts a decimal point `scale` places from the right. A negative scale
-/// appends zeros.
+/// Inserts a decimal point `scale` digits from the right; may append zeros.
 std::string Decimal(std::string digits, int scale);
 
 /// Formats nanoseconds since 1970 as ISO 8601 in UTC. The fraction has 6 or 9

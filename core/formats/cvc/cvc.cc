@@ -32,12 +32,10 @@ constexpr uint64_t kLengthAt = 8;
 constexpr uint64_t kJsonAt = 12;
 constexpr uint64_t kOldPrefix = 4;
 
-// The first character of the JSON must be within so many bytes. Writers put no
-// white space before it.
+// The JSON must start within so many bytes. Writers put no blanks before it.
 constexpr uint64_t kHeadBytes = 4096;
 
-// Chunks, or their parts, between two interrupt checks: each may cost a small
-// read.
+// Chunks, or their parts, between two interrupt checks. Each may need a read.
 constexpr uint32_t kReadsACheck = 1024;
 
 bool Probe(Bytes head) { return AsText(head).starts_with(kMagic); }
@@ -284,8 +282,7 @@ Result<Fault> Collection::FaultOf(uint32_t chunk, const Piece& piece,
   return piece.size == size ? Fault::kSound : Fault::kWrongSize;
 }
 
-/// Checks that a lossless payload starts with the right count and widths, and
-/// is long enough for them.
+/// Checks that a lossless payload has the right count, widths and length.
 Result<Fault> Collection::LosslessFault(uint64_t at, uint64_t size,
                                         uint64_t elements,
                                         const Request& request) const {

@@ -55,8 +55,7 @@ struct Piece {
   bool HasBytes() const { return fault < Fault::kNoLocation; }
 };
 
-/// A chunk: rows of every column. The prefixes in the file determine its
-/// position.
+/// A chunk: rows of every column. Its position comes from prefixes in the file.
 struct Chunk {
   uint64_t first_row = 0;
   uint64_t payload = 0;  // byte of the file
@@ -115,8 +114,7 @@ class Collection final : public Container, public SaysFacts {
   Collection(std::shared_ptr<const Source> source, const OpenOptions& options)
       : Container(std::move(source)), options_(options) {}
 
-  /// Reads prelude, header and the chunks' prefixes. Must be called once,
-  /// first.
+  /// Reads prelude, header and chunk prefixes. Must be called once, first.
   Status Load(const ReadContext& context);
 
   void AddInfo(Json& info, const ReadContext& context) const override;
@@ -153,8 +151,7 @@ class Collection final : public Container, public SaysFacts {
   const Piece* FindPiece(uint32_t chunk, uint32_t column) const;
   /// Returns the reason why a column's rows in a chunk cannot be read.
   Error PieceError(uint32_t chunk, uint32_t column) const;
-  /// Returns the guard of a chunk; nullopt without a checksum or with
-  /// verify=off.
+  /// Returns a chunk's guard; nullopt without checksum or with verify=off.
   std::optional<ChecksumGuard> GuardOf(uint32_t chunk) const;
   bool has_checksums() const { return prefix_ == 8; }
   /// Returns "yes", "no" or "failed"; "none" without a checksum.
@@ -205,8 +202,7 @@ class Collection final : public Container, public SaysFacts {
   std::shared_ptr<std::vector<AtomicVerdict>> verdicts_;  // of the chunks
 };
 
-/// Decodes `rows` rows of a column from `first_row` on (docs/formats/cvc.md,
-/// section 3).
+/// Decodes `rows` rows of a column from `first_row` on (section 3).
 std::shared_ptr<const Transform> DecodeRows(
     std::shared_ptr<const Collection> collection, uint32_t column,
     uint64_t first_row, uint64_t rows);

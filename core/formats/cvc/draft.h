@@ -43,8 +43,7 @@ struct Draft {
   std::optional<Error> limit_error;
 };
 
-/// Cross-checks the tables and builds the header. Fails with kCorrupt or
-/// kLimit.
+/// Cross-checks the tables and builds the header; kCorrupt or kLimit.
 Result<Header> MakeTables(Draft draft, const Request& request);
 
 /// Returns the codec called `name`, or kUnknown.

@@ -28,8 +28,7 @@ bool Contains(const std::string_view (&keys)[N], std::string_view key) {
   return std::find(keys, keys + N, key) != keys + N;
 }
 
-/// Returns the number at `key`, rounded once from double to float; infinite if
-/// too large.
+/// Returns the number at `key`, rounded once from double; may be infinite.
 std::optional<float> Float(const Json& object, const char* key) {
   static_assert(std::numeric_limits<float>::is_iec559);
   const Json* number = MemberAt(object, key);

@@ -83,8 +83,7 @@ class PieceReader {
     return {Code::kCorrupt, std::move(what), at_};
   }
 
-  /// Reads the header of each plane, a count and the dictionary, and finds the
-  /// codes after it.
+  /// Reads each plane's count and dictionary, and finds the codes after them.
   Status FindPlanes() {
     std::array<std::byte, 8> head;
     CTXFS_TRY(source_.ReadAt(at_, head, request_));
@@ -206,8 +205,7 @@ class Rows final : public Transform {
   }
 
  private:
-  /// Fails if the column's rows in a chunk have a fault or the chunk's checksum
-  /// does not match.
+  /// Fails if the rows in a chunk have a fault, or its checksum is wrong.
   Status Pass(uint32_t chunk, const ReadContext& context) const {
     const Piece* piece = collection_->FindPiece(chunk, column_);
     if (piece == nullptr || piece->fault != Fault::kSound) {

@@ -23,8 +23,7 @@
 namespace ctxfs::gemm_shard {
 namespace {
 
-/// Matrices that are assembled from tiles (docs/formats/conventions.md, section
-/// 3).
+/// Matrices that are assembled from tiles (section 3).
 constexpr size_t kMaxMatrices = 65'536;
 
 /// Row and column of a tile in its matrix, in tiles.
@@ -146,8 +145,7 @@ class GemmShard final : public model_shard::TensorShard {
       return {};
     }
     for (auto& [matrix, tiles] : tiles_) Sort(tiles);
-    // Only a complete grid is a matrix. The last place determines the number of
-    // tiles.
+    // Only complete grids are matrices. The last place gives the tile count.
     std::erase_if(tiles_, [](const auto& item) {
       uint64_t columns = 0;
       for (const auto& [place, entry] : item.second) {
@@ -243,8 +241,7 @@ class GemmShard final : public model_shard::TensorShard {
     tiles.shrink_to_fit();
   }
 
-  /// Reads the headers of the tiles. Fails with kCorrupt if tiles do not fit
-  /// together.
+  /// Reads the headers of the tiles. Fails with kCorrupt if they do not fit.
   Result<Grid> AssembleGrid(const Tiles& tiles,
                             const ReadContext& context) const {
     Grid grid;
@@ -278,8 +275,7 @@ class GemmShard final : public model_shard::TensorShard {
       }
       grid.entries.push_back(entry);
     }
-    // All tiles must have the same shape, except for smaller ones in the last
-    // row and column.
+    // Tiles have one shape; those in the last row and column may be smaller.
     for (const std::vector<uint64_t>* ends : {&grid.rows, &grid.columns}) {
       for (size_t i = 1; i < ends->size(); ++i) {
         const uint64_t size = (*ends)[i] - (*ends)[i - 1];

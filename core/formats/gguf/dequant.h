@@ -60,8 +60,7 @@ std::string GgufTypeName(uint32_t code);
 /// processor. `out` need not be aligned.
 void GgufDequantize(const GgufType& type, const std::byte* blocks, size_t count,
                     std::byte* out);
-/// Like GgufDequantize, but with the given kernels for the last step: codes
-/// times scales, plus adds.
+/// Like GgufDequantize, with given kernels for the last step of scaling.
 void GgufDequantizeBy(const DequantKernels& kernels, const GgufType& type,
                       const std::byte* blocks, size_t count, std::byte* out);
 

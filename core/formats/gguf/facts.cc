@@ -75,8 +75,7 @@ class Pairs {
     return Add(key, *pair, unit);
   }
 
-  /// Returns the text of the pair `name`; empty if missing or longer than a key
-  /// may be.
+  /// Returns the text of the pair `name`; empty if missing or too long.
   std::string Text(std::string_view name) const {
     const GgufPair* pair = header_.Find(name);
     if (pair == nullptr || pair->type != kGgufString) return {};

@@ -81,8 +81,7 @@ class HeaderParser {
     return {};
   }
 
-  /// Adds a key or a name to `names`. Fails if their total length exceeds a
-  /// limit.
+  /// Adds a key or a name to `names`. Fails if all are too long together.
   Status ReadName(NameList& names) {
     const uint64_t start = in_.at();
     const uint64_t bytes = in_.Count();

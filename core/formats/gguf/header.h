@@ -87,8 +87,7 @@ struct GgufHeader {
   /// Returns a label for messages: "tensor 3 'a'".
   std::string Label(uint32_t tensor) const;
   std::optional<Error> TensorFault(uint32_t tensor) const;
-  /// Returns the quantised type of a tensor if ctxfs can convert it to float32;
-  /// else null.
+  /// Returns a tensor's quantised type if ctxfs can dequantise it; else null.
   const GgufType* QuantOf(const GgufTensor& tensor) const;
 
   void AddFault(std::string what, uint64_t offset);
@@ -100,8 +99,7 @@ struct GgufHeader {
 Result<GgufHeader> ReadGgufHeader(const Source& source, bool salvage,
                                   const ReadContext& context);
 
-/// Computes the sizes of tensors and checks their positions (section 8). Adds
-/// faults and warnings.
+/// Computes sizes, checks positions (section 8); adds faults and warnings.
 void CheckGgufLayout(GgufHeader& header, uint64_t file_size);
 
 /// Returns an integer of the metadata; nullopt if it is missing or not of

@@ -97,8 +97,7 @@ class LayoutCheck {
     return Fault::kNone;
   }
 
-  /// A tensor of unknown type ends at the next higher offset of a tensor, or at
-  /// the end of the data.
+  /// A tensor of unknown type ends at the next offset, or with the data.
   void MeasureUnknown() {
     std::vector<uint64_t> offsets;
     offsets.reserve(count());

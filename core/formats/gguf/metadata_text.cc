@@ -87,8 +87,7 @@ size_t CutCharacter(std::string_view text) {
   return 0;
 }
 
-/// Whether the next `bytes` bytes are UTF-8. Reads them in parts, then returns
-/// to the start.
+/// Whether the next `bytes` bytes are UTF-8. Does not move `in`.
 bool IsUtf8Ahead(GgufReader& in, uint64_t bytes) {
   const uint64_t start = in.at();
   std::string part;

@@ -61,8 +61,7 @@ class GgufMetadataWriter {
   GgufReader in_;
 };
 
-/// Writes a scalar as JSON: shortest decimals; "NaN", "inf" and "-inf" as
-/// strings.
+/// Writes a scalar as JSON: shortest decimals; "NaN", "inf", "-inf".
 void AppendGgufScalar(uint32_t type, GgufReader& in, std::string& text);
 
 /// Returns metadata.json; fails with kLimit beyond kMaxMetadataText. Renders it

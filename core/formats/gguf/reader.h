@@ -52,8 +52,7 @@ class GgufReader {
   void Append(uint64_t bytes, std::string& text);
 
   bool ok() const { return !error_; }
-  /// kCorrupt at the end of the file; otherwise the error of the read or of the
-  /// memory allocation.
+  /// kCorrupt at the end of the file; else the error of a read or allocation.
   const Error& error() const { return *error_; }
   uint64_t at() const { return at_; }
   uint64_t remaining() const {
@@ -71,8 +70,7 @@ class GgufReader {
     std::reverse_copy(bytes, bytes + sizeof(T), swapped.begin());
     return LoadLe<T>(swapped.data());
   }
-  /// Returns the next `bytes` bytes, at most window_bytes_; null after a
-  /// failure.
+  /// Returns the next `bytes` bytes (<= window_bytes_); null after a failure.
   const std::byte* Window(uint64_t bytes);
   void Truncated();
 

@@ -230,8 +230,7 @@ Status PutUnknown(const Keys& keys, bool unigram, JsonWriter& json) {
   });
 }
 
-/// Returns the text of tokenizer_config.json: the special tokens by purpose,
-/// and the chat template.
+/// Returns tokenizer_config.json: special tokens and the chat template.
 Result<std::string> ConfigJson(const Source& source, const GgufHeader& header,
                                const ReadContext& context) {
   const Keys keys(source, header, context);

@@ -33,8 +33,7 @@ inline unsigned HalfByteAt(const std::byte* block, size_t at, size_t index) {
 constexpr int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                    1,    13,   25,  38,  53,  69,  89,  113};
 
-/// Unpacks 2 * kBytes codes: first the low halves of the bytes, then the high
-/// halves.
+/// Unpacks 2 * kBytes codes: the low halves of the bytes precede the high.
 template <size_t kBytes>
 void NibblesOf(const std::byte* in, const int8_t* values, int8_t* codes) {
   for (size_t i = 0; i < kBytes; ++i) {

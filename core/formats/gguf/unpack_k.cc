@@ -50,8 +50,7 @@ void Subtract(int value, int8_t* __restrict codes) {
   }
 }
 
-/// Unpacks the eight scales and minima of q4_k and q5_k: 6 bits each, in 12
-/// bytes.
+/// Unpacks eight scales and minima of q4_k and q5_k: 6 bits each, 12 bytes.
 void Scales4K(const std::byte* block, GgufCodes& out) {
   const float d = HalfAt(block, 0);
   const float dmin = HalfAt(block, 2);

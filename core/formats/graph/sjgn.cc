@@ -40,8 +40,7 @@ uint8_t ImpliedEncoding(uint64_t kind) {
 
 }  // namespace
 
-/// Detects the encoding of metadata from its first bytes: writers leave the
-/// stored encoding 0.
+/// Detects the encoding from the first bytes: writers always store 0.
 void Graph::FindEncoding(Section& section, const ReadContext& context) const {
   std::byte head[2] = {};
   section.packed = section.length > sizeof(head) &&

@@ -37,8 +37,8 @@ class Graph final : public Container, public SaysFacts {
         const FormatSet* formats)
       : Container(std::move(file)), data_(std::move(data)), formats_(formats) {}
 
-  /// Reads the headers of the sections, and of their tables and arrays. Must be
-  /// called once, first.
+  /// Reads the headers of sections, tables and arrays. Must be called once,
+  /// first.
   Status Load(const ReadContext& context);
 
   void AddInfo(Json& info, const ReadContext& context) const override;
@@ -77,8 +77,7 @@ class Graph final : public Container, public SaysFacts {
   std::vector<SjgnArray> arrays_;
   std::vector<SjgnSection> tables_;
   std::vector<SjgnArray> ids_;  // of tables
-  // By table: whether it is known to be a list of nodes or edges. Info examines
-  // the others.
+  // By table: known to be a list of nodes or edges. Info examines the others.
   mutable std::vector<std::atomic<bool>> reads_;
   const uint64_t owner_ = NewOwner();
 };

@@ -10,8 +10,7 @@
 
 namespace ctxfs::graph {
 
-/// An array in a section. With `bits`, an element is stored as a bit, and shown
-/// as a byte.
+/// An array in a section. With `bits`, elements are stored as bits.
 struct SjgnArray {
   static constexpr uint32_t kStored = UINT32_MAX;
 
@@ -21,13 +20,11 @@ struct SjgnArray {
   uint64_t offset = 0;
   uint64_t size = 0;  // of the array's file
   bool bits = false;
-  /// The table to whose ids the array belongs: it starts at `offset` in the
-  /// ids. kStored: no table.
+  /// The table with the array's ids, from `offset` on; kStored: no table.
   uint32_t table = kStored;
 };
 
-/// Return the arrays in a section called `name`; valid only if `in` is still
-/// ok().
+/// Return the arrays in the section `name`; valid only if `in` is ok().
 SjgnArray ReadFeature(SjgnCursor& in, const std::string& name);
 std::vector<SjgnArray> ReadSplit(SjgnCursor& in, const std::string& name);
 std::vector<SjgnArray> ReadAdjacency(SjgnCursor& in, const std::string& name);

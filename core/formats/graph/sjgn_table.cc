@@ -26,8 +26,7 @@ namespace {
 
 constexpr uint8_t kHasPredicates = 0x01;
 
-// Skipped names or events between two interrupt checks. Skipping one may cost a
-// small read.
+// Names or events skipped between two interrupt checks; each may need a read.
 constexpr uint64_t kLengthsACheck = 1024;
 
 // Upper bound of memory for a value of an event: decoded once, and once more
@@ -350,8 +349,7 @@ class TableBlock final : public Block {
   uint64_t JsonOf(uint64_t bytes) const {
     return kEscape * TextOf(bytes) + kJsonAByte * bytes;
   }
-  /// Memory of one event: its values, with their text twice, and its JSON, in a
-  /// growing string.
+  /// Memory of one event: values, their text twice, and growing JSON.
   uint64_t EventCost() const {
     const uint64_t bytes = table_.largest_event;
     const uint64_t values = kBytesAValue * std::min(bytes, cowrie::kMaxValues);

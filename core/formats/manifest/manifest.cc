@@ -105,8 +105,7 @@ class Manifest final : public shard::ShardContainer {
   uint64_t longest_uri_ = 0;                  // bytes, in JSON
 };
 
-/// `.ctxfs/sha256.json`. Reading it hashes the files. Verdicts are padded, so
-/// the size is known before.
+/// `.ctxfs/sha256.json`: hashes the files when read. Padding fixes its size.
 class VerdictsBlock final : public Block {
  public:
   VerdictsBlock(Key key, std::shared_ptr<const Manifest> manifest)

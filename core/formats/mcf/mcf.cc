@@ -267,8 +267,7 @@ Status McfContainer::ReadTensorIndex(const McfSection& section,
 Result<McfContainer::Used> McfContainer::CheckTensors(
     uint64_t dims_count, uint64_t strings_size) const {
   Used used;
-  // Tensors can share names and dims, so the sum is limited besides the bytes
-  // that are read.
+  // Tensors can share dims, so their sum is limited besides the bytes read.
   uint64_t all_dims = 0;
   uint64_t all_names = 0;
   for (uint32_t i = 0; i < tensor_count_; ++i) {

@@ -65,8 +65,7 @@ std::string McfSectionName(uint32_t type);
 /// kCorrupt or kLimit; error offsets are relative to the section.
 Result<Json> ParseMcfModelInfo(Bytes section, const Request& request);
 
-/// A record of QuantInfo about a quantised tensor (docs/formats/mcf.md, section
-/// 8).
+/// A record of QuantInfo about a quantised tensor (section 8).
 struct McfQuantRecord {
   uint32_t tensor_index = 0;
   uint8_t method = 0;  // a dtype code
@@ -117,8 +116,7 @@ class McfContainer final : public TensorContainer, public SaysFacts {
   Status ReadHeader(const Request& request);
   Status ReadDirectory(const Request& request);
 
-  /// Returns the error, which refuses the container; with salvage, adds it as a
-  /// warning instead.
+  /// Returns the error; with salvage, adds it as a warning instead.
   Status Fault(Error error);
   Status CheckSection(uint32_t index, const McfSection& section) const;
   /// Returns the first section of a type.

@@ -48,8 +48,7 @@ std::optional<uint64_t> McfElements(std::span<const uint64_t> shape);
 // Codes of types (docs/formats/mcf.md, section 5).
 
 constexpr uint32_t kMcfInt4 = 0x11;
-// The first quantised type with rows of blocks; the first that also has
-// super-scales.
+// The first quantised type with rows of blocks; the first with super-scales.
 constexpr uint32_t kMcfFirstWithBlocks = 0x20;
 constexpr uint32_t kMcfFirstWithSupers = 0x30;
 

@@ -123,8 +123,7 @@ bool IsKnown(const McfQuantRecord& record) {
          record.super_size == (supers ? 256 : 0);
 }
 
-/// Returns a clip; a string if it is not finite, because JSON has no such
-/// number.
+/// Returns a clip; as a string if not finite, which JSON lacks.
 Json ClipJson(float clip) {
   if (std::isnan(clip)) return "NaN";
   if (std::isinf(clip)) return clip > 0 ? "+Inf" : "-Inf";

@@ -64,8 +64,7 @@ class MegaContext final : public Container, public SaysFacts {
   MegaContext(SourcePtr source, const OpenOptions& /*options*/)
       : Container(std::move(source)) {}
 
-  /// Reads the headers of the levels. Must be called once, before any other
-  /// function.
+  /// Reads the headers of the levels. Must be called once, first.
   Status Load(const ReadContext& context);
 
   void AddInfo(Json& info, const ReadContext& /*context*/) const override;
@@ -292,8 +291,7 @@ std::shared_ptr<const FileTable> MegaContext::PayloadFiles() const {
        .owner = Share(*this)});
 }
 
-/// views/blocks and views/gists/LOD1: equal parts of a payload, numbered. The
-/// last block may be short.
+/// views/blocks and views/gists/LOD1: a payload in equal, numbered parts.
 std::shared_ptr<const FileTable> MegaContext::PartFiles(
     const ContextLevel& level) const {
   const uint64_t size = level.vectors

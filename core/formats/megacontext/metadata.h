@@ -14,8 +14,7 @@ namespace ctxfs::megacontext {
 std::vector<std::string> CompareLevels(const std::vector<ContextLevel>& levels);
 
 /// Returns warnings where metadata.json contradicts headers and sizes, which
-/// take precedence (docs/formats/megacontext.md, section 4). `text`: nullopt if
-/// the file does not exist.
+/// take precedence (section 4). `text`: nullopt if the file does not exist.
 std::vector<std::string> CompareMetadata(
     const std::optional<std::string>& text,
     const std::vector<ContextLevel>& levels, const Request& request);

@@ -138,8 +138,7 @@ void Mem8Archive::CheckSizes() {
 }
 
 Status Mem8Archive::WarnOfBytesAfter(const ReadContext& context) {
-  // Then bytes after the last member belong to the archive: its table omits
-  // members.
+  // Then trailing bytes belong to the archive: its table omits members.
   if (TotalAgrees()) return {};
   uint64_t end = members_.data_at;
   for (const Mem8Member& member : members_.members) {

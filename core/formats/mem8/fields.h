@@ -18,8 +18,7 @@ std::string Mem8TypeText(uint8_t type);
 /// Returns "identity", ..., "sensor_arbitration"; empty for unknown types.
 std::string_view Mem8SectionName(uint8_t type);
 
-/// Returns the size of a section's fields, bytes, from the counts at its start;
-/// nullopt for unknown types.
+/// Returns the bytes of a section's fields, by its counts; else nullopt.
 std::optional<uint32_t> Mem8ContentSize(uint8_t type, Bytes payload);
 
 /// Returns the fault of a section's fields.

@@ -20,8 +20,7 @@ constexpr uint16_t kVersion1 = 0x0001;  // how a real writer stores 1.0
 /// Returns "1.0", for example.
 std::string Mem8VersionText(uint16_t version);
 
-/// Reads fields of a .mem8 in its byte order. Like ByteReader, the first short
-/// field is a final failure.
+/// Reads fields in a .mem8's byte order. Like ByteReader, stays failed.
 class Mem8Reader {
  public:
   Mem8Reader(Bytes bytes, uint64_t offset, bool big_endian)

@@ -105,8 +105,7 @@ class Mem8Container final : public Container, public SaysFacts {
                                              std::vector<View> views) const;
   Result<Content> OpenView(const View& view, const ReadContext& context) const;
 
-  /// Returns the error of all decoded files if the CRC does not match or the
-  /// file is encrypted.
+  /// Returns the error of all decoded files: wrong CRC, or encrypted.
   std::optional<Error> Refused() const;
 
   const SourcePtr file_;
@@ -364,8 +363,7 @@ bool Resembles(Bytes head) {
   return Mem8KindOfHead(head) != Mem8Kind::kUnknown;
 }
 
-/// Opens a file that is one zstd frame: decompresses it and detects the format
-/// of the result.
+/// Opens a file that is one zstd frame: decompresses it, then probes it.
 Result<std::shared_ptr<const Container>> OpenPacked(
     SourcePtr source, const OpenOptions& options, const ReadContext& context) {
   Error refusal = NotMem8(Mem8Kind::kPacked);

@@ -22,8 +22,7 @@ namespace {
 
 constexpr std::string_view kHashPrefix = "sha256:";
 
-/// Reads the header of a tensor of numbers. Fails for packed types, whose
-/// values are undefined.
+/// Reads the header of a tensor. Fails for packed types: values are undefined.
 Result<TensorHeader> Numbers(const TensorShard& shard, uint32_t entry,
                              const ReadContext& context) {
   Result<TensorHeader> header = shard.Header(entry, context);

@@ -52,8 +52,7 @@ class ModelShard : public TensorShard {
   /// Returns the entry as a weight of its name; nullopt if not a tensor.
   Result<std::optional<ArrayInfo>> Weight(uint32_t entry,
                                           const ReadContext& context) const;
-  /// Whether an entry may be a graph: stored uncompressed, and not of content
-  /// type tensor.
+  /// Whether an entry may be a graph: uncompressed, not of type tensor.
   bool MayBeGraph(uint32_t entry) const;
   /// Returns the verified bytes of an entry that is a graph.
   Result<std::shared_ptr<const Source>> OpenGraph(

@@ -232,8 +232,7 @@ Exports TensorShard::Export() const {
 
 void TensorShard::AddInfo(Json& info, const ReadContext& context) const {
   shard::ShardContainer::AddInfo(info, context);
-  // Headers are scattered over the container, so only the first few thousand
-  // are read.
+  // Headers are scattered over the container: read the first few thousand.
   uint32_t tensors = 0;
   uint32_t examined = 0;
   for (uint32_t entry = 0;

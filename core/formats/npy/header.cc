@@ -27,8 +27,7 @@ Error BadHeader(std::string what, uint64_t at) {
   return {Code::kCorrupt, "header: " + std::move(what), at};
 }
 
-/// Parses a dict literal with the keys descr, fortran_order and shape, each
-/// once.
+/// Parses a dict literal with descr, fortran_order and shape, each once.
 class HeaderParser {
  public:
   HeaderParser(std::string_view text, uint64_t offset)

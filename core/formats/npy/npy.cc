@@ -57,8 +57,7 @@ class NpyContainer final : public Container, public SaysFacts {
   }
   EntryInfo Describe(bool stored) const;
 
-  /// Describes how the stored byte order or axis order differs from other
-  /// formats.
+  /// Describes a byte or axis order that other formats do not have.
   std::string OrderNote() const;
   std::shared_ptr<const FileTable> StoredFile() const;
   std::shared_ptr<const FileTable> ArrayFile() const;

@@ -13,8 +13,7 @@
 namespace ctxfs::onnx {
 namespace {
 
-/// Writes the values of a typed field in sequence, each truncated to the low
-/// bits of an element.
+/// Writes the values of a typed field, each truncated to an element's bits.
 class ElementWriter {
  public:
   ElementWriter(const DecodedTensor& tensor, Buffer& out)

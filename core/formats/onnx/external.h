@@ -18,8 +18,7 @@ namespace ctxfs::onnx {
 /// is too long, or contains a NUL.
 std::optional<std::string> LocationBelow(std::string_view location);
 
-/// The files next to a model that hold external data. The last few stay open.
-/// Thread-safe.
+/// A model's files of external data. The last few stay open. Thread-safe.
 class ExternalFiles {
  public:
   /// `alone`: refuse to open any file.

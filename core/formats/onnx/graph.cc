@@ -72,8 +72,7 @@ Status GraphReader::ReadGraph(const WireRanges& graph, GraphCounts& counts) {
 
 Status GraphReader::ReadGraphAt(const WireRanges& graph, const Place& place,
                                 GraphCounts& counts) {
-  // Nesting: a node in a graph, an attribute in a node, a graph in an
-  // attribute.
+  // A level each: node in graph, attribute in node, graph in attribute.
   if (place.level > kMaxLevels) {
     return Error{Code::kLimit,
                  fmt::format("nesting: messages are nested more than {} deep",

@@ -133,8 +133,7 @@ Status Model::ReadParts(WireReader& reader, Parts& parts) {
       const Result<uint64_t> tag = reader.Varint(again, end);
       const bool graph = tag && *tag == (7U << 3 | 2U);
       if (graph && options_.salvage) {
-        // Salvages the graph up to the end of the file, if its length is
-        // readable.
+        // Salvages the graph up to the end of the file, if its length is valid.
         const Result<uint64_t> length = reader.Varint(again, end);
         if (length) Need(CheckedAdd(again, *length).value_or(UINT64_MAX));
         if (length && parts.graph.size() < kMaxRemembered) {

@@ -118,8 +118,7 @@ class Model final : public Container, public SaysFacts, private GraphVisitor {
   std::string Label(const TensorList& list, uint32_t tensor) const;
   Result<Content> OpenExternal(const TensorList& list, uint32_t tensor,
                                const Request& request) const;
-  /// Returns the first external tensor whose file cannot be opened, and their
-  /// number.
+  /// Returns the first external tensor whose file fails to open, and a count.
   std::optional<Warning> ExternalFaults(const ReadContext& context) const;
   void AddArrays(const TensorList& list, const std::string& directory,
                  const ReadContext& context,
@@ -140,8 +139,7 @@ class Model final : public Container, public SaysFacts, private GraphVisitor {
   WireReader* reader_ = nullptr;
   bool strange_ = false;  // a field before the graph is not of ModelProto
   uint64_t string_bytes_ = 0;
-  // Hashes of paths. The seed is random, so no model can choose names that
-  // collide.
+  // Hashes of paths. A random seed prevents crafted collisions.
   std::unordered_map<uint64_t, uint64_t> seen_;
   const uint64_t seed_ = RandomSeed();
   uint64_t duplicates_ = 0;

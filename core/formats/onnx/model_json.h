@@ -34,8 +34,7 @@ class ModelJson {
   int64_t ir_version() const { return ir_version_; }
   std::string TakeProducer() { return std::move(producer_); }
 
-  /// Returns the text, including the counts of the graph. Must not be called if
-  /// too_large().
+  /// Returns the text, with the graph's counts. Not if too_large().
   std::string Text(const GraphCounts& graph) &&;
 
  private:

@@ -41,8 +41,7 @@ bool ReadVersion(ByteReader& in) {
   return in.ok() && version >= 1 && version <= kNewestVersion;
 }
 
-/// Whether `head` starts with a model's version, so that walking the whole head
-/// can decide.
+/// Whether `head` starts like a model, so that a full walk can decide.
 bool ResemblesModel(Bytes head) {
   ByteReader in(head);
   return ReadVersion(in);

@@ -51,8 +51,7 @@ void AddTyped(const WireField& field, RawTensor& raw) {
   }
 }
 
-/// Reads a StringStringEntry of external_data. Truncates long values: no valid
-/// value is long.
+/// Reads a StringStringEntry of external_data. Valid values are short.
 Status AddExternal(WireReader& reader, WireRange message, RawTensor& raw) {
   constexpr uint64_t kMaxKey = 64;
   constexpr size_t kMaxEntries = 64;

@@ -19,8 +19,7 @@ struct ExternalData {
   std::optional<uint64_t> length;
 };
 
-/// A TensorProto (docs/formats/onnx.md, section 4): its description, and the
-/// location of its bytes.
+/// A TensorProto (section 4): its description, and the location of its bytes.
 struct Tensor {
   /// Origin of the bytes.
   enum class Storage : uint8_t {
@@ -51,8 +50,7 @@ Result<Tensor> ReadTensor(WireReader& reader, const WireRanges& message);
 Status ReadDims(WireReader& reader, const WireField& field,
                 std::vector<int64_t>& dims);
 
-/// Returns the product of dimensions; nullopt if one is negative, or if the
-/// product is 2^63 or more.
+/// Returns the product; nullopt for a negative dimension or from 2^63 on.
 std::optional<uint64_t> ElementCount(const std::vector<int64_t>& dims);
 
 }  // namespace ctxfs::onnx

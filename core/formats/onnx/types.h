@@ -46,8 +46,7 @@ std::string DTypeNameOf(int64_t code);
 /// Returns the bytes of `count` elements in raw_data; nullopt from 2^63 on.
 std::optional<uint64_t> BytesOf(const ElementType& type, uint64_t count);
 
-/// Returns the number of typed field values for `count` elements; nullopt from
-/// 2^63 on.
+/// Returns typed field values for `count` elements; nullopt from 2^63 on.
 std::optional<uint64_t> ValuesOf(const ElementType& type, uint64_t count);
 
 }  // namespace ctxfs::onnx

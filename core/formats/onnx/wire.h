@@ -70,8 +70,7 @@ class WireReader {
   /// it. Fails with kInterrupted if the requester has given up.
   Result<WireField> Next(uint64_t& at, uint64_t end);
 
-  /// Returns the varint at `at`, which must end before `end`; moves `at` past
-  /// it.
+  /// Returns the varint at `at`, before `end`; moves `at` past it.
   Result<uint64_t> Varint(uint64_t& at, uint64_t end);
 
   /// Returns the first `most` bytes of `range`.

@@ -29,8 +29,7 @@ struct SafetensorsTensor {
   static constexpr uint32_t kFirstOtherDType = 256;
 };
 
-/// Faults of a container's structure: the first ones, and their number. Offsets
-/// are bytes of the file.
+/// The first faults of a container's structure. Offsets are bytes of the file.
 struct SafetensorsFaults {
   std::vector<Error> first;  // at most kMaxFaults
   uint64_t count = 0;
@@ -44,8 +43,7 @@ struct SafetensorsHeader {
   std::vector<uint64_t> dims;
   std::vector<SafetensorsTensor> tensors;
   std::vector<std::string> other_dtypes;  // in lower case
-  /// Range of the `__metadata__` object in the text; unset if absent, null or
-  /// malformed.
+  /// Range of the `__metadata__` object; unset if absent, null or malformed.
   struct Part {
     size_t offset = 0;
     size_t length = 0;

@@ -8,8 +8,7 @@
 /// 10). limits::kSafetensorsHeaderBytes bounds the header.
 namespace ctxfs::safetensors {
 
-/// Nesting depth of a header, outer object included; safetensors' own library
-/// has the same limit.
+/// Nesting depth of a header, as in safetensors' own library.
 constexpr size_t kMaxDepth = 127;
 
 /// Dimensions of all tensors of one file together.

@@ -41,8 +41,7 @@ class SampleShard final : public shard::ShardContainer, public ShowsSamples {
 
   /// Whether the entry is a sample, judged by name and content type alone.
   bool IsSample(uint32_t entry) const;
-  /// Returns all samples by number, the reference's order; samples without a
-  /// number last.
+  /// Returns all samples by number, like the reference; unnumbered ones last.
   std::vector<uint32_t> SamplesInOrder() const;
   /// Returns the text of views/json/NAME.json: stored JSON, or cowrie as one
   /// line of JSON. Fails with kCorrupt or kLimit, at the entry's first byte, if

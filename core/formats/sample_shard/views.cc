@@ -15,8 +15,7 @@ namespace {
 /// views/json/NAME.json: a file for each sample.
 std::shared_ptr<const FileTable> JsonFiles(
     const std::shared_ptr<const SampleShard>& shard) {
-  // The reference's README has names such as sample/000007, which its code
-  // ignores.
+  // The reference's README, but not its code, has names like sample/000007.
   const auto may_have = [shard](uint32_t entry) {
     const std::string_view name = shard->EntryName(entry).value_or("");
     return shard->IsSample(entry) ||

@@ -92,8 +92,7 @@ class ShardBlock final : public Block {
     return At(std::move(error));
   }
 
-  /// Like DecodeAndCheck, in pieces, for an entry whose stored and decoded
-  /// sizes differ.
+  /// Like DecodeAndCheck, in pieces; stored and decoded sizes must differ.
   Status StreamAndCheck(const Sink& sink, uint64_t memory,
                         const ReadContext& context) const {
     Buffer piece(limits::kMiB);

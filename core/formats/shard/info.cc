@@ -47,8 +47,7 @@ std::string ContentTypeText(uint16_t type) {
   return fmt::format("{} {}", type, name);
 }
 
-/// Reads at most limits::kJsonBytes from `start` on; nothing if `start` is 0
-/// (no metadata).
+/// Reads at most limits::kJsonBytes from `start` on; nothing from 0.
 Result<Buffer> MetadataText(const Source& source, uint64_t start,
                             const Request& request) {
   const uint64_t size = source.size();
@@ -83,8 +82,7 @@ class ValueCounter final : public JsonVisitor {
   uint64_t count_ = 0;
 };
 
-/// Returns the size of the JSON at `start`, trailing white space included.
-/// Fails as ParseJson does.
+/// Returns the bytes of the JSON at `start`, with trailing white space.
 Result<uint64_t> MetadataLength(const Source& source, uint64_t start,
                                 const Request& request) {
   const Buffer text = CTXFS_TRY(MetadataText(source, start, request));
@@ -244,8 +242,7 @@ void ShardContainer::Annotate(const Json& metadata, EntryInfo& info) const {
 Result<Content> ShardContainer::OpenMetadata(const Request& request) const {
   const uint64_t start = header_.schema_offset;
   uint64_t length = source()->size() - start;
-  // Omits bytes after the JSON value. If it is not JSON, shows all bytes up to
-  // the end of the file.
+  // Omits bytes after the JSON value; if it is not JSON, shows all bytes.
   const Result<uint64_t> json = MetadataLength(*source(), start, request);
   if (json) length = std::min(length, *json);
   if (!json && !json.error().Permanent()) return json.error();

@@ -38,8 +38,7 @@ struct ShardHeader {
   uint64_t total_file_size = 0;
 };
 
-/// Roles that change how a container is read (docs/formats/shard.md, section
-/// 4).
+/// Roles that change how a container is read (section 4).
 constexpr uint8_t kUnknownRole = 0;
 constexpr uint8_t kModelRole = 1;
 constexpr uint8_t kSampleRole = 2;
@@ -55,8 +54,8 @@ constexpr uint16_t kTensorContent = 1;
 constexpr uint16_t kJsonContent = 2;
 constexpr uint16_t kCowrieContent = 3;
 
-/// The only header flag with an effect: every entry has a checksum, even if it
-/// is 0 (section 10).
+/// Every entry has a checksum, even if it is 0 (section 10). No other header
+/// flag has an effect.
 constexpr uint16_t kHasChecksums = 0x0020;
 
 /// Whether `head` starts a Shard container of this role.
@@ -107,16 +106,14 @@ struct ShardSeal {
   uint64_t inner_size = 0;     // decoded bytes; unused for kNone
 };
 
-/// A Shard v2 container of any role: an archive of named entries. Profiles
-/// derive from it.
+/// A Shard v2 container of any role: named entries. Profiles derive from it.
 class ShardContainer : public Container, public SaysFacts {
  public:
   ShardContainer(std::shared_ptr<const Source> source,
                  const OpenOptions& options)
       : Container(std::move(source)), options_(options) {}
 
-  /// Reads and checks header, index and names; reads no data. Must be called
-  /// once, first.
+  /// Reads and checks header, index and names. Must be called once, first.
   virtual Status Load(const ReadContext& context);
 
   void AddInfo(Json& info, const ReadContext& context) const override;
@@ -130,8 +127,7 @@ class ShardContainer : public Container, public SaysFacts {
 
   /// Returns the entries under their names.
   std::shared_ptr<const FileTable> EntryTable() const;
-  /// Role of the entries' files: kRawEntries if other files show the same
-  /// bytes.
+  /// kRawEntries if other files show the same bytes as the entries.
   virtual Role EntryRole() const { return Role::kEntries; }
 
   uint32_t entry_count() const { return header_.entry_count; }
@@ -149,8 +145,7 @@ class ShardContainer : public Container, public SaysFacts {
   /// salvage, such a fault refuses the container, so an open container has
   /// none.
   std::optional<Error> EntryFault(uint32_t entry) const;
-  /// Whether the entry is neither encoded nor encrypted: the file has the
-  /// stored bytes.
+  /// Whether the entry's file is its stored bytes: not encoded or encrypted.
   bool IsPlain(uint32_t entry) const;
   /// Whether the entry is encrypted and its key is missing.
   bool EntryLocked(uint32_t entry) const;
@@ -189,8 +184,7 @@ class ShardContainer : public Container, public SaysFacts {
   /// Reads all bytes of an entry, decoded and verified, bypassing the cache:
   /// for blocks that are computed from them, and for Load.
   Result<Buffer> ReadEntry(uint32_t entry, const ReadContext& context) const;
-  /// Return the checksum in the index, and the checksum to verify: none with
-  /// verify=off.
+  /// Return the checksum in the index, and the one to verify, if any.
   virtual Checksum StoredChecksum(const ShardRecord& record) const;
   Checksum ExpectedChecksum(const ShardRecord& record) const;
   std::shared_ptr<AtomicVerdict> VerdictOf(uint32_t entry) const;
@@ -205,8 +199,7 @@ class ShardContainer : public Container, public SaysFacts {
   Status CheckEntries(const ReadContext& context);
   Status ReadConventions(const ReadContext& context);
 
-  /// Returns the error, which refuses the container; with salvage, adds it as a
-  /// warning instead.
+  /// Returns the error; with salvage, adds it as a warning instead.
   Status Fault(Error error);
   Status CheckOverlaps(const ReadContext& context);
   /// Parses the value at schema_offset; null if there is none. The length

@@ -20,8 +20,7 @@ constexpr uint32_t kMembersACheck = 4096;
 constexpr size_t kMaxExtensions = 100;
 constexpr size_t kCaptions = 3;
 
-/// Returns the caption of the member, or the member if it is a caption; empty
-/// if there is none.
+/// Returns the caption that the member has or is; empty if there is none.
 Result<std::string> CaptionOf(const FileTable& entries, uint32_t member,
                               const SampleName& name,
                               const ReadContext& context) {

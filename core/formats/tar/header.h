@@ -35,16 +35,14 @@ class Header {
   /// The field up to the first NUL.
   std::string_view name() const { return Text(0, 100); }
   std::string_view link() const { return Text(157, 100); }
-  /// Returns prefix and name, or the name alone if there is no prefix (section
-  /// 2).
+  /// Returns prefix and name, or only the name without a prefix (section 2).
   std::string path() const;
 
   /// Returns the bytes of data (section 3). Fails with kCorrupt if the text is
   /// not octal, or the number is not in [0, 2^63).
   Result<uint64_t> size() const;
 
-  /// Returns the modification time in whole seconds since 1970; nullopt if the
-  /// text is not a number.
+  /// Returns the modification time, seconds since 1970; nullopt if malformed.
   std::optional<int64_t> mtime() const;
   /// Returns the permission bits; nullopt if the text is not octal.
   std::optional<uint16_t> mode() const;

@@ -50,8 +50,7 @@ class Members {
   Kind kind(uint32_t member) const {
     return static_cast<Kind>(members_[member].kind);
   }
-  /// Returns the stored bytes of a member; for a hard link, of the original.
-  /// Empty for a symbolic link.
+  /// Returns the stored bytes; a hard link has its original's, a symlink none.
   Extent extent(uint32_t member) const {
     const Member& one = members_[Original(member)];
     return {one.at, kind(member) == Kind::kSymlink ? 0 : one.size};
@@ -133,8 +132,7 @@ class Members {
   std::unordered_map<uint32_t, std::shared_ptr<const SparseMap>> sparse_;
 };
 
-/// Removes all leading "./": the path that is shown (docs/formats/tar.md,
-/// section 8).
+/// Removes all leading "./": the path that is shown (section 8).
 std::string_view ShownPath(std::string_view name);
 
 /// Returns the plain path of `name` (docs/tree.md, section 7). May point into

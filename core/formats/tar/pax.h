@@ -18,8 +18,7 @@ struct PaxValues {
   std::optional<std::string> linkpath;
   std::optional<std::string> size;
   std::optional<std::string> mtime;
-  // Records GNU.sparse.* of sparse files. In the map, a comma follows each
-  // offset and each size.
+  // Records GNU.sparse.*. In the map, each offset and size ends with a comma.
   std::optional<std::string> sparse_name;
   std::optional<std::string> sparse_version;  // "MAJOR.MINOR."
   std::optional<std::string> sparse_size;
@@ -35,8 +34,7 @@ struct PaxValues {
 /// is relative to `records`.
 Status ParsePax(std::string_view records, PaxValues& values);
 
-/// Returns `own` if set, else `global`; null if neither is set or the value is
-/// empty.
+/// Returns `own` if set, else `global`; null if unset or empty.
 const std::string* PaxChoice(const std::optional<std::string>& own,
                              const std::optional<std::string>& global);
 

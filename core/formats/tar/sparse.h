@@ -41,8 +41,7 @@ class SparseBuilder {
 
   /// Adds a number of the map: alternately an offset and a size.
   void Add(uint64_t number);
-  /// Adds the decimal numbers in `text`, each terminated by `end`. Returns the
-  /// unterminated rest.
+  /// Adds decimal numbers, each terminated by `end`. Returns the rest.
   std::string_view AddText(std::string_view text, char end);
   /// Adds pairs of 12-byte header fields up to the first empty pair.
   void AddFields(Bytes fields);
@@ -52,8 +51,7 @@ class SparseBuilder {
   }
   bool failed() const { return !map_.fault.empty(); }
 
-  /// Returns the map of a file of `size` bytes whose parts are stored in
-  /// `data`, one after another.
+  /// Returns the map of a file of `size` bytes; `data` stores the parts.
   SparseMap Finish(uint64_t size, const Extent& data) &&;
 
  private:

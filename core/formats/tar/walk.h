@@ -20,8 +20,7 @@
 
 namespace ctxfs::tar {
 
-/// The count of a fault or peculiarity that does not stop the walk, and the
-/// offset of the first.
+/// How often a harmless fault or peculiarity occurs; offset of the first.
 struct Note {
   uint64_t count = 0;
   uint64_t offset = 0;
@@ -48,8 +47,7 @@ class Walk {
   const std::map<std::string_view, Note>& notes() const { return notes_; }
   /// The dialect of the first header: "ustar", "gnu" or "v7".
   std::string_view dialect() const { return dialect_; }
-  /// If the file is truncated, the offset at which the cut data or header would
-  /// end; otherwise 0.
+  /// If the file is truncated, the offset where the cut part ends; else 0.
   uint64_t needed() const { return needed_; }
   /// The offset at which the walk stopped.
   uint64_t at() const { return at_; }
@@ -90,8 +88,7 @@ class Walk {
   Status MeetExtension(const Header& header);
   Status MeetMember(const Header& header, const ReadContext& context);
   Result<std::string> ReadExtension(uint64_t size);
-  /// Finds the data of the header's member, and adds the member. Reads may
-  /// overwrite `header`.
+  /// Finds the header's data, and adds the member. May overwrite `header`.
   Status AddMember(Bytes header, Subject& subject, const ReadContext& context);
   Subject Name(const Header& header) const;
   StoredAttributes AttributesOf(const Header& header) const;

@@ -150,8 +150,7 @@ class Checkpoint final : public TensorContainer, public SaysFacts {
                             const Pickle& object, const ReadContext& context);
   /// Warns of bytes after the storages; the storages end at byte `at`.
   Status WarnOfLegacyEnd(uint64_t at, const Request& request);
-  /// Locates a storage of `elements` elements of `width` bytes at byte `at`,
-  /// and moves `at` past it.
+  /// Locates `elements` elements of `width` bytes at byte `at`; moves `at`.
   Status PlaceLegacy(uint64_t width, int64_t elements, Storage& storage,
                      uint64_t& at, const Request& request) const;
 
@@ -176,8 +175,7 @@ class Checkpoint final : public TensorContainer, public SaysFacts {
   uint64_t MostRepeated() const;
   Layout Resolve(const TensorId& id, const std::string& storages,
                  SharedParts& parts);
-  /// Locates a tensor in its storage. Returns the fault; empty if there is
-  /// none.
+  /// Locates a tensor in its storage. Returns the fault; empty for none.
   std::string Place(const TensorId& id, const Storage& storage,
                     SharedParts& parts, Layout& layout);
   /// Shows a tensor of unknown type as the `room` bytes of its storage.

@@ -21,8 +21,7 @@ bool IsPlainKey(const Pickle& pickle, NodeId key);
 /// Returns a plain key as text.
 std::string KeyText(const Pickle& pickle, NodeId key);
 
-/// Returns the decimal digits of a little-endian two's complement integer, in
-/// more than linear time.
+/// Converts little-endian two's complement to decimal, in superlinear time.
 std::string DecimalDigits(std::string_view twos_complement);
 
 // If memory is refused, these functions stop, and HeapAllowance::Check fails.

@@ -275,8 +275,7 @@ Result<std::string> DistributedCheckpoint::FaultOf(
   }
   const auto pair = CTXFS_TRY(std::move(overlap));
   if (!pair && elements == tensor.elements) return std::string();
-  // Too many elements without overlapping boxes: the chunks of a scalar, which
-  // have no extent.
+  // Without overlapping boxes, equal chunks of a scalar are the only cause.
   const auto [first, second] = pair.value_or(std::pair<size_t, size_t>(0, 1));
   return fmt::format("its chunks {} and {} overlap", first, second);
 }

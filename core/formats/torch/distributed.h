@@ -61,16 +61,14 @@ class DistributedCheckpoint final : public TensorContainer, public SaysFacts {
   Status ReadIndex(const ReadContext& context);
   Status OpenFiles(const ReadContext& context);
   Result<File> OpenFile(const std::string& name, const Request& request) const;
-  /// Finds pieces that are not in their files or overlap, and bytes outside all
-  /// pieces.
+  /// Finds pieces outside their files, overlaps, and bytes outside all pieces.
   Status PlacePieces(const ReadContext& context);
   void CompareInFile(const std::vector<uint32_t>& order, size_t from,
                      size_t end);
   void SetFault(uint32_t piece, std::string fault);
   /// Returns the number of unreadable tensors and objects.
   Result<uint64_t> CheckTensors(const ReadContext& context);
-  /// Returns why the chunks do not make up exactly the tensor; empty if they
-  /// do.
+  /// Returns why the chunks are not exactly the tensor; empty if they are.
   Result<std::string> FaultOf(const ChunkedTensor& tensor, uint64_t& compared,
                               const ReadContext& context) const;
   /// Shows a tensor of unknown type as the bytes of its only chunk.
@@ -78,8 +76,7 @@ class DistributedCheckpoint final : public TensorContainer, public SaysFacts {
   Status SetShapeOfBytes(ChunkedTensor& tensor, uint64_t size);
   /// Returns the error code for a tensor with a fault.
   Code CodeOf(const ChunkedTensor& tensor) const;
-  /// Returns the fault of a piece that must hold `bytes` bytes of a tensor;
-  /// empty if there is none.
+  /// Returns why a piece cannot hold `bytes` bytes of a tensor; else empty.
   std::string FaultOf(uint32_t piece, uint64_t bytes) const;
   /// Warns of unused bytes, and of pieces that belong to no tensor or object.
   void WarnOfUnused();
@@ -104,8 +101,7 @@ class DistributedCheckpoint final : public TensorContainer, public SaysFacts {
   /// Returns the value of an object as JSON.
   Result<std::string> ObjectValue(uint32_t object,
                                   const ReadContext& context) const;
-  /// Returns the values of all objects as JSON; for an unreadable object, the
-  /// error.
+  /// Returns all objects' values as JSON; for an unreadable one, the error.
   Result<std::string> ObjectText(const ReadContext& context) const;
   /// Returns the names in .metadata and in the objects.
   Result<GlobalNames> AllGlobals(const ReadContext& context) const;

@@ -20,8 +20,7 @@ namespace {
 // Estimated memory of a file's part in info.json.
 constexpr uint64_t kFileBytes = 1024;
 
-/// The index and all files with pieces: text derived from them is dropped when
-/// one of them changes.
+/// The index and all files with pieces: a change of one drops derived text.
 class AllFiles final : public DerivedSource {
  public:
   AllFiles(SourcePtr index, std::vector<SourcePtr> files)

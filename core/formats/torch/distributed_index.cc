@@ -42,8 +42,7 @@ constexpr std::string_view kTensorClass =
 constexpr std::string_view kBytesClass =
     "torch.distributed.checkpoint.metadata.BytesStorageMetadata";
 
-// Globals that torch's writers use besides those of docs/formats/torch.md,
-// section 12.
+// Globals that torch's writers use besides those of section 12.
 constexpr auto kNames = std::to_array<std::string_view>({
     kMetadata,
     kTensorClass,
@@ -82,8 +81,7 @@ class IndexReader {
   };
   using Numbers = std::vector<int64_t>;
 
-  /// Returns the entries of a dict, the last for each key. Fails for another
-  /// value.
+  /// Returns a dict's entries, the last of each key. Fails if not a dict.
   Result<std::vector<Entry>> EntriesOf(NodeId dict, std::string_view what);
   Status ReadStorage(NodeId storage);
   Status AddPiece(const Entry& entry);
@@ -439,16 +437,14 @@ bool IsDistributedName(std::string_view name) {
 }
 
 bool StartsDistributedIndex(Bytes head) {
-  // Maximum before the class name: PROTO, and protocol 4's FRAME with its
-  // length.
+  // Maximum before the class name: PROTO, and FRAME with its length.
   constexpr size_t kMaxBefore = 24;
   constexpr std::byte kProto{0x80};
   if (head.size() < 2 || head[0] != kProto) return false;
   const std::string_view text = AsText(head);
   const size_t at = text.substr(0, kMaxBefore + kModule.size()).find(kModule);
   if (at == std::string_view::npos) return false;
-  // Between module and name: GLOBAL has a line feed, STACK_GLOBAL at most three
-  // opcodes.
+  // Between them, GLOBAL has a line feed, STACK_GLOBAL up to three opcodes.
   constexpr size_t kMaxBetween = 8;
   constexpr std::string_view kClass = "Metadata";
   const std::string_view after = text.substr(at + kModule.size());

@@ -31,8 +31,7 @@ struct Chunk {
   uint64_t elements = 0;
 };
 
-/// A tensor and its chunks: all chunks are within its shape, and each has its
-/// own piece.
+/// A tensor and its chunks, all within its shape, each with its own piece.
 struct ChunkedTensor {
   std::string name;
   TypeInfo type;

@@ -16,12 +16,10 @@ namespace ctxfs::torch {
 constexpr uint64_t kMaxPickleBytes = 256 * limits::kMiB;
 constexpr uint64_t kMaxInflated = 64 * limits::kKiB;
 constexpr uint64_t kMaxInflatedPerByte = 32;
-/// Values in a pickle, also in all its lists together, on its stack and in its
-/// memo; nesting depth.
+/// Values in a pickle; in all its lists, stack or memo; nesting depth.
 constexpr uint32_t kMaxNodes = 16'000'000;
 constexpr unsigned kMaxDepth = 1000;
-/// Bytes of a module or class name, of all these names together, and of an
-/// integer.
+/// Bytes of a module or class name, of all names, and of an integer.
 constexpr uint64_t kMaxNameBytes = 64 * limits::kKiB;
 constexpr uint64_t kMaxNamesBytes = 64 * limits::kMiB;
 constexpr uint64_t kMaxIntegerBytes = 4096;
@@ -37,8 +35,7 @@ constexpr size_t kMaxCounted = 1'000'000;
 constexpr size_t kMaxPickleRecords = 16;
 constexpr uint64_t kMaxSearchedBytes = 2 * kMaxPickleBytes;
 
-/// Visits of values; a value in a shared list is visited at each place of the
-/// list.
+/// Visits of values; a shared list is visited at each of its places.
 constexpr uint64_t kMaxVisits = 2ULL * kMaxNodes;
 /// Bytes of value.json; bytes of a value.json that stays in memory.
 constexpr uint64_t kMaxValueText = 64 * limits::kMiB;
@@ -48,8 +45,7 @@ constexpr uint64_t kMaxKeptText = limits::kMiB;
 constexpr uint32_t kMaxTensors = 1'000'000;
 constexpr uint64_t kMaxTensorNames = limits::kTreeNameBytes;
 constexpr size_t kMaxRank = 64;
-/// Bytes of a tensor that is larger than its storage, for example after
-/// expand().
+/// Bytes of a tensor that exceeds its storage, for example after expand().
 constexpr uint64_t kMaxExpanded = limits::kGiB;
 
 /// Bytes by which all tensors together may repeat storages: kMaxRepeated, plus

@@ -27,8 +27,7 @@ std::optional<TypeInfo> StorageType(std::string_view name);
 bool IsKnownName(std::string_view name);
 /// Returns "module.name", with the current name of a renamed module.
 std::string NameOfGlobal(std::string_view module, std::string_view name);
-/// Returns "_rebuild_tensor" for "torch._utils._rebuild_tensor"; empty for
-/// another module.
+/// Returns "_rebuild_tensor" of "torch._utils._rebuild_tensor"; else empty.
 std::string_view UtilsName(std::string_view name);
 
 }  // namespace ctxfs::torch

@@ -20,8 +20,7 @@ bool IsTrue(const Pickle& pickle, NodeId node) {
   return pickle.Is(node, Kind::kBool) && pickle.at(node).number != 0;
 }
 
-/// Returns the id of a persistent value if it is a tuple that starts with
-/// `what`; else kNoNode.
+/// Returns the id if it is a tuple that starts with `what`; else kNoNode.
 NodeId PersistentId(const Pickle& pickle, NodeId node, std::string_view what) {
   if (!pickle.Is(node, Kind::kPersistent)) return kNoNode;
   const NodeId id = pickle.at(node).first;
@@ -30,8 +29,7 @@ NodeId PersistentId(const Pickle& pickle, NodeId node, std::string_view what) {
   return fits ? id : kNoNode;
 }
 
-/// Returns "per_tensor_affine" for torch.per_tensor_affine; empty for another
-/// value.
+/// Returns "per_tensor_affine" for torch.per_tensor_affine; else empty.
 std::string_view SchemeOf(const Pickle& pickle, NodeId node) {
   const std::string_view name = GlobalName(pickle, node);
   constexpr std::string_view kPrefix = "torch.per_";

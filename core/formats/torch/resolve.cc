@@ -40,8 +40,7 @@ std::optional<uint64_t> Count(const std::vector<uint64_t>& shape) {
   return count;
 }
 
-/// Returns the number of elements from the storage's start to the tensor's last
-/// element.
+/// Returns the elements from the storage's start to the tensor's last one.
 std::optional<uint64_t> Reach(const Layout& layout) {
   const Extents& shape = *layout.shape;
   std::optional<uint64_t> last = layout.offset;

@@ -36,8 +36,7 @@ void AppendUtf8(uint32_t point, std::string& text) {
   }
 }
 
-/// Returns the character for a backslash and `letter`; nullopt if this is not
-/// an escape.
+/// Returns the character for a backslash and `letter`; else nullopt.
 std::optional<char> SimpleEscape(char letter) {
   constexpr std::string_view kLetters = "\\'\"abfnrtv";
   constexpr std::string_view kMeant = "\\'\"\a\b\f\n\r\t\v";

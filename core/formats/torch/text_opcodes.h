@@ -6,12 +6,10 @@
 #include <string>
 #include <string_view>
 
-/// Parses operands of protocol 0, which are lines of text (Python's
-/// pickletools).
+/// Operands of protocol 0, which are lines of text (Python's pickletools).
 namespace ctxfs::torch {
 
-/// Returns the text of STRING, a quoted Python bytes literal; nullopt if it is
-/// not quoted.
+/// Returns the text of STRING, a Python bytes literal in quotes, or nullopt.
 std::optional<std::string> QuotedText(std::string_view line);
 
 /// Returns the text of UNICODE, Latin-1 with \uXXXX and \UXXXXXXXX, as UTF-8;

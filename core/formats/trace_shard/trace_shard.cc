@@ -25,8 +25,7 @@ namespace {
 
 constexpr std::string_view kEvents = "seq/";
 
-/// Whether the event with key `a` precedes that with `b`: numbers by value,
-/// then all other keys.
+/// Orders events by key: numbers by value, then all other keys.
 bool ComesBefore(std::string_view a, std::string_view b) {
   const auto rank = [](std::string_view& key) {
     constexpr std::string_view kDigits = "0123456789";

@@ -118,8 +118,7 @@ class VectorIndex final : public shard::ShardContainer {
     return {};
   }
 
-  /// Reads `col/meta`, else `meta`. Fails only on transient errors; other
-  /// errors become warnings.
+  /// Reads `col/meta`, else `meta`. Permanent errors become warnings.
   Status LoadMeta(const ReadContext& context) {
     const Found entry = column_meta_ ? column_meta_ : single_meta_;
     if (!entry) {
@@ -182,8 +181,7 @@ class VectorIndex final : public shard::ShardContainer {
     return text.size() <= kMaxBytes ? text : "a text";
   }
 
-  /// Whether `entry` is readable and its size is a multiple of `unit`; warns if
-  /// not.
+  /// Checks that `entry` is readable and a multiple of `unit`; else warns.
   bool IsWhole(uint32_t entry, uint64_t unit, std::string_view what) {
     const shard::ShardRecord record = Record(entry);
     std::optional<Error> fault = EntryFault(entry);

@@ -59,8 +59,7 @@ class WShardChunks final : public shard::ShardContainer {
   Result<std::shared_ptr<const WShardContainer>> OpenChunk(
       const ChunkRef& chunk, const ReadContext& context) const;
   void Disjoin(std::string why) { manifest_.faults.push_back(std::move(why)); }
-  /// Returns "ok", "differs", "none", or "not checked" if that would take too
-  /// long.
+  /// Returns "ok", "differs", "none"; "not checked" if it would take too long.
   std::string CheckDigest(size_t k, const ReadContext& context) const;
   /// Compares the sha256 of chunk k, however long that takes.
   void Digest(size_t k, const ReadContext& context) const;

@@ -68,8 +68,7 @@ void WShardContainer::AddInfo(Json& info, const ReadContext& context) const {
   }
   const Result<std::optional<std::string>> identity = Identity(context);
   if (!identity && identity.error().Permanent()) {
-    // The text must be equal at every call, but only the first failed read has
-    // a reason.
+    // The same text at every call: only the first failed read has a reason.
     warnings.push_back(
         Warning{"meta/identity: damaged", identity.error().offset}.Text());
   } else if (!identity) {

@@ -32,8 +32,7 @@ struct Join {
 /// not arrays, because their number of steps is unknown.
 Join JoinLanes(const Chunks& chunks);
 
-/// The i32 ticks of an episode. Ticks in a chunk are relative to the chunk's
-/// start; adds the start.
+/// An episode's i32 ticks. Adds the chunk's start to a chunk's ticks.
 class GlobalTicks final : public Transform {
  public:
   struct Piece {

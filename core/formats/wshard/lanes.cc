@@ -175,8 +175,7 @@ void LaneTable::DeclareOmens(const Json& wshard, const Request& request) {
 
 std::optional<uint32_t> LaneTable::Add(Channel channel,
                                        const Request& request) {
-  // After an interrupt or refused memory, opening fails and the table is
-  // discarded.
+  // After an interrupt or refused memory, opening fails.
   if (!request.CheckMemory() || !AdmitGrowth(channels_)) return std::nullopt;
   channels_.push_back(std::move(channel));
   return static_cast<uint32_t>(channels_.size() - 1);

@@ -90,8 +90,7 @@ class LaneTable {
   size_t unusable_ = 0;
 };
 
-/// Returns the entry name that an element of meta/channels declares; nullopt if
-/// invalid.
+/// Returns the entry that an element of meta/channels declares, if valid.
 std::optional<std::string> ChannelBlock(const Json& element);
 
 /// Parses "f32", "float32", "Float32", ... as a dtype.

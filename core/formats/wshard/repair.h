@@ -44,8 +44,7 @@ class Interleaving {
   /// Returns the position of byte `at` of lane `index`, in the order of Find.
   Run Locate(size_t index, uint64_t at) const;
 
-  /// Returns the index of an entry's lane in the order of Find, if it is one of
-  /// the lanes.
+  /// Returns the index of an entry's lane in the order of Find, if any.
   std::optional<size_t> IndexOf(uint32_t entry) const;
   size_t lane_count() const { return lanes_.size(); }
   uint32_t entry(size_t index) const { return lanes_[index].entry; }

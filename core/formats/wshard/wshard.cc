@@ -39,8 +39,7 @@ Json Pick(const Json& object, std::initializer_list<const char*> keys,
   return nullptr;
 }
 
-/// Returns the member timestep_range, [first, last], if it is a pair of
-/// integers.
+/// Returns timestep_range, [first, last], if it is a pair of integers.
 Json PickRange(const Json& object) {
   Json range = Pick(object, {"timestep_range"}, &Json::is_array);
   const bool pair = range.size() == 2 && range[0].is_number_integer() &&

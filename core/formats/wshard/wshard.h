@@ -63,8 +63,7 @@ class WShardContainer final : public shard::ShardContainer, public HasIdentity {
 
   Result<std::string> SealedIdentity(const ReadContext& context) const override;
 
-  /// Returns the identity of the preceding chunk according to meta/provenance;
-  /// empty if there is none.
+  /// Returns meta/provenance's identity of the preceding chunk, or "".
   Result<std::string> PreviousIdentity(const ReadContext& context) const;
 
  private:
@@ -76,8 +75,7 @@ class WShardContainer final : public shard::ShardContainer, public HasIdentity {
   std::shared_ptr<const FileTable> SignFiles() const;
   Result<Content> OpenSigns(const SignFile& file) const;
   EntryInfo DescribeSigns(const SignFile& file, const Request& request) const;
-  /// Entries that describe others or define the length; of equal names the
-  /// first.
+  /// Entries about others or the length; of equal names the first.
   struct Known {
     std::optional<uint32_t> wshard, episode, channels, identity, provenance;
     std::optional<uint32_t> done, ticks, reward;
@@ -105,8 +103,7 @@ class WShardContainer final : public shard::ShardContainer, public HasIdentity {
     return interleaving_->IndexOf(entry);
   }
 
-  /// Returns all uncompressed lanes by offset if any of them share bytes;
-  /// otherwise none.
+  /// Returns all uncompressed lanes by offset if some share bytes; else none.
   std::vector<StoredLane> OverlappingLanes() const;
 
   Known known_;

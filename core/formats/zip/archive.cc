@@ -47,8 +47,8 @@ Code CodeOf(Fault fault) {
   }
 }
 
-/// Decodes the first bytes of a member from the start of its data. Returns
-/// whether `out` is full.
+/// Decodes a member's first bytes from its data. Returns whether it fills
+/// `out`.
 bool DecodeStart(uint16_t method, Bytes stored, MutableBytes out) {
   if (method == kDeflate) {
     return DecodeDeflatePrefix(stored, out) == out.size();

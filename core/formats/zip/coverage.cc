@@ -24,8 +24,7 @@ constexpr uint64_t kMaxPadding = 64 * limits::kKiB;
 constexpr uint32_t kGapsPerCheck = 1024;
 constexpr uint64_t kMaxCounted = 1000;
 
-/// First bytes of programs with an appended archive: Windows, Linux, a shell or
-/// Python script, and macOS.
+/// First bytes of self-extracting programs: Windows, Linux, scripts, macOS.
 constexpr std::string_view kPrograms[] = {
     "MZ"sv, "\177ELF"sv, "#!"sv, "\xcf\xfa\xed\xfe"sv, "\xca\xfe\xba\xbe"sv};
 
@@ -47,8 +46,7 @@ std::string Words(const char* key, uint64_t size, const std::string& where,
                      where, format.empty() ? "" : ", and " + format);
 }
 
-/// Counts archives that end at byte `end`, each directly before the next, up to
-/// kMaxCounted.
+/// Counts adjacent archives, the last ending at `end`, up to kMaxCounted.
 Result<uint64_t> CountArchives(const Source& source, uint64_t end,
                                const ReadContext& context) {
   uint64_t archives = 0;

@@ -38,8 +38,7 @@ class Window {
   uint64_t at() const { return at_; }
   uint64_t remaining() const { return end_ - at_; }
 
-  /// Returns the next `size` bytes, at most 256 KiB, all before the end; valid
-  /// until the next call.
+  /// Returns the next `size` bytes, at most 256 KiB; valid until the next call.
   Result<Bytes> Peek(uint64_t size) {
     if (!InBounds(at_, size, piece_start_ + piece_.size()) ||
         at_ < piece_start_) {

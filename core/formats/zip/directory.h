@@ -85,8 +85,7 @@ struct Member {
 /// Returns the first byte after a member, according to the directory.
 uint64_t EndOf(const Member& member);
 
-/// Names the compression or encryption of an opaque member (IsOpaque): "PPMd
-/// (method 98)", "ZipCrypto".
+/// Names an opaque member's coding: "PPMd (method 98)", "ZipCrypto".
 std::string OpaqueText(const Member& member);
 
 /// The central directory of an archive.
@@ -94,8 +93,7 @@ struct Directory {
   EndRecord end;
   std::vector<Member> members;
   std::string names;
-  /// Members with the name of another member, sorted by name, then in directory
-  /// order.
+  /// Members with repeated names, sorted by name, then in directory order.
   std::vector<uint32_t> repeated;
   std::vector<Warning> warnings;
   uint64_t first_member = 0;  // of the first local header; byte of the file

@@ -26,15 +26,14 @@ class ExportedProgram : public std::enable_shared_from_this<ExportedProgram> {
   static std::shared_ptr<const ExportedProgram> Find(
       std::shared_ptr<const Archive> archive);
 
-  /// Returns the tensors whose document agrees with the member it names. Reads
-  /// the documents.
+  /// Returns tensors whose document and member agree. Reads the documents.
   std::vector<ArrayInfo> Arrays(const ReadContext& context) const;
 
   Status AddFacts(const ReadContext& context, Facts& facts) const;
 
  private:
-  /// MODEL_weights_config.json or MODEL_constants_config.json. It names members
-  /// of its directory.
+  /// MODEL_weights_config.json or MODEL_constants_config.json, and its members'
+  /// directory.
   struct Document {
     uint32_t member;
     std::string directory;  // ends in a slash
@@ -58,8 +57,7 @@ class ExportedProgram : public std::enable_shared_from_this<ExportedProgram> {
   /// Fails only on transient errors.
   Result<std::vector<Named>> Tensors(const ReadContext& context) const;
   Result<Members> BelowTop(const ReadContext& context) const;
-  /// Adds the tensors of a document of at most `room` bytes, and subtracts its
-  /// bytes from `room`.
+  /// Adds the tensors of a document; subtracts its bytes from `room`.
   Status AddTensors(const Document& document, const Members& members,
                     const ReadContext& context, uint64_t& room,
                     std::vector<Named>& tensors) const;

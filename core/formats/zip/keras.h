@@ -8,8 +8,7 @@
 
 namespace ctxfs::zip {
 
-/// Numbers of the members that every .keras file has. The weights are an HDF5
-/// file.
+/// Members that every .keras file has. The weights are an HDF5 file.
 struct KerasMembers {
   uint32_t config;
   uint32_t metadata;

@@ -13,8 +13,7 @@ constexpr uint16_t kStored = 0;
 constexpr uint16_t kDeflate = 8;
 constexpr uint16_t kZstd = 93;
 
-/// Returns a method's decoder; null for kStored, kDeflate and unsupported
-/// methods.
+/// Returns a method's decoder; null for kStored, kDeflate and unknown ones.
 StreamDecoder DecoderOf(uint16_t method);
 
 /// Whether ctxfs decodes this method (docs/formats/zip.md, section 7).

@@ -94,8 +94,7 @@ bool IsAscii(std::string_view text) {
   });
 }
 
-/// Whether `text` consists of replacements for characters that a code page
-/// lacks.
+/// Whether `text` stands for characters that a code page lacks.
 bool StandsForOthers(std::string_view text) {
   return text.find_first_not_of("?_") == std::string_view::npos;
 }

@@ -26,15 +26,13 @@ struct Local {
   uint64_t end = 0;  // of its data and data descriptor
 };
 
-/// Outcome at an offset where a member may start: a member, a truncated member,
-/// or neither.
+/// At an offset: a member, a truncated member, or neither.
 struct Found {
   std::optional<Local> local;
   uint64_t needed = 0;  // truncated: minimum size of the whole file
 };
 
-/// Reads `size` bytes at `at`, fewer at the end of the file. `at` is at most
-/// the size of the file.
+/// Reads `size` bytes at `at` (<= file size), fewer at the end of the file.
 Result<Buffer> ReadSome(const Source& source, uint64_t at, uint64_t size,
                         const Request& request) {
   return ReadBuffer(source, at, std::min(size, source.size() - at), "record",

@@ -11,8 +11,7 @@
 namespace ctxfs::zip {
 namespace {
 
-/// Field 0x5455: flags, then the times that the flags announce, modification
-/// time first.
+/// Field 0x5455: flags, then the announced times, modification time first.
 std::optional<int64_t> ExtendedTime(Bytes extra) {
   constexpr uint16_t kExtended = 0x5455;
   const std::optional<Bytes> field = FindExtraField(extra, kExtended);
@@ -89,8 +88,7 @@ std::optional<FileTime> TimeOf(const PackedAttributes& attributes) {
   const std::optional<int64_t> seconds = attributes.mtime();
   if (!seconds) return std::nullopt;
   if (!attributes.is_local()) return FileTime{*seconds, 0};
-  // Near a change of daylight saving time, the first guess may use the wrong
-  // offset.
+  // Near a change of daylight saving time, the guess may use the wrong offset.
   const int64_t guess = *seconds - ZoneAt(*seconds);
   return FileTime{*seconds - ZoneAt(guess), 0};
 }

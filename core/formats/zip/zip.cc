@@ -163,8 +163,7 @@ std::shared_ptr<const FileTable> ArrayFiles(
        .describe = describe});
 }
 
-/// The members of an archive. `arrays`, unless null, describes the .npy
-/// members.
+/// An archive's members. `arrays` (or null) describes the .npy members.
 class Members final : public FileTable {
  public:
   Members(std::shared_ptr<const Archive> archive, Placement placement,

@@ -62,12 +62,10 @@ class Archive : public std::enable_shared_from_this<Archive> {
     return directory_.ShownName(member(number));
   }
 
-  /// Returns why a member cannot be opened, according to the directory; kLocked
-  /// if it is encrypted.
+  /// Returns why the directory forbids opening a member; kLocked if encrypted.
   std::optional<Error> MemberFault(uint32_t number) const;
 
-  /// Returns the size of a member's file, bytes; 0 if it has a fault other than
-  /// encryption.
+  /// Returns a member's size, bytes; 0 for a fault other than encryption.
   uint64_t Size(uint32_t number) const;
 
   /// Opens the decoded bytes of a member. Reads its local header. Fails with
@@ -110,8 +108,7 @@ class Archive : public std::enable_shared_from_this<Archive> {
   mutable OtherNames other_names_;
 };
 
-/// Reads the directory like ReadDirectory; on failure, salvage tries
-/// SalvageDirectory.
+/// Calls ReadDirectory; with salvage, then tries SalvageDirectory.
 Result<Directory> OpenDirectory(const Source& source,
                                 const OpenOptions& options,
                                 const ReadContext& context);
@@ -122,8 +119,7 @@ std::shared_ptr<const FileTable> MemberTable(
     std::shared_ptr<const Archive> archive, Placement placement,
     std::string top = {});
 
-/// Opens an archive as a container of its members (docs/formats/zip.md, section
-/// 14).
+/// Opens an archive as a container of its members (section 14).
 Result<std::shared_ptr<const Container>> MakeZipContainer(
     std::shared_ptr<const Source> source, Directory directory,
     const OpenOptions& options, const ReadContext& context);
