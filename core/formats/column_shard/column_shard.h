@@ -16,7 +16,6 @@
 
 namespace ctxfs::column_shard {
 
-/// The files of a column.
 enum class ColumnFile : uint8_t { kValues, kValidity };
 
 /// A ColumnShard (docs/formats/columnshard.md): a table of typed columns, with

@@ -24,7 +24,6 @@
 namespace ctxfs::column_shard {
 namespace {
 
-/// Returns the statistics of a row group, or null.
 Json StatsOf(const Json& described, uint64_t group) {
   const Json* stats = MemberAt(described, "stats");
   const bool there =
@@ -32,7 +31,6 @@ Json StatsOf(const Json& described, uint64_t group) {
   return there ? (*stats)[static_cast<size_t>(group)] : Json();
 }
 
-/// Finds entries by name.
 class EntryNames {
  public:
   explicit EntryNames(const shard::ShardContainer& shard)
@@ -43,7 +41,6 @@ class EntryNames {
         [this](uint32_t a, uint32_t b) { return Name(a) < Name(b); });
   }
 
-  /// The first entry of that name.
   std::optional<uint32_t> Find(std::string_view name) const {
     const auto found = std::lower_bound(
         order_.begin(), order_.end(), name,

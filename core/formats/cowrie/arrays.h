@@ -117,7 +117,6 @@ class EdgeIds {
     Append(from, from_);
     Append(to, to_);
   }
-  /// Whether all ids so far were decimal integers.
   bool ok() const { return ok_; }
   uint64_t count() const { return from_.size() / sizeof(int64_t); }
   const std::string& from() const { return from_; }  // i64, little-endian

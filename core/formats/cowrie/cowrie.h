@@ -44,7 +44,7 @@ enum class Gen1Tags : uint8_t {
   kUnified,  // since version 2.0.0 of the reference
   kEarlier,
 };
-/// The family of writers of its graphs.
+/// The writers of the graphs in a generation 1 value.
 enum class Gen1Graphs : uint8_t {
   kGo,
   kSpec,  // Python, C, Rust, TypeScript
@@ -74,7 +74,6 @@ struct Gen1Choice {
 Result<Gen1Choice> ChooseCowrie1(
     Bytes bytes, const Interrupt& interrupt = NeverInterrupted());
 
-/// Reads a value of either generation as JSON.
 Result<Json> DecodeCowrie(Bytes bytes,
                           const Interrupt& interrupt = NeverInterrupted());
 

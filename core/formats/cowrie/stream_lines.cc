@@ -12,7 +12,6 @@
 namespace ctxfs::cowrie {
 namespace {
 
-/// Returns the line of a record.
 Result<std::string> LineOf(const CowrieStream& stream, uint32_t record,
                            const ReadContext& context) {
   const Result<Json> value = stream.Value(record, context);

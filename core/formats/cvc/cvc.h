@@ -136,7 +136,6 @@ class Collection final : public Container, public SaysFacts {
 
   /// Adds the worst verdict of all chunks, in linear time.
   void AddVerdicts(EntryInfo& info) const;
-  /// Whether the dtype of a column's decoded elements is known.
   bool HasDType(const Column& column) const;
   /// Returns the shape of `rows` rows of a column, like the Python package.
   std::vector<uint64_t> Shape(const Column& column, uint64_t rows) const;

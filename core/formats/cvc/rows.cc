@@ -19,7 +19,6 @@ namespace {
 constexpr size_t kPiece = 32768;
 constexpr size_t kElement = 4;  // bytes of a decoded float
 
-/// Reads elements of a column's part in one chunk.
 class PieceReader {
  public:
   /// All arguments must outlive this object.

@@ -182,7 +182,6 @@ class GemmShard final : public model_shard::TensorShard {
  private:
   using Tiles = std::vector<std::pair<Place, uint32_t>>;  // row by row
 
-  /// Lists views/matrices/NAME.
   std::shared_ptr<const FileTable> MatrixFiles() const {
     std::vector<std::pair<const std::string*, const Tiles*>> matrices;
     for (const auto& [name, tiles] : tiles_)

@@ -34,7 +34,6 @@ std::string FileTypeName(uint64_t type) {
   return fmt::format("file type {}", type);
 }
 
-/// Adds metadata values as facts.
 class Pairs {
  public:
   Pairs(const Source& source, const GgufHeader& header,

@@ -52,7 +52,6 @@ class GgufContainer final : public TensorContainer, public SaysFacts {
     std::string file;    // its name; empty for a model of one file
     uint32_t first = 0;  // number of its first tensor in the model
   };
-  /// A tensor, and the file that contains it.
   struct Place {
     const Part& part;
     const GgufTensor& tensor;

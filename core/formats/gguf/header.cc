@@ -140,7 +140,6 @@ class HeaderParser {
     return items_ % kItemsPerCheck == 0 ? context_.Check() : Status();
   }
 
-  /// An array that is being walked.
   struct Level {
     uint32_t type = 0;
     uint64_t left = 0;

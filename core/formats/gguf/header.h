@@ -62,7 +62,6 @@ struct GgufTensor {
   Fault fault = Fault::kNone;
 };
 
-/// The header of a GGUF file.
 struct GgufHeader {
   GgufLayout layout;
   uint32_t version = 0;

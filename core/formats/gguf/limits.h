@@ -23,7 +23,6 @@ constexpr size_t kMaxDims = 16'000'000;
 /// walked to find the next value.
 constexpr uint64_t kMaxWalkedItems = 100'000'000;
 
-/// Bytes of metadata.json.
 constexpr uint64_t kMaxMetadataText = limits::kGiB;
 
 /// Larger metadata is not copied into the header of views/model.safetensors.

@@ -99,7 +99,6 @@ class EventReader {
   EventReader(const Json& event, const Names& names, uint64_t& text)
       : event_(event), names_(names), text_(text) {}
 
-  /// Returns the fault of the event; empty if there is none.
   std::string Read() {
     const Json* kind = MemberAt(event_, "k");
     if (kind == nullptr || !kind->is_number_integer()) {

@@ -35,7 +35,6 @@ constexpr std::string_view kLineEnd = "}";
 constexpr std::string_view kLastLine = "\n]\n";
 constexpr std::string_view kNoLines = "[\n]\n";
 
-/// Returns the URI of a described file, as JSON.
 std::string UriText(const Json& described) {
   return JsonLine(TextAt(described, "uri"));
 }

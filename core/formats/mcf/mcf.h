@@ -129,7 +129,6 @@ class McfContainer final : public TensorContainer, public SaysFacts {
     uint64_t dims = 0;
     uint64_t names = 0;
   };
-  /// Checks the records.
   Result<Used> CheckTensors(uint64_t dims_count, uint64_t strings_size) const;
   bool LiesInTensorData(const McfTensor& tensor) const;
   void NoteTensorsOutsideData();

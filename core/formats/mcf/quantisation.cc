@@ -113,7 +113,7 @@ Result<McfQuantLayout> BlockLayout(McfQuantLayout layout,
   layout.blocks_per_row = DivideUp(layout.columns, kBlockCodes);
   const std::optional<uint64_t> blocks =
       CheckedMul(layout.rows, layout.blocks_per_row);
-  // A block takes at least 8 bytes. Keeps the sums below from overflowing.
+  // A block takes at least 8 bytes, so the sums below cannot overflow.
   if (!blocks || *blocks > size / BlockBytes(2)) {
     return WrongSize(size, "more");
   }

@@ -81,7 +81,6 @@ class MegaContext final : public Container, public SaysFacts {
   void LoadMetadata(const Listing& listing, const Request& request);
   Status FindSnapshots(const Listing& listing, const ReadContext& context);
   Json TreeJson() const;
-  /// Whether any level can be read.
   bool AnyIsSound() const {
     return std::ranges::any_of(
         levels_, [](const ContextLevel& level) { return !level.fault; });
@@ -414,7 +413,6 @@ bool Probe(Bytes head) {
   return text.starts_with("TCCM") || text.starts_with("MCCT");
 }
 
-/// Whether the header of any level can be read.
 bool ProbeDirectory(const Source& directory, const Request& request) {
   const Result<Listing> listing = directory.List(request);
   if (!listing) return false;

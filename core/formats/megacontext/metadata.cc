@@ -52,7 +52,7 @@ bool NamesModel(std::string_view name, std::string_view full) {
          name == full.substr(full.rfind('/') + 1);
 }
 
-/// Whether a name is UTF-8; the end of the field may cut the last character.
+/// Whether a name is UTF-8, except for a last character cut by the field.
 bool IsNameUtf8(std::string_view name) {
   constexpr size_t kMaxCut = 3;
   const size_t cuts = name.size() == kNameSize ? kMaxCut : 0;

@@ -62,7 +62,6 @@ class Mem8Archive final : public Container, public SaysFacts {
   Result<std::string> RootVerdict(const ReadContext& context) const;
   Result<std::string> MakeArchiveJson(const PathsInTree& paths,
                                       const ReadContext& context) const;
-  /// Returns the members' paths in the tree.
   std::vector<std::string> ShownPaths(const PathsInTree& paths) const;
   Json Header() const;
   FileFacts FactsOf(const Mem8Member& member) const;

@@ -65,7 +65,6 @@ Status ReadTable(const Source& file, uint16_t count, Mem8Members& members,
   }
 }
 
-/// Returns a member's kind, from its first bytes.
 Result<Mem8Kind> KindAt(const Source& file, uint64_t at, uint64_t size,
                         const Request& request) {
   std::array<std::byte, limits::kProbeBytes> space;

@@ -70,9 +70,7 @@ class Deltas {
   /// longer than kMaxDeltaDepth.
   Result<std::shared_ptr<const Resolved>> Resolve(
       uint32_t entry, const ReadContext& context) const;
-  /// Opens the merged tensor as float32.
   Result<Content> Open(uint32_t entry, const ReadContext& context) const;
-  /// Returns the merged tensor as an array called `name`.
   Result<ArrayInfo> Array(uint32_t entry, std::string name,
                           const ReadContext& context) const;
 

@@ -24,7 +24,6 @@ Status ReadFloats(const Content& content, DType dtype, uint64_t first,
   return read;
 }
 
-/// The inputs of a merged tensor.
 struct Tensors {
   Content base;     // merged if the base is a delta
   Content payload;  // the base's entry with header, for base_hash

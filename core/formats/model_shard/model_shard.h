@@ -29,7 +29,6 @@ class ModelShard : public TensorShard {
   std::optional<uint32_t> ScalesOf(uint32_t entry) const;
 
  private:
-  /// An entry that is a file for from_pretrained.
   struct ModelFileEntry {
     DocumentRole role;
     uint32_t entry;

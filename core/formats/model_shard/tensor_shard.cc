@@ -22,7 +22,6 @@ namespace {
 // bytes.
 constexpr uint64_t kHeadPieces[] = {4 * limits::kKiB, 160 * limits::kKiB};
 
-/// Whether `head` has the whole header.
 bool HoldsHeader(Bytes head) {
   constexpr uint64_t kFixed = TensorHeader::kFixedBytes;
   return head.size() >= kFixed &&

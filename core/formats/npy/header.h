@@ -21,7 +21,6 @@ struct Array {
   uint64_t data_offset = 0;  // byte of the file
 };
 
-/// Whether a file that starts with `head` is an .npy file.
 bool HasMagic(Bytes head);
 
 /// Returns the bytes of all elements; nullopt if they exceed 2^64.

@@ -25,7 +25,6 @@ constexpr size_t kMaxDocString = 64 * limits::kKiB;
 /// Bytes of strings in a model's string tensors: opening the model reads them
 /// all to find their length as JSON.
 constexpr uint64_t kMaxStringBytes = 64 * limits::kMiB;
-/// Bytes of an external data location.
 constexpr size_t kMaxLocation = 4096;
 /// External files that stay open.
 constexpr size_t kOpenFiles = 8;

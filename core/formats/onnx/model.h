@@ -111,7 +111,6 @@ class Model final : public Container, public SaysFacts, private GraphVisitor {
                   const WireRanges& message, Tensor tensor) override;
   Status OnSparse(const std::string& name, const std::vector<int64_t>& dims,
                   int64_t data_type, uint64_t count) override;
-  /// Finds the length of a tensor's strings as JSON.
   Status MeasureStrings(const WireRanges& message, Tensor& tensor);
   void NoteDuplicate(TensorUse use, const std::string& path, uint64_t at);
 

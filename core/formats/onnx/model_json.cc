@@ -18,7 +18,6 @@ constexpr uint64_t kValueBytes = 64;
 // Estimated memory of an object with a few members.
 constexpr uint64_t kObjectBytes = 1024;
 
-/// Appends to a JSON array.
 Status Append(Json value, Json& list) {
   CTXFS_TRY(AdmitGrowth(list.get_ref<const Json::array_t&>()));
   list.push_back(std::move(value));

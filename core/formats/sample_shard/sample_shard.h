@@ -58,7 +58,6 @@ class SampleShard final : public shard::ShardContainer, public ShowsSamples {
   /// Reads the entry once to detect the kind of its checksum, and records the
   /// verdict on a match (docs/formats/sampleshard.md, section 2).
   Status FindChecksum(uint32_t entry, const ReadContext& context) const;
-  /// Returns the entry's verified bytes.
   Result<Buffer> ReadSample(uint32_t entry, const ReadContext& context) const;
   /// Returns `bytes` as JSON; errors have no offsets.
   Result<std::string> TextOf(Bytes bytes, JsonForm form,

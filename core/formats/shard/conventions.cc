@@ -47,7 +47,6 @@ class Conventions final : public JsonVisitor {
     }
   }
 
-  /// Whether there were more values than the limit.
   bool too_many() const { return count_ > limits::kConventionValues; }
 
  private:

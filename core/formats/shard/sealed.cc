@@ -18,7 +18,6 @@ constexpr size_t kLeastSalt = 16;
 constexpr size_t kMaxSalt = 64;
 constexpr uint64_t kAeadBytes = kAeadNonceBytes + kAeadTagBytes;
 
-/// Parses the object "encryption".
 Result<ShardSeal> ParseSeal(const Json& object, std::string_view name) {
   const auto unfit = [](const char* why) { return Error{Code::kCorrupt, why}; };
   ShardSeal seal;

@@ -58,7 +58,6 @@ constexpr uint16_t kCowrieContent = 3;
 /// flag has an effect.
 constexpr uint16_t kHasChecksums = 0x0020;
 
-/// Whether `head` starts a Shard container of this role.
 bool HasShardRole(Bytes head, uint8_t role);
 
 template <uint8_t kRole>
@@ -147,7 +146,6 @@ class ShardContainer : public Container, public SaysFacts {
   std::optional<Error> EntryFault(uint32_t entry) const;
   /// Whether the entry's file is its stored bytes: not encoded or encrypted.
   bool IsPlain(uint32_t entry) const;
-  /// Whether the entry is encrypted and its key is missing.
   bool EntryLocked(uint32_t entry) const;
   virtual Result<Content> OpenEntry(uint32_t entry,
                                     const ReadContext& context) const;
@@ -175,9 +173,7 @@ class ShardContainer : public Container, public SaysFacts {
                                                  bool in_memory = true) const;
   /// Returns the guard of an unencoded entry; null without a checksum.
   std::shared_ptr<const ChecksumGuard> OpenGuard(uint32_t entry) const;
-  /// Returns ctxfs's conventions for an entry, or null.
   const Json* ConventionsOf(uint32_t entry) const;
-  /// Returns the encryption of an entry, or null.
   const ShardSeal* Seal(uint32_t entry) const;
   /// Returns a label for messages: "entry 7 'NAME'".
   std::string Label(uint32_t entry) const;

@@ -24,7 +24,6 @@ class Header {
  public:
   explicit Header(Bytes block) : block_(block) {}
 
-  /// Whether all bytes are zero.
   bool IsZero() const;
 
   /// Whether the checksum field is the sum of the block's bytes, as signed or

@@ -73,7 +73,6 @@ class Members {
     return std::string_view(names_).substr(one.name_at + one.name_length,
                                            static_cast<size_t>(one.size));
   }
-  /// Returns the stored name.
   std::string_view name(uint32_t member) const {
     return std::string_view(names_).substr(members_[member].name_at,
                                            members_[member].name_length);
@@ -89,7 +88,6 @@ class Members {
   Status Add(Kind kind, Extent extent, std::string_view name);
   Status AddSymlink(Extent extent, std::string_view name,
                     std::string_view target);
-  /// Sets the attributes of the newest member.
   Status SetAttributes(const StoredAttributes& attributes);
   void SetSparse(uint32_t member, std::shared_ptr<const SparseMap> map) {
     sparse_.emplace(member, std::move(map));

@@ -238,7 +238,6 @@ std::string_view NoteOf(Kind kind) {
   }
 }
 
-/// Lists the members in archive order.
 class Archive::MemberTable final : public FileTable {
  public:
   explicit MemberTable(std::shared_ptr<const Archive> archive)

@@ -49,9 +49,7 @@ class Walk {
   std::string_view dialect() const { return dialect_; }
   /// If the file is truncated, the offset where the cut part ends; else 0.
   uint64_t needed() const { return needed_; }
-  /// The offset at which the walk stopped.
   uint64_t at() const { return at_; }
-  /// Whether a pax header was found.
   bool pax() const { return pax_; }
 
  private:
@@ -63,7 +61,6 @@ class Walk {
     unsigned headers = 0;
   };
 
-  /// The names and the data of the current member.
   struct Subject {
     char type = 0;
     std::string path;
@@ -101,7 +98,6 @@ class Walk {
   Status AddHardLink(const Subject& subject);
   Status AddFile(Kind kind, const Subject& subject);
   Status AddSymlink(const Subject& subject);
-  /// Adds an unreadable file.
   Status AddUnreadable(const Subject& subject, std::string why);
   /// Records the newest member as the last of its name in this archive.
   Status PutLast();

@@ -227,7 +227,6 @@ class Checkpoint final : public TensorContainer, public SaysFacts {
   std::vector<Document> documents_;  // other files of the folder for views
 };
 
-/// Whether `head` starts like a legacy checkpoint.
 bool StartsLegacy(Bytes head);
 
 }  // namespace ctxfs::torch

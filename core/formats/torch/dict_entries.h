@@ -18,7 +18,6 @@ struct Entry {
 
 /// Whether a key can be a JSON key: a text or an integer.
 bool IsPlainKey(const Pickle& pickle, NodeId key);
-/// Returns a plain key as text.
 std::string KeyText(const Pickle& pickle, NodeId key);
 
 /// Converts little-endian two's complement to decimal, in superlinear time.

@@ -66,7 +66,6 @@ class DistributedCheckpoint final : public TensorContainer, public SaysFacts {
   void CompareInFile(const std::vector<uint32_t>& order, size_t from,
                      size_t end);
   void SetFault(uint32_t piece, std::string fault);
-  /// Returns the number of unreadable tensors and objects.
   Result<uint64_t> CheckTensors(const ReadContext& context);
   /// Returns why the chunks are not exactly the tensor; empty if they are.
   Result<std::string> FaultOf(const ChunkedTensor& tensor, uint64_t& compared,
@@ -84,7 +83,6 @@ class DistributedCheckpoint final : public TensorContainer, public SaysFacts {
   /// Opens the record of torch.save in a piece.
   Result<std::shared_ptr<const Checkpoint>> OpenPiece(
       uint32_t piece, const ReadContext& context) const;
-  /// Opens the elements of a chunk.
   Result<Content> OpenChunk(const ChunkedTensor& tensor, const Chunk& chunk,
                             const ReadContext& context) const;
   Result<Content> OpenTensorIn(uint32_t number,
@@ -98,12 +96,10 @@ class DistributedCheckpoint final : public TensorContainer, public SaysFacts {
 
   Result<Content> OpenObject(uint32_t object) const;
   std::optional<Error> ObjectFault(uint32_t object) const;
-  /// Returns the value of an object as JSON.
   Result<std::string> ObjectValue(uint32_t object,
                                   const ReadContext& context) const;
   /// Returns all objects' values as JSON; for an unreadable one, the error.
   Result<std::string> ObjectText(const ReadContext& context) const;
-  /// Returns the names in .metadata and in the objects.
   Result<GlobalNames> AllGlobals(const ReadContext& context) const;
 
   const OpenOptions options_;

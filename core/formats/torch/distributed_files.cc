@@ -20,7 +20,8 @@ namespace {
 // Estimated memory of a file's part in info.json.
 constexpr uint64_t kFileBytes = 1024;
 
-/// The index and all files with pieces: a change of one drops derived text.
+/// The index and all files with pieces. If one of them changes, the text
+/// derived from them is dropped.
 class AllFiles final : public DerivedSource {
  public:
   AllFiles(SourcePtr index, std::vector<SourcePtr> files)

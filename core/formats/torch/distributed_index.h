@@ -46,7 +46,6 @@ struct ChunkedTensor {
   bool unjoined = false;  // whether the unknown type is the fault
 };
 
-/// An object that is not a tensor.
 struct StoredObject {
   std::string name;
   uint32_t piece = kNoPiece;

@@ -33,7 +33,6 @@ Error BadPickle(const char* which, const Error& error) {
 using NamedStorages =
     std::unordered_map<std::string, std::pair<uint64_t, int64_t>>;
 
-/// Finds the storages that tensors name.
 Result<NamedStorages> FindNamedStorages(const Pickle& pickle,
                                         const ReadContext& context) {
   constexpr uint32_t kNodesPerCheck = 16'384;

@@ -21,7 +21,6 @@ namespace ctxfs::torch {
 /// huge.
 class Memo {
  public:
-  /// Returns the number of keys with a value.
   size_t size() const { return near_.size() + far_.size(); }
   /// Whether a key is in the vector.
   bool IsNear(uint64_t key) const { return key < near_.size(); }

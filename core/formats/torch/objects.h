@@ -80,7 +80,6 @@ std::optional<MetaId> AsMeta(const Pickle& pickle, NodeId node);
 /// Returns "module.name" of a global, or of the class that a persistent id
 /// represents; empty for another value.
 std::string_view GlobalName(const Pickle& pickle, NodeId node);
-/// Returns the GlobalName of an object's callable.
 std::string_view CalleeName(const Pickle& pickle, NodeId node);
 
 /// Returns the value of a text key in a short dict; if the key occurs several

@@ -10,7 +10,6 @@ namespace ctxfs::torch {
 /// and memo as far as ScanGlobals needs it. ReadPickle takes the operand widths
 /// from here; PickleMachine implements the rest.
 struct Opcode {
-  /// The argument of an opcode.
   enum class Operand : uint8_t {
     kUnknown,  // not an opcode
     kNone,

@@ -52,7 +52,6 @@ std::optional<uint64_t> Reach(const Layout& layout) {
   return last ? CheckedAdd(*last, 1) : std::nullopt;
 }
 
-/// Returns the bytes of `elements` elements of a storage.
 std::optional<uint64_t> BytesOf(const StorageId& id, int64_t elements) {
   const std::optional<uint64_t> count = AsSize(elements);
   return count ? CheckedMul(*count, DTypeSize(id.type.dtype)) : std::nullopt;

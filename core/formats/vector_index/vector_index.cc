@@ -172,7 +172,6 @@ class VectorIndex final : public shard::ShardContainer {
          Record(entry).data_offset});
   }
 
-  /// Returns a value's JSON, for a message.
   static std::string ShortText(const Json& value) {
     constexpr size_t kMaxBytes = 40;
     if (value.is_structured())

@@ -11,7 +11,6 @@
 
 namespace ctxfs::wshard {
 
-/// The chunks of one episode, in order.
 using Chunks = std::vector<std::shared_ptr<const WShardContainer>>;
 
 /// A lane that all chunks have, with equal dtype and equal shape of a step. The

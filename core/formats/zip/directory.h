@@ -88,7 +88,6 @@ uint64_t EndOf(const Member& member);
 /// Names an opaque member's coding: "PPMd (method 98)", "ZipCrypto".
 std::string OpaqueText(const Member& member);
 
-/// The central directory of an archive.
 struct Directory {
   EndRecord end;
   std::vector<Member> members;

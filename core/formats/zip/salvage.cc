@@ -65,7 +65,6 @@ Result<Found> Delimit(const Source& source, uint64_t data, Local local,
   return Found{std::move(local)};
 }
 
-/// Reads the member whose local header is at byte `at`.
 Result<Found> ReadLocal(const Source& source, uint64_t at,
                         const ReadContext& context) {
   const Buffer fixed = CTXFS_TRY(ReadSome(source, at, kLocalSize, context));
