@@ -31,16 +31,16 @@ struct Permissions {
 /// The result of stat for a file or a directory.
 struct Attributes {
   bool directory = false;
-  bool locked = false;  // encrypted, and there is no key
+  bool locked = false;  // encrypted, without a key
   uint64_t size = 0;    // bytes; 0 for a directory
   FileTime mtime = {};
   Lifetime lifetime = Lifetime::kForever;
   /// The permissions of the container or mirrored file; nullopt for a file of
   /// the mount's own.
   std::optional<Permissions> permissions = std::nullopt;
-  bool link = false;   // a symbolic one; `size` is that of its target
+  bool link = false;   // a symbolic link; `size` is that of its target
   uint32_t names = 1;  // hard links; of a directory, 1 if they are not counted
-  /// Permission bits of the original of an archive's member.
+  /// Permission bits that an archive stores for its member.
   std::optional<uint16_t> mode = std::nullopt;
 };
 

@@ -12,8 +12,8 @@
 
 namespace ctxfs {
 
-/// The files that one or two sources have in a directory. A name that is in the
-/// first is not listed again.
+/// The files of one or two sources in a directory. A name of the first source
+/// hides the same name of the second.
 class DirectoryListing final : public Listing {
  public:
   DirectoryListing(const Resolver& resolver, const InodeRef& directory,

@@ -20,13 +20,12 @@ class FileHandle {
 
   FileHandle(const Namespace& files, Inode inode, OpenFile file);
 
-  /// The file as it is read now.
+  /// The file that reads use now.
   File file() const;
 
   /// Content::Read and Content::Verify of `file`, which file() returned, or of
-  /// what it has to be renewed as. Fail with kStale once more than the ctime of
-  /// what the file is made from has changed. What is read to its end need not
-  /// be cached any more.
+  /// its renewal. Fail with kStale once more than the ctime of the file's
+  /// source has changed. Bytes that are read to the end need not stay cached.
   Status Read(const OpenFile& file, uint64_t offset, size_t length,
               const ReadContext& context, Window& window);
   Status Verify(const OpenFile& file, const ReadContext& context);

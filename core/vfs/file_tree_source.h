@@ -11,7 +11,7 @@
 
 namespace ctxfs {
 
-/// A FileTree at its place in the mount. A node is one of the tree.
+/// A FileTree at its place in the mount. A node is a node of that tree.
 class FileTreeSource : public TreeSource {
  public:
   Maybe<FoundNode> Lookup(Node directory, std::string_view name,
@@ -28,7 +28,7 @@ class FileTreeSource : public TreeSource {
   Result<std::string> ReadLink(Node node,
                                const ReadContext& context) const override;
 
-  /// The node of an inode that is one of this source's.
+  /// The node of an inode of this source.
   NodeId NodeOf(Inode inode) const {
     return inode == at ? FileTree::kRoot : static_cast<NodeId>(inode - base);
   }
@@ -37,14 +37,14 @@ class FileTreeSource : public TreeSource {
   }
 
   /// The hard links of a directory: its name, its ".", and the ".." of each
-  /// directory that its listing has; 1 if those are not counted.
+  /// listed sub-directory; 1 if they are not counted.
   virtual uint32_t LinkCount(NodeId directory,
                              const ReadContext& context) const;
 
   const FileTree* files = nullptr;
-  Inode at = 0;  // of the root: the directory that the tree is attached to
-  /// Node n, unless it is the root, has the inode base + n; all names of a file
-  /// have that of the first.
+  Inode at = 0;  // of the root: the directory to which the tree is attached
+  /// Node n, unless it is the root, has the inode base + n; all hard links of a
+  /// file have the inode of the first.
   Inode base = 0;
 
  protected:
@@ -56,7 +56,7 @@ class FileTreeSource : public TreeSource {
   virtual FileTime Mtime() const = 0;
   /// nullopt for the mount's own files.
   virtual std::optional<Permissions> PermissionsOf(NodeId node) const = 0;
-  /// Container::StoredSize of the container that the files are made from.
+  /// Container::StoredSize of the container of the files.
   virtual uint64_t stored_size() const { return 0; }
 
   const MountRules& rules() const { return rules_; }
@@ -66,13 +66,13 @@ class FileTreeSource : public TreeSource {
  private:
   class TreeListing;
 
-  /// Examine with a context that already bounds the work of the request.
+  /// Like Examine, with a context that already bounds the work of the request.
   Result<Attributes> ExamineWithin(NodeId node,
                                    const ReadContext& context) const;
   Status ExamineFile(NodeId node, const ReadContext& context,
                      Attributes& attributes) const;
-  /// Whether a node exists, as far as small reads tell. One that cannot be
-  /// examined does: looking it up gives the error.
+  /// Whether a node exists, as far as small reads show. A node that cannot be
+  /// examined exists: looking it up returns the error.
   bool Exists(NodeId node, const ReadContext& context) const;
   /// Whether a listing shows a node.
   bool IsListed(NodeId node) const {

@@ -8,8 +8,8 @@
 
 namespace ctxfs {
 
-/// An inode, decoded. Resolver::Decode makes one where a request enters; what
-/// the request passes through takes it instead of the number.
+/// A decoded inode. Resolver::Decode makes one where a request enters; all
+/// later steps take it instead of the number.
 struct InodeRef {
   enum class Kind : uint8_t {
     kMirrored,  // a file or a directory below the mount, or the root above them

@@ -9,10 +9,10 @@
 
 namespace ctxfs {
 
-/// The key in the file at `path`: 32 raw bytes, or 64 hex digits and perhaps a
-/// newline. Fails with kIo when it cannot be read, or when others than its
-/// owner could and `insecure` does not allow that; with kCorrupt when it holds
-/// no key. From then on the process leaves no core dump.
+/// Reads the key file at `path`: 32 raw bytes, or 64 hex digits with an
+/// optional newline. Fails with kIo if it cannot be read, or if users other
+/// than the owner could read it and `insecure` is not set; with kCorrupt if it
+/// holds no key. From then on the process leaves no core dump.
 Result<std::shared_ptr<const MasterKey>> ReadKeyFile(const std::string& path,
                                                      bool insecure);
 

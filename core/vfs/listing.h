@@ -12,16 +12,16 @@
 
 namespace ctxfs {
 
-/// Which of the directories that show no primary files are in the listing of
-/// the directory that they are in (docs/tree.md, section 2). Look-ups find all.
+/// Which special directories (without primary files) a listing includes
+/// (docs/tree.md, section 2). Look-ups find all of them.
 enum class ListMode : uint8_t {
   kPrimary,  // none
   kViews,    // views/
   kAll,      // .ctxfs/ as well, and NAME~dir in mirrored directories
 };
 
-/// A directory as one who has opened it sees it. Names are numbered from 0 and
-/// keep their numbers until the next Rewind.
+/// The names of an open directory. Names are numbered from 0 and keep their
+/// numbers until the next Rewind.
 class Listing {
  public:
   struct Name {
@@ -30,7 +30,7 @@ class Listing {
     bool directory = false;
     /// False if the file could not be examined; `directory` is then unset.
     bool type_known = true;
-    /// Set if they need no large read and the kernel may cache them.
+    /// Set if they are cheap to find and the kernel may cache them.
     std::optional<Attributes> attributes = std::nullopt;
     bool link = false;        // a symbolic one
     bool has_others = false;  // names with the same inode: hard links
@@ -41,17 +41,17 @@ class Listing {
   Listing(const Listing&) = delete;
   Listing& operator=(const Listing&) = delete;
 
-  /// To be called before the first At, and when the reader starts over.
+  /// Called before the first At, and when the reader starts over.
   virtual Status Rewind(const ReadContext& /*context*/) { return {}; }
 
   virtual uint64_t count() const = 0;
 
-  /// Returns nothing for a name that turns out to have no file. `attributes`:
-  /// whether to fill in Name::attributes.
+  /// Returns nothing if the file of a name turns out not to exist.
+  /// `attributes`: whether to fill in Name::attributes.
   virtual std::optional<Name> At(uint64_t index, bool attributes,
                                  const ReadContext& context) const = 0;
 
-  /// Whether a name is in the directory. False, too, if finding out would take
+  /// Whether a name is in the directory. Also false if finding out would take
   /// long.
   virtual bool Has(std::string_view /*name*/,
                    const ReadContext& /*context*/) const {

@@ -9,7 +9,7 @@ namespace ctxfs {
 
 enum class LogLevel { kError, kWarning, kInfo, kDebug };
 
-/// Reads "error" to "debug"; false for anything else.
+/// Parses "error" to "debug"; false for anything else.
 bool ParseLogLevel(std::string_view text, LogLevel* level);
 
 /// Messages above `level` are dropped. Set before threads start.
@@ -19,13 +19,13 @@ void SetLogLevel(LogLevel level);
 /// drops the message.
 using LogSink = std::function<bool(LogLevel level, const std::string& message)>;
 
-/// Sends messages to `sink` from now on and returns the sink before it. Without
-/// a sink every message is dropped: the library prints nothing itself. Not to
+/// Sends messages to `sink` from now on and returns the previous sink. Without
+/// a sink every message is dropped: the library itself prints nothing. Must not
 /// be called while another thread logs.
 LogSink SetLogSink(LogSink sink);
 
-/// Logs one message. Returns false if it was dropped, for its level or by the
-/// sink. Callable from any thread.
+/// Logs one message. Returns false if its level or the sink dropped it.
+/// Callable from any thread.
 bool Log(LogLevel level, const std::string& message);
 
 }  // namespace ctxfs

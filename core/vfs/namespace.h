@@ -18,22 +18,22 @@
 namespace ctxfs {
 
 /// The mount's files by inode number. The root is a small tree of the mount's
-/// own, with either the tree of one container attached, which stays open, or a
-/// Mirror's directories beside it. Containers in those, containers in
-/// containers, and numbered files are opened when a request first needs one.
+/// own. Either the tree of one container is attached to it and stays open, or a
+/// Mirror's directories are beside it. Containers in those directories, nested
+/// containers, and numbered files are opened when a request first needs them.
 ///
-/// Each request is answered by the TreeSource that the Resolver finds for it. A
-/// function with a `context` may open a container. The cache of the context
-/// must outlive the Namespace, since nested containers read through it.
+/// The Resolver finds the TreeSource that answers a request. A function with a
+/// `context` may open a container. The cache of the context must outlive the
+/// Namespace, since nested containers read through it.
 class Namespace {
  public:
   explicit Namespace(Shown shown) : resolver_(std::move(shown)) {}
 
-  /// kLimit when the container has too many names to be shown.
+  /// kLimit if the container has too many names.
   Status status() const;
 
-  /// Returns what `name` is in `directory`; nullopt if it does not exist.
-  /// Counts as a look-up of the kernel's, until Forget.
+  /// Returns the node of `name` in `directory`; nullopt if it does not exist.
+  /// Counts as a look-up of the kernel until Forget.
   Maybe<FoundNode> Lookup(Inode directory, std::string_view name,
                           const ReadContext& context) const;
   void Forget(Inode inode, uint64_t count) {
@@ -44,54 +44,52 @@ class Namespace {
   /// is for ever in the root, all listings are immutable.
   Lifetime NamesLast(Inode directory) const;
 
-  // What TreeSource answers, by inode.
+  // The functions of TreeSource, by inode.
 
   Result<Attributes> Examine(Inode inode, const ReadContext& context) const;
   Result<Cost> SizeCost(Inode inode, const ReadContext& context) const;
   Result<std::unique_ptr<Listing>> OpenDirectory(
       Inode inode, const ReadContext& context) const;
-  /// The root if that cannot be told.
+  /// The root if the parent is unknown.
   Inode Parent(Inode inode, const ReadContext& context) const;
-  /// Leads from the link's directory to a place in its container.
+  /// The target is relative to the link's directory and within its container.
   Result<std::string> ReadLink(Inode inode, const ReadContext& context) const;
   Maybe<EntryInfo> Describe(Inode inode, const ReadContext& context) const;
   Result<OpenFile> Open(Inode inode, const ReadContext& context) const;
 
-  /// Opens a file again whose reads fail with kStale; `attempt` counts from 0.
-  /// If only ctime has changed, the container is reopened, nothing of it
-  /// counts as verified, and reading continues. Fails with kStale after any
-  /// other change, and after too many attempts.
+  /// Reopens a file whose reads fail with kStale; `attempt` counts from 0. If
+  /// only ctime has changed, the container is reopened, all of its verdicts are
+  /// dropped, and reading continues. Fails with kStale after any other change,
+  /// and after too many attempts.
   Result<OpenFile> Reopen(Inode inode, const OpenFile& file, int attempt,
                           const ReadContext& context) const;
 
-  /// The container that is shown at `directory`, opened if it is not. Fails
-  /// with kNotContainer if there is none.
+  /// The container at `directory`, opened if it is closed. Fails with
+  /// kNotContainer if there is none.
   Result<std::shared_ptr<const Container>> ContainerAt(
       Inode directory, const ReadContext& context) const;
 
   /// Notes why a file could not be read, for Describe and faults.json, unless
-  /// that says nothing of the container.
+  /// the error says nothing about the container.
   void NoteFailure(Inode inode, const Error& error,
                    const ReadContext& context) const;
 
   /// A file's path below its container's directory, or below the root if it is
   /// in no container.
   std::string PathInContainer(Inode inode, const ReadContext& context) const;
-  /// Below the container that is no part of another: for what outlives the
-  /// mount.
+  /// The path below the outermost container: for data that outlives the mount.
   std::string PathInFile(Inode inode, const ReadContext& context) const;
-  /// Below the root, through every container that it is nested in: for
+  /// The path below the root, through every container around the file: for
   /// messages.
   std::string Path(Inode inode, const ReadContext& context) const;
 
-  /// The file system that a mirrored directory shows a part of; nothing where
-  /// there is none.
+  /// The file system of a mirrored directory; nothing if there is none.
   std::optional<struct statvfs> FileSystemOf(Inode inode) const {
     return resolver_.FileSystemOf(inode);
   }
 
-  /// Sums over the mount's own container, or the containers that are open.
-  /// Files that were not measured yet count as 0 bytes.
+  /// Totals of the mount's own container, or of the open containers. Unmeasured
+  /// files count as 0 bytes.
   MountedContainers::Totals Totals() const;
   /// Like Totals, after measuring all primary files of the mount's own
   /// container.

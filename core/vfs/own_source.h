@@ -16,16 +16,16 @@ namespace ctxfs {
 /// which the mount's only container is shown, if it has one of its own.
 class OwnSource final : public FileTreeSource {
  public:
-  /// The mount's only container, as it is now.
+  /// The mount's only container at present.
   using Top = std::function<std::shared_ptr<const ContainerSource>()>;
 
   struct Names {
-    std::string_view container;  // of its directory; empty for none
-    std::string_view own;        // of `.ctxfs`; empty for no files of its own
+    std::string_view container;  // name of its directory; empty for none
+    std::string_view own;        // name of `.ctxfs`; empty for no own files
   };
 
-  /// `stats` is the table of one file if there are own files. `top` is null if
-  /// the mount is not one of a container.
+  /// `stats` is the table of one file if there are own files. `top` is null
+  /// unless the mount shows a single container.
   OwnSource(const MountRules& rules, const Names& names,
             std::shared_ptr<const FileTable> stats, Top top);
 

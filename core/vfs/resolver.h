@@ -22,7 +22,7 @@ namespace ctxfs {
 /// What a mount shows, and how.
 struct Shown {
   /// The only container, in a directory `name` of the root, or at the root
-  /// itself if `name` is empty; or else the directories of `mirror`.
+  /// itself if `name` is empty; if null, the directories of `mirror`.
   std::shared_ptr<const Container> container = nullptr;
   std::string name = {};
   std::unique_ptr<Mirror> mirror = nullptr;
@@ -32,22 +32,22 @@ struct Shown {
   OpenOptions open = {};
   WorkLimit work_limit{.base = 0, .factor = 0};
   ListMode list_mode = ListMode::kPrimary;
-  /// For each container that is opened; null for none.
+  /// Called for each container that is opened; null for none.
   MountedContainers::Extras extras = nullptr;
   MountedContainers::Budget budget = {};
 };
 
-/// Finds the source that has the node of an inode. The only place where
-/// containers are attached to directories, and where those that were touched
-/// are renewed. An inode is that of a mirrored file, or the number of an
-/// attached tree (0 for the mount and its own container) and a node's index:
-/// the same on every mount of the same files. Safe for any number of threads.
+/// Finds the source and node of an inode. Only the Resolver attaches containers
+/// to directories and renews those whose ctime changed. An inode is either that
+/// of a mirrored file, or the number of an attached tree (0 for the mount and
+/// its own container) with a node's index: every mount of the same files has
+/// the same inodes. Safe for any number of threads.
 class Resolver {
  public:
   struct Place {
     std::shared_ptr<const TreeSource> source;
     TreeSource::Node node = FileTree::kRoot;
-    /// The source, if it is a container's; else null.
+    /// The source if it is a container's; else null.
     const ContainerSource* tree = nullptr;
   };
 
@@ -55,7 +55,7 @@ class Resolver {
 
   InodeRef Decode(Inode inode) const;
 
-  /// Calls `act` with the place of `inode`, and again after a renewal while it
+  /// Calls `act` with the place of `inode`, again after each renewal while it
   /// fails with kStale.
   template <typename Act>
   auto At(const InodeRef& inode, const ReadContext& context,
@@ -65,7 +65,7 @@ class Resolver {
       return act(std::move(place));
     });
   }
-  /// Like At, with the place of the first files in a directory.
+  /// Like At, for the place of the first files in a directory.
   template <typename Act>
   auto AtDirectory(const InodeRef& directory, const ReadContext& context,
                    const Act& act) const {
@@ -80,21 +80,21 @@ class Resolver {
   Result<Place> FindFresh(const InodeRef& inode,
                           const ReadContext& context) const;
 
-  /// Returns where a directory has further files: in a tree attached to it,
-  /// which this opens. Nothing if there are none. The directory can be a member
-  /// that is a container and has members below it, or lie in `views`, which
-  /// other views are attached to. Files at `place` come first.
+  /// Returns the place of further files of a directory: a tree attached to it,
+  /// which this opens. Nothing if there is none. Either the directory is a
+  /// member that is a container and also has members below it, or it is in
+  /// `views`, to which other views are attached. Files at `place` come first.
   Maybe<Place> AttachedTo(const Place& place, const ReadContext& context) const;
 
-  /// The sources whose files are in a directory, the first ones first; with
+  /// The sources of the files of a directory, in order of precedence; with
   /// `fresh`, fails with kStale if the last is stale and cannot be renewed.
   Result<std::vector<Place>> Layers(const InodeRef& directory, bool fresh,
                                     const ReadContext& context) const;
 
-  /// Called before a stale file is opened again; `attempt` counts from 0. Does
-  /// nothing for 0, because opening may help. Later it renews the container,
-  /// because a file that it names has changed. Fails with kStale if that fails,
-  /// or after too many attempts.
+  /// Called before a stale file is reopened; `attempt` counts from 0. Does
+  /// nothing for 0, because reopening may suffice. Later it renews the
+  /// container, because a file that the container names has changed. Fails with
+  /// kStale if that fails, or after too many attempts.
   Status RenewFor(const InodeRef& inode, int attempt,
                   const ReadContext& context) const;
 
@@ -106,10 +106,10 @@ class Resolver {
     return mirror_->mirror().FileSystemOf(inode);
   }
 
-  /// Below the container that is no part of another; empty for what is in none.
+  /// The path below the outermost container; empty for a file in no container.
   std::string PathInFile(const InodeRef& inode,
                          const ReadContext& context) const;
-  /// Below the root, through every container that a file is nested in.
+  /// The path below the root, through every container around the file.
   std::string Path(const InodeRef& inode, const ReadContext& context) const;
 
   const MountedContainers& containers() const { return attached_; }
@@ -142,18 +142,18 @@ class Resolver {
     return !result && result.error().code == Code::kStale;
   }
 
-  /// Opens anew what makes `inode` stale. Returns whether that was done.
+  /// Reopens the stale container of `inode`. Returns whether there was one.
   bool Renew(const InodeRef& inode, const ReadContext& context) const;
   /// The containers that `inode` is in.
   Renewal::Chain ContainersOf(const InodeRef& inode) const;
-  /// If the container at `at` is lost, its name has another inode from now on.
+  /// If the container at `at` is lost, gives its name another inode.
   void RetireIfLost(const InodeRef& at) const;
 
   Result<Place> FindDirectory(const InodeRef& inode,
                               const ReadContext& context) const;
   Result<Place> RootOf(const MountedContainers::Attachment& attachment,
                        const ReadContext& context) const;
-  /// The directory among the attached views that has the same path as one below
+  /// The directory of the attached views with the same path as `place` below
   /// `views`; nothing if there is none.
   Maybe<Place> ViewsBeside(const Place& place,
                            const ReadContext& context) const;
@@ -165,7 +165,7 @@ class Resolver {
   std::shared_ptr<const OwnSource> MakeOwn(const Shown& shown) const;
 
   const MountRules rules_;
-  const std::shared_ptr<const MirrorSource> mirror_;  // null: of a container
+  const std::shared_ptr<const MirrorSource> mirror_;  // null: one container
   const std::shared_ptr<const OwnSource> own_;
   mutable MountedContainers attached_;
   mutable Renewal renewal_;

@@ -20,28 +20,28 @@ namespace ctxfs {
 /// An operand SOURCE//PATH.
 struct Target {
   std::string source;
-  std::string path;  // in it, without slashes at its ends; empty: all of it
+  std::string path;  // inside it, without slashes at its ends; empty: all of it
 };
 Target ParseTarget(const std::string& argument);
 std::vector<std::string> SourcesOf(const std::vector<std::string>& arguments);
 
-/// How a directory that is no container treats links that lead out of it. Links
-/// that a container names follow docs/tree.md, section 10, in any case.
+/// How a plain directory treats links that lead out of it. Links that a
+/// container names always follow docs/tree.md, section 10.
 enum class LeavingLinks : uint8_t { kFollowed, kRefused };
 
 /// Limits of the requests of a SourceTree.
 struct RequestLimits {
   uint64_t cache_bytes = 256 * limits::kMiB;
-  /// Ends requests; outlives the tree.
+  /// Interrupts requests; outlives the tree.
   const Interrupt* interrupt = &NeverInterrupted();
 };
 
-/// A source as a mount of it with `flat` would show it, without FUSE and
-/// without the mount's own files.
+/// A source as a mount with `flat` shows it, without FUSE and without the
+/// mount's own files.
 class SourceTree {
  public:
-  /// `list` selects what ForEach visits. With kRefused, links that lead out of
-  /// a plain directory cannot be found.
+  /// `list` selects the names that ForEach visits. With kRefused, Find does not
+  /// find links that lead out of a plain directory.
   static Result<std::unique_ptr<SourceTree>> Open(
       const std::string& source, const OpenOptions& options,
       const ViewSet& views, ListMode list,
@@ -53,7 +53,7 @@ class SourceTree {
     std::string path;  // below the source; empty for the source itself
     Inode inode;
     bool directory;
-    bool link = false;        // a symbolic one
+    bool link = false;        // a symbolic link
     bool has_others = false;  // names with the same inode: hard links
 
     std::string name() const { return path.substr(path.rfind('/') + 1); }
@@ -64,37 +64,38 @@ class SourceTree {
   Result<File> Find(std::string_view path, bool follow = true,
                     ServerWait* waits = nullptr);
 
-  /// The directory of a file that is a container (NAME~dir; docs/tree.md,
+  /// The directory NAME~dir of a file that is a container (docs/tree.md,
   /// section 1), which listings leave out. kNotFound if there is none.
   Result<File> FindInside(const File& file, ServerWait* waits = nullptr);
-  /// The container that a file or directory is. Fails with kNotContainer, or if
-  /// it cannot be opened; one that does not parse is an UnreadableContainer.
+  /// The container of a file or directory. Fails with kNotContainer, or if it
+  /// cannot be opened; one that does not parse is an UnreadableContainer.
   Result<std::shared_ptr<const Container>> ContainerOf(const File& file);
   using VisitContainer = std::function<void(
       const std::string& path,
       const Result<std::shared_ptr<const Container>>& container)>;
-  /// Calls `visit` with each container that `top` is or has below it, or with
-  /// why it cannot be opened, but for those within another container. `path` is
-  /// that of the file; names of a directory are in order, and in memory.
-  /// Follows links to files and containers. Fails if a directory cannot be
-  /// listed, or if interrupted.
+  /// Calls `visit` with each container at or below `top`, or with the error of
+  /// opening it, except containers nested in another one. `path` is that of the
+  /// file. The names of a directory are sorted in memory. Follows links to
+  /// files and containers. Fails if a directory cannot be listed, or if
+  /// interrupted.
   Status ForEachContainer(const File& top, const VisitContainer& visit);
 
   /// The target of a symbolic link.
   Result<std::string> ReadLink(const File& link, ServerWait* waits = nullptr) {
     return files_->ReadLink(link.inode, context(waits));
   }
-  /// Whether the target of a link below the directory `top` is below it too.
+  /// Whether both a link and its target are below the directory `top`.
   Result<bool> StaysBelow(const File& top, const File& link);
 
-  /// What `visit` of ForEach may do with its File: kNamed, use its path and
-  /// `directory` alone. In a store of objects, no file is then read whose name
-  /// is not that of a container.
+  /// How `visit` of ForEach may use its File: with kNamed, only `path` and
+  /// `directory`. In an object store, ForEach then reads no file except those
+  /// whose name is a container's.
   enum class Children : uint8_t { kFound, kNamed };
 
   /// Calls `visit` with each child of `directory`, in the order of the
   /// container, until a call fails. Decodes nothing. Calls `lost` with each
-  /// that cannot be found; without it, the first such error ends the listing.
+  /// child that cannot be found; without `lost`, the first such error stops the
+  /// listing.
   Status ForEach(const File& directory,
                  const std::function<Status(const File&)>& visit,
                  const std::function<void(const std::string& path,
@@ -102,9 +103,9 @@ class SourceTree {
                  Children children = Children::kFound,
                  ServerWait* waits = nullptr);
 
-  /// Returns the bytes of a file. This may generate or decode it.
+  /// Returns the size of a file in bytes. This may generate or decode it.
   Result<uint64_t> Size(const File& file);
-  /// Like Size; nullopt if finding it may decode the file.
+  /// Like Size; nullopt if computing it may decode the file.
   Result<std::optional<uint64_t>> CheapSize(const File& file);
   Result<OpenFile> Open(const File& file, ServerWait* waits = nullptr);
   Result<std::optional<EntryInfo>> Describe(const File& file,
@@ -124,9 +125,9 @@ class SourceTree {
       const File& file, ServerWait* waits = nullptr);
 
   BlockCache& cache() { return cache_; }
-  /// A request for a call. `waits`, as in all functions: what this and the
-  /// other parts of the call wait for servers; null: each fetch has a timeout
-  /// of its own.
+  /// A request for a call. `waits`, as in all functions, sums up the time that
+  /// the parts of a call wait for servers; null: each fetch has its own
+  /// timeout.
   ReadContext context(ServerWait* waits = nullptr) {
     return {cache_, Request(*interrupt_, waits)};
   }
@@ -136,8 +137,8 @@ class SourceTree {
              const RequestLimits& limits);
 
   bool NeedsLookup(const Listing::Name& name, Children children) const;
-  /// Looks up the names of a listing whose type is not known and has to be,
-  /// many at a time: each is a request to a server.
+  /// Looks up many names of a listing in parallel if their type is unknown and
+  /// needed: each look-up is a request to a server.
   void LookAhead(const File& directory, const Listing& listing,
                  Children children, const ReadContext& context);
 
@@ -148,7 +149,7 @@ class SourceTree {
     unsigned links = 0;     // followed so far
     bool leaves = false;    // ".." has led above the start
   };
-  /// Goes to the end of `walk`. Fails with kNotFound if that does not exist or
+  /// Resolves `walk` to its end. Fails with kNotFound if that does not exist or
   /// is above the start.
   Status Go(Walk& walk, bool follow, ServerWait* waits);
   Status GoTo(Walk& walk, std::string_view name, bool follow,

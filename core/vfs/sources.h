@@ -13,39 +13,40 @@
 
 namespace ctxfs {
 
-/// What is served: a container, or directories with containers in them.
+/// What a mount serves: a container, or directories with containers in them.
 struct Sources {
-  std::shared_ptr<const Container> container;  // null: the tops
-  std::vector<SystemDirectory::Top> tops;      // none: the directory
+  std::shared_ptr<const Container> container;  // null: `tops` or `directory`
+  std::vector<SystemDirectory::Top> tops;      // empty: `directory`
   std::string directory;                       // absolute, or a URL
-  uint64_t bytes = 0;  // of heap that opening `container` has taken
+  uint64_t bytes = 0;  // heap used by opening `container`
 };
 
-/// The directories of `sources`, which are no container.
+/// The directories of `sources`, which must not be a container.
 std::unique_ptr<Directory> DirectoryOf(Sources sources,
                                        const SystemDirectory::Options& options);
 
-/// The budget for open containers with `index` bytes of memory; 0: the default.
+/// The budget for open containers with `index` bytes of memory; 0 means the
+/// default.
 MountedContainers::Budget BudgetFor(const Sources& sources, uint64_t index = 0);
 
-/// What a command's SOURCEs are (docs/tree.md, section 1). `failed` is the one
-/// that an Error is about; `index` as for BudgetFor.
+/// Examines the SOURCEs of a command (docs/tree.md, section 1). An Error is
+/// about the path `failed`; `index` as for BudgetFor.
 Result<Sources> FindSources(const std::vector<std::string>& paths,
                             const OpenOptions& options, std::string* failed,
                             uint64_t index = 0,
                             const Request& request = Request());
 
-/// Whether `path` is a directory, and neither a container nor meant as one.
+/// Whether `path` is a directory that is no container and not meant as one.
 bool IsPlainDirectory(const std::string& path,
                       const Request& request = Request());
 
-/// The directories in which a container at `path`, or those in the directory
-/// `path`, may name files, symbolic links not followed: its own, that of the
-/// link that `path` may be, and that of the blobs of a download cache
-/// (core/io/download_cache.h). Empty if nothing is there.
+/// The directories in which the container at `path`, or containers in the
+/// directory `path`, may name files, symbolic links not followed: its own
+/// directory, that of the target if `path` is a link, and that of the blobs of
+/// a download cache (core/io/download_cache.h). Empty if `path` does not exist.
 std::vector<std::string> TreesOf(const std::string& path);
 
-/// The last component of a path, whatever slashes end it.
+/// The last component of a path, without trailing slashes.
 std::string BaseName(const std::string& path);
 
 }  // namespace ctxfs

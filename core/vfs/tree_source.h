@@ -43,40 +43,39 @@ struct FoundNode {
 struct OpenFile {
   Content content;
   Lifetime lifetime = Lifetime::kForever;
-  /// A file of the system that has the same bytes, verified, and nothing else,
-  /// so that the kernel may read it by itself; null if there is none.
+  /// A verified file of the system with exactly the same bytes, which the
+  /// kernel may read by itself; null if there is none.
   SourcePtr backing = nullptr;
-  /// Whether pages that the kernel has of it are still good.
+  /// Whether the pages that the kernel has cached are still good.
   bool same_pages = true;
-  /// Whether the kernel can have no other size of it, where it would see the
-  /// end of the file.
+  /// Whether the kernel cannot have cached another size, at which it would see
+  /// the end of the file.
   bool same_size = true;
   PageLedger::Verdict pages = {};
-  /// Container::StoredSize of the container that it is in.
+  /// Container::StoredSize of the container of the file.
   uint64_t stored_size = 0;
-  /// The source that it is a file of; keeps what the content is made from.
+  /// The source of the file; keeps alive what the content is made from.
   std::shared_ptr<const TreeSource> tree = nullptr;
-  /// Whether reads give the bytes that made_from has then, and it need not be
-  /// unchanged.
+  /// Whether reads return the current bytes of made_from, which may change.
   bool live = false;
-  /// What has to be unchanged: the source of the container that it is in, or
-  /// the mirrored file; null for one of the mount's own.
+  /// What has to be unchanged: the source of the file's container, or the
+  /// mirrored file; null for the mount's own files.
   SourcePtr made_from = nullptr;
-  /// The table of entries that it is in, and its number; null if it is no
-  /// entry.
+  /// The table that has the file as an entry, and the entry's number; null if
+  /// the file is no entry.
   std::shared_ptr<const FileTable> entries = nullptr;
   uint32_t entry = 0;
 
-  /// Notes that the kernel has opened the file, at `inode`, and has dropped the
-  /// pages it had of it by now, unless same_pages.
+  /// Notes that the kernel has opened the file at `inode`, after dropping its
+  /// pages of the file unless same_pages.
   void NoteOpened(Inode inode) const;
 };
 
 /// A part of the mount that comes from one place: a container or a directory of
 /// numbered files in it (ContainerSource), directories outside of containers
-/// (MirrorSource), or the mount itself (OwnSource). A node is a file or a
-/// directory in it, by whatever number the source gives it; the Resolver finds
-/// the source and the node of an inode. Safe for any number of threads.
+/// (MirrorSource), or the mount itself (OwnSource). A node is the source's own
+/// number of a file or directory; the Resolver finds the source and the node of
+/// an inode. Safe for any number of threads.
 class TreeSource {
  public:
   using Node = uint64_t;
@@ -86,18 +85,18 @@ class TreeSource {
   TreeSource(const TreeSource&) = delete;
   TreeSource& operator=(const TreeSource&) = delete;
 
-  /// Returns what `name` is in `directory`; nothing if it is not there.
+  /// Returns the node of `name` in `directory`; nothing if it does not exist.
   virtual Maybe<FoundNode> Lookup(Node directory, std::string_view name,
                                   const ReadContext& context) const = 0;
   virtual Result<OpenFile> Open(Node file,
                                 const ReadContext& context) const = 0;
-  /// Valid as long as this source.
+  /// The listing is valid as long as this source.
   virtual std::unique_ptr<Listing> List(Node directory) const = 0;
-  /// The attributes for stat; finding a size may mean making the document.
+  /// The attributes for stat; computing a size may generate the document.
   virtual Result<Attributes> Examine(Node node,
                                      const ReadContext& context) const = 0;
-  /// What is known of a file; nullopt if there is nothing to say. `note` is the
-  /// reason why it could not be read, if NoteFailure recorded one.
+  /// What is known of a file; nullopt if nothing is. `note` is the reason why
+  /// the file could not be read, if NoteFailure recorded one.
   virtual std::optional<EntryInfo> Describe(
       Node /*node*/, const ReadContext& /*context*/) const {
     return std::nullopt;
@@ -105,7 +104,8 @@ class TreeSource {
 
   /// The directory that a node is in.
   virtual Inode Parent(Node node) const = 0;
-  /// Below the directory of the container; below the root if there is none.
+  /// The path below the directory of the container; below the root if there is
+  /// none.
   virtual std::string Path(Node node) const = 0;
 
   // Defaults that few sources override.
@@ -117,10 +117,10 @@ class TreeSource {
                                        const ReadContext& /*context*/) const {
     return Error{Code::kNotFound, "is no symbolic link"};
   }
-  /// kStale once what the files are made from has changed.
+  /// kStale once the files' container has changed.
   virtual Status CheckUnchanged() const { return {}; }
-  /// Opens a file again from what it has open, after a change of ctime alone.
-  /// Nothing if its container has to be reopened.
+  /// Reopens a file from the descriptors that it holds, after a change of ctime
+  /// alone. Nothing if its container has to be reopened.
   virtual Maybe<OpenFile> Reopen(const OpenFile& /*file*/) const {
     return std::optional<OpenFile>();
   }

@@ -17,71 +17,72 @@
 
 namespace ctxfs {
 
-/// When a container may be opened (docs/robustness.md, section 4). What all
-/// open containers take, and what those being opened may take, is at most the
+/// Decides when a container may be opened (docs/robustness.md, section 4), so
+/// that the memory of all open containers and all openings stays within the
 /// budget.
 ///
-/// An opening starts with a little memory, and most need no more. One that does
-/// is abandoned and waits for its turn. One at a time then starts again, and
-/// gets what it needs as long as closing unused containers makes room.
+/// An opening starts with a small reservation, which is enough for most. An
+/// opening that needs more is abandoned and queues for its turn. One queued
+/// opening at a time then restarts; its reservation grows as long as closing
+/// unused containers frees memory.
 ///
-/// An opening that waits for its turn holds no memory, and the one whose turn
-/// it is waits for no other: the same thread opens what belongs to it, such as
+/// A queued opening holds no memory, and the opening whose turn it is waits for
+/// no other: the same thread opens the containers that belong to it, such as
 /// the shards of a model. If containers in use leave it too little memory, it
-/// waits up to Budget::patience for them to be released, and then fails.
+/// waits up to Budget::patience for their release, and then fails.
 ///
-/// One that needs more than the budget is refused: an unreadable container
-/// stands in for it. What it needs varies a little, and so does what others
-/// have left. As the files of both differ, it stays what it first was: one that
-/// was refused is refused again, and one that was open fails until there is
-/// room.
+/// An opening that needs more than the whole budget is refused: an unreadable
+/// container replaces it. The need varies a little between openings, and so
+/// does the memory that others leave. As the two outcomes show different files,
+/// the first outcome is kept: a refused container is refused again, and one
+/// that was open before fails until there is memory.
 ///
 /// Safe for any number of threads.
 class Admission {
  public:
   using Tree = std::shared_ptr<const ContainerSource>;
 
-  /// How many containers besides the top are kept open, and bytes of heap that
-  /// all of them and those being opened may take: indexes, trees, whatever else
-  /// they have parsed or unpacked, but not blocks of the cache. Unused
-  /// containers are closed to make room. An opening that still does not fit
-  /// waits for others to become unused, and fails if it gains nothing for
+  /// The maximum number of open containers besides the top, and the maximum
+  /// heap, in bytes, of open containers and openings: indexes, trees and
+  /// whatever else they have parsed or unpacked, but not cached blocks. Unused
+  /// containers are closed to free memory. An opening that still does not fit
+  /// waits for others to become unused, and fails if none does within
   /// `patience`.
   struct Budget {
     size_t containers = limits::kOpenContainers;
     uint64_t bytes = limits::kOpenContainerBytes;
-    uint64_t top = 0;  // bytes that opening the mount's only container took
+    uint64_t top = 0;  // heap used by opening the mount's only container
     std::chrono::milliseconds patience{250};
   };
 
   /// The containers that are open.
   class OpenTrees {
    public:
-    /// Bytes of all, but for `old`, which may be null or closed by now.
+    /// Bytes of all trees except `old`, which may be null or closed.
     virtual uint64_t BytesBut(const Tree& old) const = 0;
-    /// Bytes of all but the mount's only container.
+    /// Bytes of all trees except the mount's only container.
     virtual uint64_t BytesBesidesTop() const = 0;
-    /// Closes the one that was not used for longest and that nobody uses now,
-    /// and returns its bytes; nullopt if there is none.
+    /// Closes the least recently used tree that is not in use, and returns its
+    /// bytes; nullopt if there is none.
     virtual std::optional<uint64_t> CloseOldest() = 0;
 
    protected:
     ~OpenTrees() = default;
   };
 
-  /// `room` is notified when one of `trees` is closed or no longer in use. Both
-  /// outlive this object.
+  /// `room` is notified when one of `trees` is closed or released. Both outlive
+  /// this object.
   Admission(const Budget& budget, OpenTrees& trees, CondVar& room)
       : budget_(budget), trees_(trees), room_(room) {}
 
   /// Whether the container was open before, or was refused.
   enum class Before : uint8_t { kNeither, kOpen, kRefused };
   using Open = std::function<Result<Tree>(const HeapAllowance& allowance)>;
-  /// Takes a tree while its memory is still reserved.
+  /// Receives a tree while its memory is still reserved.
   using Keep = std::function<Status(Tree)>;
 
   /// Opens a container in place of `old`, which may be null: at once if it
-  /// needs little memory, otherwise when it is its turn.
+  /// needs little memory, otherwise in its turn.
   Status Run(const Tree& old, Before before, const Open& open, const Keep& keep,
              const ReadContext& context);
 
@@ -91,13 +92,15 @@ class Admission {
 
   const Budget budget_;
   OpenTrees& trees_;
-  CondVar& room_;  // less is reserved, closed, or no longer in use
-  const uint64_t turn_ = NewOwner();  // of the key of who has the turn
+  CondVar& room_;  // notified when less is reserved, or a tree is closed or
+                   // released
+  const uint64_t turn_ = NewOwner();  // of the key that the opening in turn
+                                      // holds
 
-  mutable Mutex mutex_;  // a call of trees_ may take its lock within
+  mutable Mutex mutex_;  // held while trees_ takes its lock
   uint64_t reserved_ CTXFS_GUARDED_BY(mutex_) = 0;  // by all Reservations
-  /// Since when containers in use leave too little to the opening whose turn it
-  /// is.
+  /// Since when containers in use leave too little memory to the opening in
+  /// turn.
   std::optional<std::chrono::steady_clock::time_point> short_since_
       CTXFS_GUARDED_BY(mutex_);
 };

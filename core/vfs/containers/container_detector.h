@@ -13,25 +13,25 @@
 
 namespace ctxfs {
 
-/// What a file of a Directory is to a mount.
+/// The kind of a file of a Directory.
 enum class Kind : uint8_t { kDirectory, kFile, kContainer };
 
-/// Tells containers from other files by their first bytes, and from other
-/// directories by what is in them; the answers are kept while nothing changes.
+/// Distinguishes containers from other files by their first bytes, and from
+/// other directories by their files. Answers are cached until the file changes.
 /// Safe for any number of threads.
 class ContainerDetector {
  public:
-  /// Returns what a file or directory of `in` is. A file that the daemon may
-  /// not open is a plain file. Fails when that cannot be found out now:
+  /// Returns the kind of a file or directory of `in`. A file that the daemon
+  /// may not open is a plain file. Fails only on transient errors:
   /// kTooManyFiles, kNoMemory, or kIo for EIO.
   Result<Kind> Of(const Directory& in, const Directory::Item& item,
                   const Request& request);
 
-  /// The kind of `item`; nullopt if it has to be read to know.
+  /// The kind of `item` without reading it; nullopt if it has to be read.
   std::optional<Kind> Known(const Directory::Item& item) const;
 
-  /// Whether the regular file `name` of `in` is a container, including those of
-  /// formats with Traits::stays_file. Fails as Of does.
+  /// Whether the regular file `name` of `in` is a container, including formats
+  /// with Traits::stays_file. Fails like Of.
   Result<bool> HoldsContainer(const Directory& in, const Directory::Item& file,
                               std::string_view name, const Request& request);
 

@@ -35,43 +35,43 @@ class ContainerSource final : public FileTreeSource {
   }
   FileTime Mtime() const override;
 
-  /// Whether it is a container as a format knows it, with a `.ctxfs` of its
-  /// own: not the views of one, and not numbered files.
+  /// Whether this is a container of a format, with a `.ctxfs` of its own:
+  /// neither the views of a container nor its numbered files.
   bool IsContainer() const {
     return IsWhole() && !container_tree->container().is_part();
   }
-  /// Whether it is all of `container_tree`, not numbered files in it.
+  /// Whether this is all of `container_tree`, not the numbered files in it.
   bool IsWhole() const { return files == container_tree.get(); }
 
-  /// Opens the container that is nested at `node`, anew at each call. A damaged
-  /// one opens as an unreadable one.
+  /// Opens or reopens the container that is nested at `node`. A damaged
+  /// container opens as an unreadable one.
   Result<std::shared_ptr<const Container>> OpenNested(
       NodeId node, const ReadContext& context) const;
 
-  /// Finds the sizes of all primary files. One that cannot be measured counts
-  /// as 0 bytes. Fails if the request was given up.
+  /// Computes the sizes of all primary files. A file that cannot be measured
+  /// counts as 0 bytes. Fails if the request is interrupted.
   Status Measure(const ReadContext& context) const;
 
   uint32_t number = 0;  // see MountedContainers
   unsigned depth = 0;   // how many containers the container is nested in
   std::shared_ptr<const ContainerTree> container_tree = nullptr;
-  /// Whether it repeats other files: it is in `views`, or within such a one.
+  /// Whether it repeats other files: it is in `views`, or nested in a view.
   bool is_view = false;
-  uint64_t bytes = 0;  // of heap that opening the container took
-  /// Whether it stands in for a container that needs more than index=.
+  uint64_t bytes = 0;  // of heap used by opening it
+  /// Whether it replaces a container that needs more memory than index=.
   bool refused = false;
-  /// Modification time of the file that stores this container, or the one that
-  /// this is nested in.
+  /// Modification time of the file that stores this container, or that stores
+  /// the outermost container around it.
   FileTime mtime = {};
   std::optional<ReadAccess> readers = std::nullopt;
   std::shared_ptr<PageLedger> pages = nullptr;
-  /// The source that `at` is a node of; null if that is no container's.
+  /// The source that has `at` as a node; null if that is no container's.
   std::shared_ptr<const ContainerSource> outer = nullptr;
 
  private:
   std::optional<Permissions> PermissionsOf(NodeId node) const override;
   uint64_t stored_size() const override;
-  /// This, or the container that it shows files or views of.
+  /// This source, or the container whose files or views it shows.
   const ContainerSource& Whole() const;
 };
 

@@ -21,29 +21,29 @@
 namespace ctxfs {
 
 /// The containers and numbered directories that are attached to directories of
-/// a mount. A container is opened when a request first needs it. Those that
-/// have not been used for longest are closed when too many are open, or when
-/// they take too much memory; the next request opens the container again, with
-/// the same nodes. No lock is held while a container opens: requests for the
-/// same container wait for the one that opens it, all others go on. Safe for
-/// any number of threads.
+/// a mount. A container is opened when a request first needs it. The least
+/// recently used containers are closed when too many are open, or when they
+/// take too much memory; the next request reopens the container, with the same
+/// nodes. No lock is held while a container opens: requests for the same
+/// container wait for the thread that opens it, all others go on. Safe for any
+/// number of threads.
 ///
-/// Under mutex_ it holds:
-///  - slots_ and by_place_ have the same slots, but for kTop, which is in
+/// Invariants under mutex_:
+///  - slots_ and by_place_ have the same slots, except that kTop is in
 ///    slots_ alone.
-///  - used_ has each slot whose tree is open once, but for kTop.
-///  - bytes_ is the sum of what the open trees take.
-///  - A slot within another is in the other's `attached`.
+///  - used_ has each slot whose tree is open once, except kTop.
+///  - bytes_ is the sum of the bytes of the open trees.
+///  - A slot nested in another is in the `attached` of the outer one.
 class MountedContainers : private Admission::OpenTrees {
  public:
   using Number = uint32_t;  // below 2^31
   static constexpr Number kTop =
       0;  // the mount's only container, if it has one
-  /// Of an inode; above them is the number of the tree.
+  /// Bits of an inode for the node; the bits above are the tree's number.
   static constexpr unsigned kNodeBits = 32;
 
-  /// What Get and Opened return is lent: the container is not closed to make
-  /// room until all who have it have released it.
+  /// Get and Opened lend a tree: the container is not evicted until every
+  /// borrower has released it.
   using Tree = Admission::Tree;
   using Budget = Admission::Budget;
   using ContainerResult = Result<std::shared_ptr<const Container>>;
@@ -59,11 +59,11 @@ class MountedContainers : private Admission::OpenTrees {
     Inode at;  // the directory
     Kind kind = Kind::kStored;
     Number within = 0;              // of the tree that `at` is a node of
-    NodeId node = FileTree::kRoot;  // that node; neither counts for kStored
+    NodeId node = FileTree::kRoot;  // that node; kStored ignores both
   };
 
-  /// Opens the container at `attachment`, anew at each call. `outer` is the
-  /// tree that it is nested in; null for a stored one. Fails only on transient
+  /// Opens or reopens the container at `attachment`. `outer` is the tree that
+  /// it is nested in; null for a stored container. Fails only on transient
   /// errors or if the file has disappeared (kStale): a damaged container opens
   /// as an unreadable one.
   using Open = std::function<ContainerResult(const Attachment& attachment,
@@ -71,8 +71,8 @@ class MountedContainers : private Admission::OpenTrees {
                                              const ReadContext& context)>;
   using Reopen = std::function<ContainerResult(const ReadContext& context)>;
 
-  /// Returns what is to be attached to a container besides its own nested
-  /// containers: its views.
+  /// Returns what is attached to a container besides its nested containers: its
+  /// views.
   using Extras = std::function<std::vector<ChildContainer>(
       const std::shared_ptr<const Container>&)>;
 
@@ -85,18 +85,19 @@ class MountedContainers : private Admission::OpenTrees {
   void AttachTop(Inode at, Inode base,
                  const std::shared_ptr<const Container>& container,
                  ContainerTree::Tables own);
-  /// kLimit if that has more files than there is memory for.
+  /// kLimit if the container has more files than fit into memory.
   const Status& top_status() const { return top_status_; }
 
-  /// Attaches a container, unless one is attached there, and returns its
-  /// number. The number is a hash of the place, the same in every mount unless
-  /// two places collide, which has a chance of one in two billion.
+  /// Attaches a container and returns its number; returns the present number if
+  /// one is attached there. The number is a hash of the place: every mount
+  /// computes the same one unless two places collide, with a chance of one in
+  /// two billion.
   Number Attach(const Attachment& attachment);
 
-  /// The tree, opened if it is not; kStale for one that was detached or lost.
+  /// The tree, opened if it is closed; kStale if it was detached or lost.
   Result<Tree> Get(Number number, const ReadContext& context);
 
-  /// The tree if it is a container and open, or null.
+  /// The tree if it is an open container; else null.
   Tree Opened(Number number) const;
 
   std::optional<Number> NumberAt(Inode at) const;
@@ -104,31 +105,30 @@ class MountedContainers : private Admission::OpenTrees {
   /// `number` and the containers that it is in, outermost first.
   std::vector<Number> Chain(Number number) const;
 
-  /// Opens the container `old` anew, by `reopen` or, if that is null, by Open,
-  /// and closes everything in it. Does nothing if `old` was closed or replaced
-  /// meanwhile. Fails with kStale if the bytes are now those of another
-  /// container; with `lose` the container is then lost.
+  /// Reopens the container `old`, by `reopen` or, if that is null, by Open, and
+  /// closes everything in it. Does nothing if `old` was closed or replaced
+  /// meanwhile. Fails with kStale if the bytes are now another container's;
+  /// with `lose` the container is then lost.
   Status Renew(Number number, const Tree& old, const Reopen& reopen, bool lose,
                const ReadContext& context);
 
-  /// Marks a container as lost: another one has taken its place, with other
-  /// nodes than the kernel knows. Opening it fails with kStale until it is
-  /// detached.
+  /// Marks a container as lost: another one, with other nodes, has replaced it.
+  /// Opening it fails with kStale until it is detached.
   void Lose(Number number);
   bool IsLost(Number number) const;
 
   std::optional<uint64_t> CloseOldest() override;
 
-  /// Forgets what is attached at `at`, and everything attached in that.
+  /// Detaches what is attached at `at`, and everything nested in it.
   void Detach(Inode at);
 
   struct Totals {
     uint64_t containers = 0;
     uint64_t files = 0;   // primary ones
-    uint64_t bytes = 0;   // of these, decoded
-    uint64_t memory = 0;  // that counts against Budget::bytes
+    uint64_t bytes = 0;   // of primary files, decoded
+    uint64_t memory = 0;  // counted against Budget::bytes
   };
-  /// Of what is open now.
+  /// Totals of the open containers.
   Totals Sum() const;
 
  private:
@@ -146,34 +146,33 @@ class MountedContainers : private Admission::OpenTrees {
     Number number = 0;
     Inode base = 0;
     ContainerTree::Tables own = {};
-    std::shared_ptr<Slot> outer = nullptr;  // that `attachment.at` is in
+    std::shared_ptr<Slot> outer = nullptr;  // of `attachment.at`
     // Under mutex_.
     std::vector<Number> attached = {};               // in the tree of this slot
     Tree tree = nullptr;                             // null: closed
     std::weak_ptr<const ContainerSource> lent = {};  // expired: nobody uses it
     std::list<Slot*>::iterator used =
         {};  // if `tree` is not null, but for kTop
-    std::optional<Opening> opened_as = std::nullopt;  // the latest
-    bool lost = false;  // another container is in its place
-    // Has a lock of its own.
+    std::optional<Opening> opened_as = std::nullopt;  // of the latest opening
+    bool lost = false;  // another container has replaced it
+    // Has its own lock.
     std::shared_ptr<PageLedger> pages = std::make_shared<PageLedger>();
   };
   using Trees = std::vector<Tree>;
   using NewTree = std::shared_ptr<ContainerSource>;  // not shared yet
 
   std::shared_ptr<Slot> Find(Number number) const;
-  /// The slot's tree, marked as used; null if it is closed.
+  /// Marks the slot as used and returns its tree; null if it is closed.
   Tree Use(Slot& slot);
   Tree Lend(Slot& slot) const CTXFS_REQUIRES(mutex_);
   void MarkUsed(Slot* slot) CTXFS_REQUIRES(mutex_);
 
-  /// The tree that the slot's directory is a node of.
+  /// The tree that has the slot's directory as a node.
   Result<Tree> OuterOf(const Slot& slot, const ReadContext& context);
   NewTree TreeAt(const Slot& slot, Tree outer) const;
   Result<Tree> OpenOnce(const std::shared_ptr<Slot>& slot, const Tree& outer,
                         const ReadContext& context);
-  /// Opens the container in place of `old`, which may be null, once it is
-  /// admitted.
+  /// Opens the container, once admitted, in place of `old`, which may be null.
   Status OpenSlot(const Slot& slot, const Tree& outer, const Tree& old,
                   const Reopen& reopen, const Admission::Keep& keep,
                   const ReadContext& context);
@@ -188,7 +187,7 @@ class MountedContainers : private Admission::OpenTrees {
   /// Keeps `tree` open, unless the slot was detached or another thread has
   /// opened it meanwhile; returns the tree to use. kStale if it is lost.
   Result<Tree> Keep(const std::shared_ptr<Slot>& slot, Tree tree);
-  /// kStale if the slot's nodes were those of another container.
+  /// kStale if the slot's nodes are those of another container.
   Status Accept(Slot& slot, const ContainerSource& tree, bool lose,
                 Trees& closed) CTXFS_REQUIRES(mutex_);
   static bool IsAnother(const Slot& slot, const Opening& now);
@@ -196,11 +195,11 @@ class MountedContainers : private Admission::OpenTrees {
 
   uint64_t BytesBut(const Tree& old) const override;
   uint64_t BytesBesidesTop() const override;
-  /// Closes containers that are not in use until the budget is kept.
+  /// Closes unused containers until the budget is kept.
   void KeepBudget();
   bool CloseOne(Trees& closed) CTXFS_REQUIRES(mutex_);
   void Close(Slot& slot, Trees& closed) CTXFS_REQUIRES(mutex_);
-  /// Closes what is inside, to be reopened from what is there now.
+  /// Closes the containers nested in the slot; the next request reopens them.
   void RenewInside(const Slot& slot, Trees& closed) CTXFS_REQUIRES(mutex_);
   void DetachOne(Number number, Trees& closed) CTXFS_REQUIRES(mutex_);
 
@@ -208,7 +207,7 @@ class MountedContainers : private Admission::OpenTrees {
   const Budget budget_;
   const Open open_;
   const Extras extras_;
-  const uint64_t scope_ = NewOwner();  // of keys, which name what is opening
+  const uint64_t scope_ = NewOwner();  // scope of the keys of openings
 
   Status top_status_;  // set before the first request
 
@@ -216,12 +215,12 @@ class MountedContainers : private Admission::OpenTrees {
   std::unordered_map<Number, std::shared_ptr<Slot>> slots_
       CTXFS_GUARDED_BY(mutex_);
   std::unordered_map<Inode, Number> by_place_ CTXFS_GUARDED_BY(mutex_);
-  /// The open slots but kTop, the latest used first. A container comes before
-  /// those that are nested in it, so that they are closed before it.
+  /// The open slots except kTop, most recently used first. A container precedes
+  /// the ones nested in it, so that they are evicted before it.
   std::list<Slot*> used_ CTXFS_GUARDED_BY(mutex_);
   uint64_t bytes_ CTXFS_GUARDED_BY(mutex_) = 0;  // of all trees
 
-  /// A tree is closed or no longer in use: those that use it may outlive this.
+  /// Notified when a tree is closed or released; borrowers may outlive this.
   const std::shared_ptr<CondVar> room_ = std::make_shared<CondVar>();
   Admission admission_{budget_, *this, *room_};
 };

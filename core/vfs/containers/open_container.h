@@ -13,20 +13,20 @@
 
 namespace ctxfs {
 
-/// Receives what is wrong with a container.
+/// Receives the damage of a container.
 using OnDamage = std::function<void(const Error&)>;
 
-/// Opens `source` with everything recorded that opening reads, if `options`
-/// watch ctime: the container's source then has an opening_digest. With
-/// `on_damage`, a damaged container is opened as an unreadable one, and only a
+/// Opens `source`. If `options` watch ctime, all bytes that opening reads are
+/// recorded: the container's source then has an opening_digest. With
+/// `on_damage`, a damaged container opens as an unreadable one, and only a
 /// transient Error (Error::Permanent is false) is returned.
 Result<std::shared_ptr<const Container>> OpenRecorded(
     const std::shared_ptr<const Source>& source, const OpenOptions& options,
     const ReadContext& context, const OnDamage& on_damage = nullptr);
 
 /// Opens the container file at `path` by OpenRecorded. The Error of a damaged
-/// one also says what `-o salvage` would show. `request` ends the opening of a
-/// URL only.
+/// container also says what `-o salvage` would show. `request` can interrupt
+/// the opening of a URL only.
 Result<std::shared_ptr<const Container>> OpenContainerFile(
     const std::string& path, const OpenOptions& options,
     const Request& request = Request());

@@ -11,12 +11,12 @@
 namespace ctxfs {
 
 /// Remembers which files of a container were opened since it was renewed: the
-/// kernel's pages of all others may be of its earlier bytes. Safe for any
+/// kernel's pages of all other files may have earlier bytes. Safe for any
 /// number of threads.
 class PageLedger {
  public:
   /// Whether the kernel's cached pages of a file are good, and the number of
-  /// renewals when this was found.
+  /// renewals at that time.
   struct Verdict {
     bool good = false;
     uint64_t renewals = 0;
@@ -33,7 +33,7 @@ class PageLedger {
     return {renewals_ == 0 || opened_.contains(file), renewals_};
   }
 
-  /// Notes that the kernel has opened a file, and has dropped its pages unless
+  /// Notes that the kernel has opened a file, after dropping its pages unless
   /// `verdict` was good.
   void NoteOpened(NodeId file, const Verdict& verdict) {
     // Forgetting a file costs one needless drop of its pages.
@@ -46,7 +46,7 @@ class PageLedger {
 
  private:
   mutable Mutex mutex_;
-  /// All pages are good as long as this is 0.
+  /// While this is 0, all pages are good.
   uint64_t renewals_ CTXFS_GUARDED_BY(mutex_) = 0;
   std::unordered_set<NodeId> opened_ CTXFS_GUARDED_BY(mutex_);
 };

@@ -15,32 +15,32 @@
 
 namespace ctxfs {
 
-/// Opens a container anew, from the same file, after a change of ctime alone. A
-/// chmod, rename or link changes ctime, and so does a write after which mtime
-/// is set back. So nothing of the container is verified any more, and nothing
-/// that was decoded is kept. If that reads other bytes than the first time, the
+/// Reopens a container from the same file after a change of ctime alone. chmod,
+/// rename and link change ctime, and so does a write that sets mtime back
+/// afterwards. Renewing therefore drops all verdicts and all decoded data of
+/// the container. If opening reads other bytes than the first time, the
 /// container is another one, and stale.
 ///
-/// No simpler rule keeps what docs/tree.md promises (section 8). To ignore
+/// No simpler rule keeps the promises of docs/tree.md, section 8. Ignoring
 /// ctime would serve bytes that were forged after they were verified (promise
-/// 1). To make every change of ctime stale would end the readers of a container
-/// that somebody only renames or links (promise 4). To drop verdicts and
-/// blocks, but not what was parsed, would leave tables that a format read from
-/// the old bytes, unless each format took part. Safe for any number of threads.
+/// 1). Treating every change of ctime as stale would fail the readers of a
+/// container that is only renamed or linked (promise 4). Dropping verdicts and
+/// blocks, but not parsed tables, would keep tables parsed from the old bytes,
+/// unless each format took part. Safe for any number of threads.
 class Renewal {
  public:
   /// Containers that a file is in, outermost first.
   using Chain = std::vector<MountedContainers::Number>;
 
-  /// How often a file that keeps changing is reopened for one request.
+  /// Maximum number of reopenings of a changing file per request.
   static constexpr int kMax = 4;
 
   Renewal(MountedContainers& containers, const OpenOptions& options)
       : containers_(containers), options_(options) {}
 
-  /// Opens anew the outermost stale container of `chain`; if none is, the
-  /// outermost, since the stale file may be one that it names. Returns whether
-  /// that was done.
+  /// Reopens the outermost stale container of `chain`; if none is stale, the
+  /// outermost, because the stale file may be one that it names. Returns
+  /// whether a container was reopened.
   bool Renew(const Chain& chain, const ReadContext& context);
 
   /// Notes that renewing did not help. For one second, only containers of
@@ -50,8 +50,8 @@ class Renewal {
  private:
   bool RenewOne(const MountedContainers::Tree& tree, bool lose,
                 const ReadContext& context);
-  /// Opens a container again. Sets `changed` if it fails because more than the
-  /// ctime of its file has changed.
+  /// Reopens a container. Sets `changed` if it fails because more than the
+  /// ctime of the file has changed.
   Result<std::shared_ptr<const Container>> OpenAgain(
       const ContainerSource& tree, bool& changed, const ReadContext& context);
   bool IsGivenUp(MountedContainers::Number number) const;

@@ -16,8 +16,8 @@
 
 namespace ctxfs {
 
-/// Decodes and verifies entries in threads of its own before they are read. It
-/// begins when a reader has read an entry to its end and starts to read the
+/// Decodes and verifies entries in background threads before they are read.
+/// Prefetching begins when a reader has read an entry to its end and starts the
 /// next one. Best effort: errors are reported when the entry is read.
 class Prefetcher {
  public:
@@ -31,7 +31,7 @@ class Prefetcher {
 
  private:
   struct Entry {
-    const FileTable* entries = nullptr;  // to compare, not to use
+    const FileTable* entries = nullptr;  // only compared, never followed
     uint32_t entry = 0;
     bool operator==(const Entry&) const = default;
   };
@@ -52,8 +52,9 @@ class Prefetcher {
   CondVar changed_;
   std::array<Entry, 8> ended_ CTXFS_GUARDED_BY(mutex_);
   size_t next_ended_ CTXFS_GUARDED_BY(mutex_) = 0;
-  const FileTable* run_ CTXFS_GUARDED_BY(mutex_) = nullptr;  // to compare
-  uint64_t scheduled_ CTXFS_GUARDED_BY(mutex_) = 0;  // all below, of this run
+  const FileTable* run_ CTXFS_GUARDED_BY(mutex_) = nullptr;  // only compared
+  uint64_t scheduled_ CTXFS_GUARDED_BY(mutex_) = 0;  // all entries below it, of
+                                                     // this run
   std::deque<Job> queue_ CTXFS_GUARDED_BY(mutex_);
   std::vector<std::thread> threads_ CTXFS_GUARDED_BY(mutex_);
 };

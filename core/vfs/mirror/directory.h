@@ -17,22 +17,21 @@
 
 namespace ctxfs {
 
-/// Receives changes of directories that are watched.
+/// Receives changes of watched directories.
 struct ChangeListener {
-  /// `name` in `directory` may be something else now, or have other attributes.
+  /// `name` in `directory` may be another file now, or have other attributes.
   /// An empty name stands for the directory itself.
   std::function<void(Inode directory, const std::string& name)> changed;
-  /// Changes were lost, because there were too many.
+  /// Changes were lost because there were too many.
   std::function<void()> lost;
 };
 
-/// A directory with all that is below it, wherever that is stored: in a file
-/// system (SystemDirectory) or in a store of objects (StoreDirectory). A path
-/// is relative to it, "a/b", and empty for the directory itself. Safe for any
-/// number of threads.
+/// A directory and everything below it, in a file system (SystemDirectory) or
+/// an object store (StoreDirectory). Paths are relative to it, "a/b"; the empty
+/// path is the directory itself. Safe for any number of threads.
 class Directory {
  public:
-  /// A file or a directory that was found, but not opened.
+  /// A file or directory that was found but not opened.
   struct Item {
     bool directory = false;
     FileIdentity identity = {};
@@ -41,11 +40,11 @@ class Directory {
     /// Number of a file's hard links, all of which have its identity.
     uint32_t names = 1;
     /// Open uses `fd` if it is valid, otherwise `path`. With an `fd`, `path` is
-    /// for messages and for finding files beside it; if it was found through a
-    /// symbolic link, the path of the link.
+    /// for messages and for finding files beside it. If the file was found
+    /// through a symbolic link, `path` is that of the link.
     Fd fd = Fd(-1);
     std::string path = {};
-    /// The target of a symbolic link that is shown as one; empty for all else.
+    /// The target, for a symbolic link that is shown as a link; else empty.
     std::string link = {};
   };
 
@@ -53,9 +52,9 @@ class Directory {
   struct Name {
     enum class Type : uint8_t {
       kFile,       // `item` is set, but not its permissions
-      kFarFile,    // the same, and reading its first bytes would take long
-      kDirectory,  // of `item` only device and inode are set
-      kAsFound,    // Find returns its type, or that it is not shown
+      kFarFile,    // like kFile, but reading its first bytes would take long
+      kDirectory,  // `item` has only device and inode
+      kAsFound,    // only Find returns its type, or that it is not shown
       kUnknown,    // cannot be examined now
     };
     std::string_view name;
@@ -72,11 +71,11 @@ class Directory {
   /// The identity of the directory itself when this object was made.
   virtual FileIdentity identity() const = 0;
 
-  /// Whether users other than the one who mounts it see it.
+  /// Whether users other than the mounting one see it.
   virtual bool is_for_others() const { return false; }
 
-  /// Returns the regular file or the directory at `path`, through links;
-  /// nothing if there is none, or none that may be shown.
+  /// Returns the regular file or directory at `path`, following links; nothing
+  /// if none exists or may be shown.
   virtual Maybe<Item> Find(const std::string& path,
                            const Request& request) const = 0;
 
@@ -84,8 +83,8 @@ class Directory {
   virtual Result<Item> FindDirectory(const std::string& path,
                                      const Request& request) const = 0;
 
-  /// Calls `visit` for each name in a directory, in no order, until it fails.
-  /// No directory below is opened.
+  /// Calls `visit` for each name in a directory, in no order, until `visit`
+  /// fails. Opens no directory below.
   virtual Status List(const Item& directory, const Visit& visit,
                       const Request& request) const = 0;
 
@@ -93,21 +92,21 @@ class Directory {
   virtual Result<SourcePtr> Open(const Item& item, const SourceOptions& options,
                                  const Request& request) const = 0;
 
-  /// Returns the state of the file system that has the file at `path`, and of
-  /// the first one for the directory itself; nothing if there is none.
+  /// Returns the statistics of the file system of `path`, and of the first one
+  /// for the directory itself; nothing if there is none.
   virtual std::optional<struct statvfs> FileSystemOf(
       const std::string& /*path*/) const {
     return std::nullopt;
   }
 
-  /// Reports changes from now on in the directory at `path`, which the mount
-  /// shows as `inode`, until Unwatch. Best effort; by default nothing is
-  /// reported.
+  /// Reports changes in the directory at `path`, which the mount shows as
+  /// `inode`, until Unwatch. Best effort; by default nothing is reported.
   virtual void Watch(Inode /*inode*/, const std::string& /*path*/) {}
   virtual void Unwatch(Inode /*inode*/) {}
-  /// Sets who receives the changes, in a thread of its own and without a lock.
+  /// Sets the listener, which is called in a background thread without a lock.
   virtual void SetListener(ChangeListener /*listener*/) {}
-  /// After it no report begins. Returns at once, even while one is running.
+  /// No report begins after this call. Returns at once, even while one is
+  /// running.
   virtual void StopWatching() {}
 };
 

@@ -17,42 +17,42 @@
 
 namespace ctxfs {
 
-/// Reports changes in directories of the system, by inotify(7), so that the
-/// kernel can be told to look again at names that it was allowed to keep for
-/// long. Best effort: a network file system reports only the changes of this
-/// machine, and the kernel bounds how many directories a user may watch. Safe
-/// for any number of threads.
+/// Reports changes in directories of the system, by inotify(7), so that names
+/// which the kernel caches for long can be invalidated. Best effort: a network
+/// file system reports only the changes of this machine, and the kernel bounds
+/// how many directories a user may watch. Safe for any number of threads.
 class DirectoryWatch {
  public:
   using Listener = ChangeListener;
 
-  /// Directories that are watched at most. A user has a few thousand watches
-  /// on a small machine, and other programs of theirs need some.
+  /// Maximum number of watched directories. A user has a few thousand watches
+  /// on a small machine, and their other programs need some.
   static constexpr size_t kMaxWatches = 4096;
 
-  /// Fails with kIo if the kernel gives no inotify descriptor.
+  /// Fails with kIo if the kernel provides no inotify descriptor.
   static Result<std::unique_ptr<DirectoryWatch>> Make();
   ~DirectoryWatch();
   DirectoryWatch(const DirectoryWatch&) = delete;
   DirectoryWatch& operator=(const DirectoryWatch&) = delete;
 
-  /// Sets who is told, in a thread of its own and without a lock. The next call
-  /// of Watch starts that thread, so it is confined as its caller is.
+  /// Sets the listener, which is called in a background thread without a lock.
+  /// The next call of Watch starts the thread, which inherits the confinement
+  /// of that caller.
   void SetListener(Listener listener);
 
   /// Whether Watch has nothing to do for `directory`.
   bool IsWatched(Inode directory) const;
 
   /// Watches the directory at `path`, which the mount shows as `directory`.
-  /// Does nothing if that is not possible.
+  /// Does nothing if that fails.
   void Watch(Inode directory, const std::string& path);
 
-  /// The kernel has forgotten `directory`.
+  /// Called when the kernel has forgotten `directory`.
   void Forget(Inode directory);
 
-  /// Ends the reports. Does not wait for one that is running, because it may be
-  /// blocked in the kernel by a request that is no longer answered. The
-  /// destructor waits for it.
+  /// Stops the reports. Does not wait for a running one, which may be blocked
+  /// in the kernel by a request that is no longer answered. The destructor
+  /// waits for it.
   void Stop();
 
  private:
@@ -64,10 +64,10 @@ class DirectoryWatch {
 
   void StartThread() CTXFS_REQUIRES(mutex_);
   void Run();
-  /// Reads what has happened and tells the listener; `lost`: changes before
-  /// that are not known. Returns false if there is no more to come.
+  /// Reads a batch of events and passes it to the listener; `lost`: earlier
+  /// changes were lost. Returns false at the end of the events.
   bool Pass(bool lost);
-  /// Reads what has happened. Returns false if there is no more to come.
+  /// Reads a batch of events. Returns false at the end of the events.
   bool Read(Batch& batch);
   void HandleEvent(int watch, uint32_t what, std::string_view name,
                    Batch& batch) CTXFS_REQUIRES(mutex_);
@@ -80,7 +80,7 @@ class DirectoryWatch {
   Listener listener_ CTXFS_GUARDED_BY(mutex_);
   std::thread thread_ CTXFS_GUARDED_BY(mutex_);
   std::unordered_map<Inode, int> watch_of_ CTXFS_GUARDED_BY(mutex_);
-  /// A directory may be shown at several places, by links.
+  /// One directory may appear at several places, by links.
   std::unordered_map<int, std::vector<Inode>> shown_as_
       CTXFS_GUARDED_BY(mutex_);
 };

@@ -12,7 +12,7 @@ namespace ctxfs {
 /// models--ORG--NAME/snapshots/REVISION/FILE, and a symbolic link ORG/NAME/REF
 /// for each file in refs/. Data sets, spaces and kernels are in datasets/,
 /// spaces/ and kernels/. The store blobs/, which repositories share, has no
-/// names here.
+/// names.
 class HubNames final : public CacheNames {
  public:
   /// Whether a repository of the cache is at the root of `raw`.
@@ -29,7 +29,7 @@ class HubNames final : public CacheNames {
 };
 
 /// "ORG/NAME", or "datasets/ORG/NAME", of the folder "models--ORG--NAME" of the
-/// cache; empty if `folder` is no repository of it.
+/// cache; empty if `folder` is no repository.
 std::string RepositoryOf(std::string_view folder);
 
 }  // namespace ctxfs

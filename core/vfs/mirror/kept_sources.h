@@ -12,27 +12,27 @@
 namespace ctxfs {
 
 /// Mirrored files that stay open after their readers have closed them, so that
-/// the next reader's open walks no path. The one not used for longest is closed
-/// first. Safe for any number of threads.
+/// the next open walks no path. The least recently used is closed first. Safe
+/// for any number of threads.
 class KeptSources {
  public:
-  /// `lasting`: how long a file is used without looking up its name again
-  /// (-o timeout=). Nothing is kept unless that is longer than a second, or
-  /// `changed_too`: the next reader needs a file that has lost its name.
+  /// `lasting`: how long a file is used without looking up its name again (-o
+  /// timeout=). Nothing is kept unless that is longer than a second, or
+  /// `changed_too` is set: the next reader needs a file that has lost its name.
   explicit KeptSources(std::chrono::seconds lasting, bool changed_too = false)
       : lasting_(lasting), changed_too_(changed_too) {}
 
-  /// The open file that was kept for `inode`; null if there is none, if it has
-  /// changed or was replaced, or if its name has to be looked up again.
+  /// The open file of `inode`; null if none is kept, if it has changed or was
+  /// replaced, or if its name has to be looked up again.
   SourcePtr Get(Inode inode);
 
-  /// Keeps a file that was found by its name just now, while there are
-  /// descriptors in plenty.
+  /// Keeps a file whose name was looked up just now, unless descriptors are
+  /// scarce.
   void Keep(Inode inode, SourcePtr source);
 
   void Drop(Inode inode);
 
-  /// Closes all of them. Returns false if there were none.
+  /// Closes all files. Returns false if there were none.
   bool DropAll();
 
  private:

@@ -28,18 +28,18 @@
 namespace ctxfs {
 
 /// A Directory as the mount shows it (docs/tree.md, section 1):
-/// sub-directories, containers, and other regular files; a link as its target.
-/// Everything else does not appear. Keeps only what the kernel has looked up
-/// and not yet forgotten, and the directories that are being listed. Safe for
-/// any number of threads.
+/// sub-directories, containers, and other regular files, with links replaced by
+/// their targets. Nothing else appears. Keeps only the nodes that the kernel
+/// has looked up and not yet forgotten, and the directories that are being
+/// listed. Safe for any number of threads.
 class Mirror {
  public:
-  /// Inodes of mirrored files have this bit, and no others.
+  /// All inodes of mirrored files have this bit, and no others do.
   static constexpr Inode kBit = Inode{1} << 63;
 
-  /// The suffix of a directory that shows the contents of a container beside
-  /// it: of a file that a mirror shows as a file, or of a folder whose files
-  /// are one container.
+  /// The suffix of a directory that shows the contents of a container: of a
+  /// file that also appears as a file, or of a folder whose files are one
+  /// container.
   static constexpr std::string_view kInside = "~dir";
 
   struct Options {
@@ -47,8 +47,8 @@ class Mirror {
     bool list_inside = false;
     /// How long names and attributes are cached (-o timeout=).
     std::chrono::seconds lasting{1};
-    /// The kernel opens files itself (-o revalidate=): who has one open is not
-    /// known, so files that lost their names stay open for a while.
+    /// The kernel opens files itself (-o revalidate=): it does not report who
+    /// has one open, so files that lost their names stay open for a while.
     bool opened_by_kernel = false;
   };
 
@@ -56,10 +56,12 @@ class Mirror {
   struct Node {
     Inode inode = 0;
     Kind kind = Kind::kFile;
-    bool directory = false;  // there: a container may be one
-    bool link = false;       // a symbolic one that the directory has made
+    bool directory = false;  // in the mirrored directory: a container may be
+                             // one
+    bool link = false;       // a symbolic link made by the directory, not the
+                             // file system
     FileIdentity identity;
-    std::optional<Permissions> permissions;  // nothing: it has no owner
+    std::optional<Permissions> permissions;  // nullopt: no owner
     uint32_t names = 1;                      // of a file: hard links
 
     /// Whether all names of the file, in all directories, share its inode.
@@ -72,85 +74,85 @@ class Mirror {
     Directory::Item item;
   };
 
-  /// Receives a name whose dentry the kernel should look up again; an empty
-  /// one: whose attributes of `directory` itself it should ask for again.
+  /// Receives a name whose dentry the kernel should invalidate; for an empty
+  /// name, the attributes of `directory` itself are invalid.
   using Changed = std::function<void(Inode directory, const std::string& name)>;
 
   /// Shows `directory` at the mount's root.
   Mirror(std::unique_ptr<Directory> directory, Options options);
 
-  /// Returns what `name` is in `directory` (the mount's root, or one of ours),
-  /// or nothing. Counts as a look-up of the kernel's until Forget. A directory
-  /// is probed here and nowhere else: it may be a container of several files.
+  /// Returns the node of `name` in `directory` (the mount's root, or a mirrored
+  /// inode), or nothing. Counts as a look-up of the kernel until Forget. Only a
+  /// look-up probes a directory: it may be a container of several files.
   Maybe<Node> Lookup(Inode directory, std::string_view name,
                      const Request& request);
 
-  /// Takes back `count` look-ups. Returns whether the inode is now unknown.
+  /// Subtracts `count` look-ups. Returns whether the inode is now unknown.
   bool Forget(Inode inode, uint64_t count);
 
-  /// Returns what an inode is now; kStale when it is something else or nothing.
+  /// Returns the current file of an inode; kStale if its name is another file
+  /// or nothing now.
   Result<Found> Find(Inode inode, const Request& request) const;
 
-  /// Calls `changed` for each change that the directory reports, in a thread of
-  /// its own. After StopTelling no new call begins; it returns at once,
-  /// even while a call is running.
+  /// Calls `changed` for each change that the directory reports, in a
+  /// background thread. After StopTelling no new call begins; StopTelling
+  /// returns at once, even while a call is running.
   void TellChanges(Changed changed);
   void StopTelling();
 
-  /// Returns what stat shows of an inode: as Find, or of a file that lost its
-  /// name while it is open.
+  /// Returns the node for stat: like Find, but also finds a file that lost its
+  /// name while open.
   Result<Node> Examine(Inode inode, const Request& request) const;
 
-  /// As Find, for an open. If that fails because the name is another file's,
-  /// the kernel looks it up and opens it once more for its caller
-  /// (Request::caller), who then gets what that look-up found, even if the name
-  /// is another file's again.
+  /// Like Find, for an open. If Find fails because the name is now another
+  /// file's, the kernel repeats the look-up and the open for the same caller
+  /// (Request::caller). That caller then gets the result of the repeated
+  /// look-up, even if the name changed again.
   using FoundPtr = std::shared_ptr<const Found>;
   Result<FoundPtr> FindToOpen(Inode inode, const Request& request);
 
-  /// Whether the plain file at `inode`, which `source` has open, is a container
-  /// as well (NAME~dir), so that its bytes must not change.
+  /// Whether the plain file at `inode`, which `source` has open, is also a
+  /// container (NAME~dir), so that its bytes must not change.
   Result<bool> HoldsContainer(Inode inode, const Source& source,
                               const Request& request) const;
 
-  /// Mirrored files that stay open for the next reader.
+  /// Mirrored files that stay open after their last reader.
   KeptSources& kept() { return kept_; }
 
   /// Notes that `source` is the file at `inode`, for as long as it is open.
   void NoteSource(Inode inode, const SourcePtr& source);
-  /// The file at `inode` if it has lost its name and READs name no handle of
+  /// The file at `inode` if it has lost its name and READs carry no handle of
   /// it; else null.
   SourcePtr OpenedByKernel(Inode inode) const;
 
-  /// The file system below the file at `inode`; below the root for an inode
-  /// that is not mirrored. Nothing where there is none.
+  /// The file system that has the file at `inode`; that of the root if the
+  /// inode is not mirrored. Nothing if there is none.
   std::optional<struct statvfs> FileSystemOf(Inode inode) const;
 
   /// Whether the file at `inode` was `identity` when the kernel last opened it.
   bool WasOpenedAs(Inode inode, const FileIdentity& identity) const;
   void NoteOpened(Inode inode, const FileIdentity& identity);
 
-  /// Whether the kernel was told no other size of the file at `inode`: by
-  /// Lookup, or as NoteSize says.
+  /// Whether Lookup or NoteSize reported no other size of the file at `inode`
+  /// to the kernel.
   bool WasToldSize(Inode inode, uint64_t size) const;
   void NoteSize(Inode inode, uint64_t size);
 
-  /// Makes the container at `inode` stale for good: its bytes are another
-  /// container's. Its name is found under another inode from now on.
+  /// Makes the container at `inode` stale for good: the file now has the bytes
+  /// of another container. Later look-ups of its name find another inode.
   void Retire(Inode inode);
 
-  /// Returns the inode that Lookup gives for `name` in `directory`. It differs
-  /// from `inode`, which List gave, if an inode of that name was retired.
+  /// Returns the inode that Lookup finds for `name` in `directory`. It differs
+  /// from `inode`, which List returned, if that was retired.
   Inode InodeNow(Inode directory, std::string_view name, Inode inode) const;
 
-  /// Returns everything in `directory`, in no order, without opening any
-  /// sub-directory. All who list a directory share a snapshot of it while it
-  /// does not change, and one thread takes it for those who wait.
+  /// Lists `directory`, in no order, without opening any sub-directory. All
+  /// readers share a snapshot while the directory does not change, and one
+  /// thread takes it for all who wait.
   Result<std::shared_ptr<const DirectorySnapshot>> List(
       Inode directory, const ReadContext& context);
 
-  /// The directory that `inode` is in, as it was looked up; kRootInode if
-  /// unknown.
+  /// The directory where `inode` was looked up; kRootInode if unknown.
   Inode Parent(Inode inode) const;
 
   /// Modification time of the root, in nanoseconds since 1970, at mount.
@@ -159,13 +161,13 @@ class Mirror {
   /// The permissions of the directory that is shown at the root.
   std::optional<Permissions> RootPermissions(const Request& request) const;
 
-  /// Opens what was found.
+  /// Opens a file that was found.
   Result<SourcePtr> OpenFound(const Found& found, const SourceOptions& options,
                               const Request& request) const {
     return directory_->Open(found.item, options, request);
   }
 
-  /// Below the mount's root: "a/b.mcf"; for messages.
+  /// The path below the mount's root, "a/b.mcf", for messages.
   std::string PathOf(Inode inode) const;
 
  private:
@@ -175,20 +177,20 @@ class Mirror {
 
   /// A node that the kernel holds.
   struct Held {
-    Inode parent;  // with `name`, where it was last looked up
+    Inode parent;  // with `name`, its latest look-up
     std::string name;
-    Node node;  // as it was looked up
+    Node node;  // at its look-up
     uint64_t count;
-    uint64_t size = node.identity.size;  // that the kernel was told first
-    bool resized = false;                // it was told another one, too
-    FileIdentity opened = {};            // when it was last opened
+    uint64_t size = node.identity.size;  // reported to the kernel first
+    bool resized = false;                // another size was reported, too
+    FileIdentity opened = {};            // at the latest open
     bool retired = false;
     std::set<Name> others = {};  // further names of a shared inode
-    std::vector<std::weak_ptr<const Source>> sources = {};  // that are open
+    std::vector<std::weak_ptr<const Source>> sources = {};  // open ones
 
     bool Is(Inode directory, std::string_view of, const Node& now) const;
     void NoteName(Inode directory, std::string_view looked_up);
-    /// Its names, the latest first, at most `most` of them.
+    /// At most `most` of its names, the latest first.
     std::vector<Name> Names(size_t most = SIZE_MAX) const;
     void NoteSize(uint64_t told) { resized = resized || told != size; }
   };
@@ -197,10 +199,10 @@ class Mirror {
   struct Retry {
     Name name;
     Clock::time_point since;
-    FoundPtr found = nullptr;  // by its look-up
+    FoundPtr found = nullptr;  // by the repeated look-up
   };
 
-  /// Where a directory is, and which directories it lies in, itself included.
+  /// The path of a directory, and the directories on the way, itself included.
   struct Place {
     Inode inode;
     std::string path;  // in directory_
@@ -220,55 +222,55 @@ class Mirror {
   Result<Place> PlaceOf(Inode directory) const;
   static std::string PathIn(const Place& place, std::string_view name);
   /// Returns what `name` is, if it is shown. Unless `probe`, a container that
-  /// is a directory counts as a directory.
+  /// is a directory counts as a plain directory.
   Maybe<Found> See(const Place& place, std::string_view name, bool probe,
                    const Request& request) const;
-  /// Like See, for the entry of directory_ with that name.
+  /// Like See, for the entry of directory_ with that exact name.
   Maybe<Found> SeeFile(const Place& place, std::string_view name, bool probe,
                        const Request& request) const;
   /// Returns the container that is shown as NAME~dir. NAME is a file of a
   /// format with Traits::stays_file, or a folder with a Format::folder_index.
   Maybe<Found> SeeInside(const Place& place, std::string_view name,
                          const Request& request) const;
-  /// The file `name` if it is a container that stays a file; a directory.
+  /// The file `name` if it is a container that stays a file, or a directory.
   Maybe<Found> SeeContained(const Place& place, std::string_view name,
                             const Request& request) const;
-  /// The file in the folder `name` that makes a container of it. Nothing if
-  /// others see the mirror and may not search the folder.
+  /// The file in the folder `name` that makes the folder a container. Nothing
+  /// if other users see the mirror and may not search the folder.
   Maybe<Found> SeeFolderIndex(const Place& place, std::string_view name,
                               const Node& folder, const Request& request) const;
   static Inode InodeOf(Inode parent, std::string_view name, const Node& node);
-  /// The node of `item`, which is a `kind`, as `name` in `place`.
+  /// The node of `item` of kind `kind`, as `name` in `place`.
   static Node NodeOf(const Place& place, std::string_view name,
                      const Directory::Item& item, Kind kind);
-  /// Returns `inode` as it is under one of its names. Fails with kStale if it
-  /// is not there any more.
+  /// Returns `inode` under one of its names. Fails with kStale if it no longer
+  /// has that name.
   Result<Found> FindAs(Inode inode, const Node& held, const Name& name,
                        const Request& request) const;
   /// A source that has the file at `inode` open; null if there is none.
   SourcePtr OpenedAt(Inode inode) const;
   void NoteOpenNames(Inode inode, const Held& held) CTXFS_REQUIRES(mutex_);
-  /// The files that were opened under a name, and may still be.
+  /// Files that were opened under a name and may still be open.
   std::vector<Inode> OpenedBy(const Name& name) const;
   void NoteRetry(Inode inode, uint64_t caller);
-  /// Notes what a look-up found that a Retry waits for.
+  /// Notes the result of a look-up for which a Retry waits.
   void NoteFound(const Name& name, Found found, uint64_t caller)
       CTXFS_REQUIRES(mutex_);
-  /// What the look-up of the caller's Retry found, if that is at `inode` and
-  /// was not long ago; else null.
+  /// The result of the look-up of the caller's Retry, if it is recent and at
+  /// `inode`; else null.
   FoundPtr FoundAgain(Inode inode, uint64_t caller) const;
   void EndRetry(uint64_t caller);
-  /// Returns the inode by which the kernel holds `name`. It comes after `inode`
-  /// if Lookup found that retired.
+  /// Returns the inode by which the kernel holds `name`: `inode`, or a later
+  /// one if Lookup found that retired.
   Inode HeldAs(Inode directory, std::string_view name, Inode inode) const
       CTXFS_REQUIRES(mutex_);
-  /// The next one to be tried if `inode` is another file's.
+  /// The inode to try next if `inode` belongs to another file.
   static Inode After(Inode inode) { return (inode + 1) | kBit; }
   static Error FileIsGone() {
     return {Code::kStale, "the file is there no more"};
   }
   static bool StillIs(const Node& held, const Node& now);
-  /// Whether a directory is one of those that `place` lies in.
+  /// Whether a directory is on the way to `place`: a loop of links.
   static bool Loops(const Place& place, const FileIdentity& directory);
 
   std::shared_ptr<Listed> ListedAt(Inode directory);
@@ -285,11 +287,11 @@ class Mirror {
   std::unordered_map<Inode, Held> held_ CTXFS_GUARDED_BY(mutex_);
   std::unordered_map<Inode, std::shared_ptr<Listed>> listed_
       CTXFS_GUARDED_BY(mutex_);
-  /// Names of files that were opened, if changes are reported.
+  /// Names of opened files; empty unless changes are reported.
   std::set<std::pair<Name, Inode>> open_names_ CTXFS_GUARDED_BY(mutex_);
   std::map<uint64_t, Retry> retries_ CTXFS_GUARDED_BY(mutex_);  // by caller
   const std::unique_ptr<Directory>
-      directory_;  // last: its thread uses the rest
+      directory_;  // last: its thread uses the other members
 };
 
 }  // namespace ctxfs

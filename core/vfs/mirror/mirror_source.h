@@ -12,12 +12,12 @@
 
 namespace ctxfs {
 
-/// The directories and plain files of a Mirror. A node is its inode. Of a
-/// container it shows the directory itself; what is in it is a ContainerSource.
+/// The directories and plain files of a Mirror. A node is its inode. A
+/// container appears as a directory; a ContainerSource shows its files.
 class MirrorSource final : public TreeSource {
  public:
-  /// `make_room` closes a container that nobody uses, for its descriptors;
-  /// returns false if there is none.
+  /// `make_room` closes an unused container to free its descriptors; returns
+  /// false if there is none.
   MirrorSource(std::unique_ptr<Mirror> mirror, const MountRules& rules,
                std::function<bool()> make_room);
 
@@ -36,8 +36,8 @@ class MirrorSource final : public TreeSource {
 
   Mirror& mirror() const { return *mirror_; }
 
-  /// Opens the container at `inode`, anew at each call. A damaged one opens as
-  /// an unreadable one.
+  /// Opens or reopens the container at `inode`. A damaged container opens as an
+  /// unreadable one.
   Result<std::shared_ptr<const Container>> OpenContainer(
       Inode inode, const ReadContext& context) const;
 
@@ -45,7 +45,7 @@ class MirrorSource final : public TreeSource {
   class MirrorListing;
 
   Result<SourcePtr> OpenSourceOf(Inode inode, const Request& request) const;
-  /// Whether reads of the file show what it has then (OpenFile::live).
+  /// Whether reads show the current bytes of the file (OpenFile::live).
   bool IsLive(Inode inode, const Source& source, const Request& request) const;
 
   const std::unique_ptr<Mirror> mirror_;

@@ -11,9 +11,9 @@
 
 namespace ctxfs {
 
-/// The directory of a cache as its program names the files (docs/caches.md).
-/// Names of the cache's own directory that have no other are shown as they are;
-/// the others are found as well, but not listed.
+/// The directory of a cache under the names of its program (docs/caches.md).
+/// Raw names without such a name are listed as they are; all other raw names
+/// are found by Find, but not listed.
 class NamedDirectory final : public Directory {
  public:
   NamedDirectory(std::unique_ptr<Directory> raw,
@@ -44,7 +44,7 @@ class NamedDirectory final : public Directory {
  private:
   using Place = CacheNames::Place;
 
-  /// A directory of names, which raw_ does not have.
+  /// A directory of names, which does not exist in raw_.
   Item DirectoryAt(const std::string& path, const Request& request) const;
   Item LinkAt(const std::string& path, const std::string& target,
               const Request& request) const;
@@ -53,7 +53,8 @@ class NamedDirectory final : public Directory {
   /// Paths of the directories of names that are watched.
   std::unordered_map<Inode, std::string> watched_ CTXFS_GUARDED_BY(mutex_);
   const std::unique_ptr<const CacheNames> names_;
-  const std::unique_ptr<Directory> raw_;  // last: its thread uses the rest
+  const std::unique_ptr<Directory> raw_;  // last: its thread uses the other
+                                          // members
 };
 
 }  // namespace ctxfs

@@ -16,8 +16,8 @@ namespace ctxfs {
 
 /// The models of ollama: [[REGISTRY/]NAMESPACE/]MODEL:TAG/FILE for the layers
 /// in manifests/REGISTRY/NAMESPACE/MODEL/TAG, whose bytes are in
-/// blobs/sha256-HEX. The registry of ollama and its library have no name, as in
-/// ollama's own commands.
+/// blobs/sha256-HEX. Ollama's own registry and library are omitted from names,
+/// as in ollama's commands.
 class OllamaNames final : public CacheNames {
  public:
   /// Whether manifests and blobs of ollama are at the root of `raw`.
@@ -33,7 +33,7 @@ class OllamaNames final : public CacheNames {
                           const std::string& name) const override;
 
  private:
-  /// The files of a model: name, and the path of its bytes.
+  /// The files of a model: each name, and the path of its bytes.
   using Files = std::vector<std::pair<std::string, std::string>>;
   using FilesPtr = std::shared_ptr<const Files>;
 

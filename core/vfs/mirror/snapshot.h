@@ -10,8 +10,8 @@
 
 namespace ctxfs {
 
-/// The names of a directory at one time, numbered from 0: 16 bytes and its name
-/// each. Immutable once filled.
+/// The names of a directory at one time, numbered from 0, for 16 bytes each
+/// plus the name. Immutable once filled.
 class DirectorySnapshot {
  public:
   enum class Type : uint8_t { kUnknown, kFile, kDirectory, kLink };
@@ -25,11 +25,11 @@ class DirectorySnapshot {
   /// Returns false, and adds nothing, once all names take 4 GiB.
   bool Add(Inode inode, std::string_view name, Type type);
 
-  /// Takes memory for many names in advance. Growing through small blocks would
-  /// leave these in the heap of each thread that lists a directory.
+  /// Reserves memory for many names. Growing in small steps would leave small
+  /// blocks in the heap of each thread that lists a directory.
   void Reserve();
 
-  /// Gives back the memory that was taken in advance.
+  /// Frees the reserved memory that is unused.
   void ShrinkToFit();
 
   uint64_t count() const { return items_.size(); }

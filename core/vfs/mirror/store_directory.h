@@ -12,14 +12,14 @@
 
 namespace ctxfs {
 
-/// A directory of a store of objects (UrlStore). Names are shown as those of
-/// entries of a container are (docs/tree.md, section 7): made safe, and an
-/// object beside a directory of the same name as NAME~file. Names that no URL
-/// can have are left out, with a line in the log. Nothing has an owner. Changes
-/// are seen when the store lists the directory anew; none are reported.
+/// A directory of an object store (UrlStore). Names follow the rules for
+/// entries of a container (docs/tree.md, section 7): they are made safe, and an
+/// object beside a directory of the same name appears as NAME~file. Names that
+/// no URL can have are left out, with a line in the log. Nothing has an owner.
+/// Changes show when the store lists the directory again; none are reported.
 class StoreDirectory final : public Directory {
  public:
-  /// `url` is that of a directory, whether or not it ends in '/'.
+  /// `url` is a directory's, with or without a trailing '/'.
   explicit StoreDirectory(std::string url);
 
   FileIdentity identity() const override;
@@ -29,7 +29,7 @@ class StoreDirectory final : public Directory {
                              const Request& request) const override;
   Status List(const Item& directory, const Visit& visit,
               const Request& request) const override;
-  /// The path of an Item is that in this directory.
+  /// The path of an Item is relative to this directory.
   Result<SourcePtr> Open(const Item& item, const SourceOptions& options,
                          const Request& request) const override;
 
@@ -44,10 +44,10 @@ class StoreDirectory final : public Directory {
     const StoreName* name;
   };
 
-  /// How the names of the directory at `url` are shown.
+  /// The shown names of the directory at `url`.
   Result<ShownPtr> ShownIn(const std::string& url,
                            const Request& request) const;
-  /// Finds a path that is not empty.
+  /// Finds a non-empty path.
   Maybe<Place> Walk(std::string_view path, const Request& request) const;
   /// The URL of the directory at a path; nothing if there is none.
   Maybe<std::string> UrlOf(const std::string& path,
@@ -56,7 +56,7 @@ class StoreDirectory final : public Directory {
 
   const std::string url_;
   mutable Mutex mutex_;
-  /// The latest of each directory, by its URL.
+  /// The latest listing of each directory, by its URL.
   mutable std::map<std::string, ShownPtr> shown_ CTXFS_GUARDED_BY(mutex_);
 };
 

@@ -12,7 +12,7 @@
 namespace ctxfs {
 
 /// A directory of the system, or several files and directories of the system
-/// under names of our choice. Nothing that is mounted there by ctxfs is sent a
+/// under chosen names. File systems that ctxfs has mounted there receive no
 /// request (MountGuard), and only regular files and directories are opened.
 class SystemDirectory final : public Directory {
  public:
@@ -23,11 +23,11 @@ class SystemDirectory final : public Directory {
   };
 
   struct Options {
-    /// Where the mount is; it is never shown in itself.
+    /// The mount's own path; it is never shown in itself.
     std::string mount_point = {};
-    /// Links that lead out of the directory are not followed.
+    /// Whether to ignore links that lead out of the directory.
     bool confined = false;
-    /// Links that lead out of it are errors, except for those of a download
+    /// Whether links that lead out of it are errors, except links of a download
     /// cache (core/io/download_cache.h).
     bool refuses_leaving = false;
     /// Whether changes are reported, by inotify.
@@ -36,7 +36,7 @@ class SystemDirectory final : public Directory {
 
   /// The directory at the absolute path `path`.
   SystemDirectory(std::string path, Options options);
-  /// A directory of `tops`.
+  /// A directory whose names are `tops`.
   SystemDirectory(std::vector<Top> tops, Options options);
 
   FileIdentity identity() const override { return identity_; }
@@ -62,14 +62,14 @@ class SystemDirectory final : public Directory {
   bool IsAllTops(const std::string& path) const {
     return path.empty() && !tops_.empty();
   }
-  /// The absolute path; empty if no top has the name that it begins with.
+  /// The absolute path; empty if no top has the first name.
   std::string AbsolutePath(const std::string& path) const;
   bool Shows(const std::string& real_path) const;
   bool IsInside(const std::string& real_path) const;
-  /// Whether the link at `path`, in the directory or below it, is one of a
+  /// Whether the link at `path`, in the directory or below it, belongs to a
   /// download cache and leads to `real_path`.
   bool LeadsToBlob(const std::string& path, const std::string& real_path) const;
-  /// Whether everyone may search all directories on the way to a link's target.
+  /// Whether everyone may search all directories on the way to a link target.
   bool LeadsEveryoneTo(const std::string& real_path) const;
 
   Status ListTops(const Visit& visit) const;
@@ -80,10 +80,10 @@ class SystemDirectory final : public Directory {
   Status VisitDirectory(const Opened& opened, const std::string& name,
                         const Visit& visit) const;
 
-  const std::vector<Top> tops_;  // empty: root_
+  const std::vector<Top> tops_;  // empty: only root_
   const std::string root_;
   const Options options_;
-  FileIdentity identity_;  // of several tops, the latest mtime alone
+  FileIdentity identity_;  // with several tops, only the latest mtime
   std::vector<std::string> real_roots_;
   const std::unique_ptr<DirectoryWatch> watch_;  // null: not watched
 };
