@@ -12,7 +12,7 @@
 namespace ctxfs {
 namespace {
 
-/// Reads what a file has now; nothing past its end.
+/// Reads the current bytes of a file; none past its end.
 Status ReadLive(const Source& file, uint64_t offset, size_t length,
                 Window& window) {
   struct stat st {};
@@ -20,7 +20,7 @@ Status ReadLive(const Source& file, uint64_t offset, size_t length,
   if (::fstat(file.descriptor(), &st) != 0) return IoError("has no size");
   const auto size = static_cast<uint64_t>(st.st_size);
   size_t wanted = std::min<uint64_t>(length, size - std::min(size, offset));
-  // Again if the file was cut meanwhile.
+  // Retries if the file was truncated meanwhile.
   while (wanted > 0) {
     window.Reserve(wanted);
     const Result<size_t> got =
@@ -39,11 +39,10 @@ Status CheckUnchanged(const OpenFile& file) {
                                    : file.made_from->CheckUnchanged();
 }
 
-/// Whether a successful read proves that the source of the file is unchanged. A
-/// read of a generated document that is in memory does not touch its source. A
-/// read past the end touches nothing, and the kernel would take its empty
-/// answer for the end of the file. A failed read may have failed for another
-/// reason than a change.
+/// Whether a successful read proves that the source of the file is unchanged.
+/// Reading a generated document in memory does not touch its source. A read
+/// past the end touches nothing, and the kernel would take the empty result for
+/// the end of the file. A failed read may have other reasons than a change.
 bool AsksItsSource(const OpenFile& file, uint64_t offset, size_t length) {
   return file.made_from == nullptr ||
          file.content.ReadsOnly(*file.made_from, offset, length);

@@ -31,7 +31,7 @@ class FileTreeSource::TreeListing final : public Listing {
     Name name{source_.InodeOf(node), std::move(child.name), child.directory()};
     name.link = child.type == NodeType::kLink;
     name.has_others = files.NameCount(node) > 1;
-    // Includes attributes if finding the size takes a small read at most.
+    // Adds attributes if the size costs at most a small read.
     if (attributes &&
         (name.directory || files.SizeCost(node) <= Cost::kSmallRead)) {
       const Result<Attributes> found = source_.ExamineWithin(node, context);
@@ -128,7 +128,7 @@ Status FileTreeSource::ExamineFile(NodeId node, const ReadContext& context,
   const FileTree::File file = files->At(node);
   const Result<uint64_t> size = files->Size(node, context);
   // The size of a generated document is wrong if its container has changed:
-  // check before answering.
+  // check before returning it.
   if (file.table->size_cost(file.number) != Cost::kNone) {
     CTXFS_TRY(CheckUnchanged());
   }

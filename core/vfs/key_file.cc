@@ -23,7 +23,7 @@ Error Unreadable() {
           std::string("key file cannot be read: ") + std::strerror(errno)};
 }
 
-/// Turns the digits in `text` into the bytes they stand for, in place.
+/// Decodes the hex digits in `text`, in place.
 bool FromHex(MutableBytes text) {
   constexpr int kBase = 16;
   for (size_t i = 0; i < MasterKey::kBytes; ++i) {
@@ -55,7 +55,7 @@ Result<std::shared_ptr<const MasterKey>> ReadKeyFile(const std::string& path,
                                                      bool insecure) {
   const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd.ok()) return Unreadable();
-  // One byte more than the longest key with a newline, to notice longer files.
+  // One byte more than the longest key with a newline, to detect longer files.
   Buffer text = SecretBuffer(kHexBytes + 2, /*locked=*/true);
   struct stat st {};
   if (::fstat(fd.get(), &st) != 0) return Unreadable();

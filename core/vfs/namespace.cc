@@ -11,7 +11,7 @@ using Place = Resolver::Place;
 
 namespace {
 
-/// Whether an error is about the container, and not about the moment or the
+/// Whether an error is about the container, neither transient nor about the
 /// caller.
 bool IsOfTheContainer(const Error& error) {
   return error.code == Code::kIo ||
@@ -106,14 +106,14 @@ Result<OpenFile> Namespace::Open(Inode inode,
 Result<OpenFile> Namespace::Reopen(Inode inode, const OpenFile& file,
                                    int attempt,
                                    const ReadContext& context) const {
-  // A file that keeps changing is not followed for ever.
+  // Gives up on a file that keeps changing.
   if (attempt < Renewal::kMax) {
     std::optional<OpenFile> alone = CTXFS_TRY(file.tree->Reopen(file));
     if (alone) return std::move(*alone);
   }
   CTXFS_TRY(resolver_.RenewFor(resolver_.Decode(inode), attempt, context));
   Result<OpenFile> opened = Open(inode, context);
-  // The text differs at each open, so the reader keeps the one it has begun.
+  // The text differs at each open, so the reader keeps the first one.
   if (opened && file.lifetime == Lifetime::kNone) {
     opened->content = file.content;
   }

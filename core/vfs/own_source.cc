@@ -20,7 +20,7 @@ OwnSource::Tree::Tree(const Names& names,
     std::string scratch;
     builder.AddFile(*own, stats->Path(0, scratch).value_or(""), 0);
   }
-  tree_ = *std::move(builder).Build();  // three names are not too many
+  tree_ = *std::move(builder).Build();  // cannot fail for three names
 }
 
 OwnSource::OwnSource(const MountRules& rules, const Names& names,

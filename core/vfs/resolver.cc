@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view kOwnDirectory = ".ctxfs";
 
-/// The name of our directory at the root: one that `mirror` does not have.
+/// The name of the own directory at the root: one that `mirror` does not have.
 std::string OwnName(Mirror& mirror) {
   return FreeNames().Find({.name = kOwnDirectory},
                           [&](const std::string& name) {
@@ -25,7 +25,7 @@ MountRules RulesOf(const Shown& shown) {
           shown.mirror == nullptr ? FileTime() : shown.mirror->mtime()};
 }
 
-/// Below the root of a place's source alone.
+/// The path below the root of a place's source.
 std::string PathIn(const Resolver::Place& place) {
   if (place.tree == nullptr) return place.source->Path(place.node);
   return place.tree->files->Path(static_cast<NodeId>(place.node));
@@ -44,7 +44,8 @@ Resolver::Resolver(Shown shown)
   if (shown.name.empty() && shown.stats != nullptr) {
     tables.push_back(shown.stats);
   }
-  // Its root is one of our own directories; its other inodes follow ours.
+  // The container's root is an own directory; its other inodes follow the own
+  // ones.
   attached_.AttachTop(kRootInode + own_->container_node(),
                       kRootInode + own_->node_count() - 1, shown.container,
                       std::move(tables));
@@ -84,9 +85,9 @@ Resolver::Place Resolver::PlaceIn(MountedContainers::Tree tree, NodeId node) {
   return {std::move(tree), node, source};
 }
 
-// Inodes below 2^32: 1 is the mount's root; then the rest of its own files;
-// then the nodes of its only container but for the root. Above: the number of
-// an attached tree, then the node's. With the highest bit: mirrored.
+// Inodes below 2^32: 1 is the mount's root, then the other own files, then the
+// nodes of the only container except its root. Other inodes: the number of an
+// attached tree, then the node. Highest bit set: mirrored.
 InodeRef Resolver::Decode(Inode inode) const {
   using enum InodeRef::Kind;
   if (mirror_ != nullptr &&
@@ -158,7 +159,7 @@ Result<Resolver::Place> Resolver::RootOf(
 
 Maybe<Resolver::Place> Resolver::AttachedTo(const Place& place,
                                             const ReadContext& context) const {
-  // At a mirrored root, the mount's own files follow.
+  // The mount's own files follow those of a mirrored root.
   if (place.source == mirror_ && place.node == kRootInode) {
     return std::optional(Place{own_, FileTree::kRoot});
   }

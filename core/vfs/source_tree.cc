@@ -160,7 +160,7 @@ Result<std::shared_ptr<const Container>> SourceTree::ContainerOf(
   const Result<File> inside = FindInside(file);
   if (inside) return ContainerAt(*inside);
   if (inside.error().code != Code::kNotFound) return inside.error();
-  // A file that cannot be read has no such directory, either.
+  // An unreadable file has no NAME~dir either.
   if (ClaimOf(file.name()) != NameClaim::kNothing) CTXFS_TRY(Open(file));
   return Error{Code::kNotContainer, "the file is no container"};
 }
@@ -177,7 +177,7 @@ Status SourceTree::ForEachContainer(const File& top,
     return true;
   };
   if (is_one(top) || !top.directory) return {};
-  std::vector<File> files;  // in the order of names, as a search finds them
+  std::vector<File> files;  // sorted by name, for the search
   const auto add = [&files](const File& file) -> Status {
     files.push_back(file);
     return {};
@@ -189,7 +189,7 @@ Status SourceTree::ForEachContainer(const File& top,
       CTXFS_TRY(ForEachContainer(file, visit));
       continue;
     }
-    // No directory that is no container: it may lead around in a circle.
+    // Follows no link to a plain directory: it may form a cycle.
     const Result<File> target = Find(file.path);
     if (target) {
       (void)is_one(*target);
@@ -201,7 +201,7 @@ Status SourceTree::ForEachContainer(const File& top,
 }
 
 Result<bool> SourceTree::StaysBelow(const File& top, const File& link) {
-  if (top.path.empty()) return true;  // it stays in its container
+  if (top.path.empty()) return true;  // a container's link stays in it
   Walk walk{.way = {top}, .rest = link.path.substr(top.path.size() + 1)};
   CTXFS_TRY(Go(walk, /*follow=*/false, nullptr));
   walk.way.pop_back();
@@ -230,7 +230,7 @@ void SourceTree::LookAhead(const File& directory, const Listing& listing,
       names.push_back(name->name);
     }
   }
-  // What they are is kept; errors come back when they are looked up again.
+  // Successful look-ups are cached; errors recur at the next look-up.
   ForEachInParallel(names.size(), kAtOnce, [&](uint64_t i) {
     (void)files_->Lookup(directory.inode, names[i], context);
   });
@@ -250,8 +250,8 @@ Status SourceTree::ForEach(const File& directory,
   for (uint64_t i = 0; i < listing->count(); ++i) {
     const std::optional<Listing::Name> name = listing->At(i, false, context);
     if (!name) continue;
-    // The inode of a mirrored file is valid from its first look-up on. It is
-    // not forgotten: `visit` may keep the file.
+    // The inode of a mirrored file is valid from its first look-up on, and
+    // never forgotten: `visit` may keep the file.
     File file{above + name->name, name->inode, name->directory, name->link,
               name->has_others};
     if (NeedsLookup(*name, children)) {

@@ -25,7 +25,7 @@
 namespace ctxfs {
 namespace {
 
-/// The daemon changes its directory.
+/// The daemon changes its directory, so paths must be absolute.
 Result<std::string> AbsolutePath(const std::string& path) {
   if (IsUrl(path)) return path;
   std::error_code failed;
@@ -35,7 +35,7 @@ Result<std::string> AbsolutePath(const std::string& path) {
   return absolute;
 }
 
-/// Whether a source among several is anything that can be shown.
+/// Fails unless `path`, one of several sources, can be shown.
 Status CheckTop(const std::string& path) {
   const std::shared_ptr<const Source> source = CTXFS_TRY(OpenSource(path));
   if (source->is_directory()) return {};
@@ -73,7 +73,7 @@ std::vector<std::string> TreesOf(const std::string& path) {
     if (around != real.parent_path()) trees.push_back(around);
   }
   for (std::string& beside : TreesBeside(around.string())) {
-    // A link in its place could name any directory.
+    // Ignores a link in that place: it could name any directory.
     if (fs::canonical(beside, failed) == beside) trees.push_back(beside);
   }
   return trees;
@@ -93,7 +93,7 @@ std::unique_ptr<Directory> DirectoryOf(
   if (sources.tops.empty()) {
     SystemDirectory::Options own = options;
     auto names = CacheNamesOf(SystemDirectory(sources.directory, {}));
-    // The links of a cache lead to its own files.
+    // The links of a cache lead within the cache itself.
     own.refuses_leaving = own.refuses_leaving || names != nullptr;
     std::unique_ptr<Directory> directory =
         std::make_unique<SystemDirectory>(std::move(sources.directory), own);
@@ -116,7 +116,7 @@ Result<Sources> FindSources(const std::vector<std::string>& paths,
                             uint64_t index, const Request& request) {
   Sources sources;
   const std::string& first = *failed = paths.front();
-  // A server that fails is asked once. What it gave is not asked for again.
+  // Asks a failing server only once, and reuses its answers.
   if (paths.size() == 1 && IsUrl(first))
     CTXFS_TRY(OpenSource(first, {}, request));
   if (paths.size() == 1 && IsPlainDirectory(first, request)) {

@@ -15,7 +15,7 @@ std::vector<std::pair<std::string, std::string>> EntryXattrs(
   };
   if (info.name && *info.name != path &&
       info.name->size() < limits::kXattrBytes) {
-    all.emplace_back("user.ctxfs.name", *info.name);  // it may well be empty
+    all.emplace_back("user.ctxfs.name", *info.name);  // it may be empty
   }
   add("dtype", info.dtype);
   if (info.shape) add("shape", JsonLine(*info.shape));

@@ -14,8 +14,8 @@
 namespace ctxfs {
 namespace {
 
-// Fractions of the budget: 1/64 for a small opening, and 1/8 that is left to
-// small ones while a large one has its turn.
+// Fractions of the budget: 1/64 for a small opening; 1/8 is left to small ones
+// during the turn of a large one.
 constexpr uint64_t kSmallPart = 64;
 constexpr uint64_t kSparePart = 8;
 // Bytes of a closed container that are worth a malloc_trim.
@@ -23,8 +23,9 @@ constexpr uint64_t kWorthTrimming = uint64_t{4} << 20;
 
 }  // namespace
 
-/// Memory of the budget, reserved for one opening until it ends. The memory of
-/// `old`, the tree that the opening replaces, is not counted while it is open.
+/// The part of the budget that is reserved for one opening until it finishes.
+/// While `old`, the tree that the opening replaces, is open, its memory is not
+/// counted.
 class Admission::Reservation {
  public:
   Reservation(Admission& admission, const Tree& old)
@@ -38,20 +39,20 @@ class Admission::Reservation {
   Reservation(const Reservation&) = delete;
   Reservation& operator=(const Reservation&) = delete;
 
-  /// Reserves `bytes` more, if `spare` bytes of the budget are left then.
+  /// Reserves `bytes` more if that leaves `spare` bytes of the budget.
   bool Take(uint64_t bytes, uint64_t spare) {
     const UnmeteredHeap closing;
     while (!TakeOfFree(bytes, spare)) {
       const std::optional<uint64_t> closed = admission_.trees_.CloseOldest();
       if (!closed) return false;
-      // New memory may not fit into the gaps of the heap that closing left.
+      // The freed memory may be too fragmented for new allocations.
       if (*closed >= kWorthTrimming && spare > 0) ::malloc_trim(0);
     }
     return true;
   }
 
-  /// Waits for memory to be released. Returns false if interrupted, or if
-  /// Budget::patience has passed without success.
+  /// Waits for memory to be released. Returns false if interrupted, or after
+  /// Budget::patience without success.
   bool AwaitRoom(InterruptibleWait& wait) {
     const MutexLock lock(admission_.mutex_);
     const auto now = CondVar::Clock::now();
@@ -63,10 +64,10 @@ class Admission::Reservation {
     return true;
   }
 
-  /// Whether all others but the top have so little that the budget is too small
-  /// for this container, even if they were closed.
+  /// Whether all other trees except the top are so small that closing them
+  /// would not make the budget suffice for this container.
   bool HadNearlyAll() const {
-    constexpr uint64_t kLittle = 4;  // a part of the budget
+    constexpr uint64_t kLittle = 4;  // divides the budget
     const MutexLock lock(admission_.mutex_);
     const uint64_t others =
         admission_.reserved_ - bytes_ + admission_.trees_.BytesBesidesTop();
@@ -91,7 +92,7 @@ class Admission::Reservation {
   uint64_t bytes_ = 0;
 };
 
-/// The allowance of the opening whose turn it is.
+/// The allowance of the large opening in turn.
 class Admission::LargeOpening final : public HeapAllowance {
  public:
   LargeOpening(Admission& admission, Reservation& reservation, Before before,
@@ -110,7 +111,8 @@ class Admission::LargeOpening final : public HeapAllowance {
     const UnmeteredHeap waiting;
     InterruptibleWait wait(room_, interrupt_);
     while (true) {
-      const bool interrupted = wait.IsInterrupted();  // before it looks
+      const bool interrupted = wait.IsInterrupted();  // before AwaitRoom tests
+                                                      // it again
       for (const uint64_t more : {std::max(bytes, step_), bytes}) {
         if (more > left_ || !reservation_.Take(more, spare_)) continue;
         left_ -= more;
@@ -120,7 +122,7 @@ class Admission::LargeOpening final : public HeapAllowance {
       if (final_ || interrupted || !reservation_.AwaitRoom(wait)) return 0;
     }
   }
-  // kNoMemory: there may be room once other containers are closed.
+  // kNoMemory: transient, memory may be free once other containers are closed.
   Refusal refusal() const override {
     return {final_ ? Code::kLimit : Code::kNoMemory, "index="};
   }
@@ -154,12 +156,12 @@ Status Admission::Run(const Tree& old, Before before, const Open& open,
   }
   const auto take_turn = [&](const ReadContext& /*shared*/) -> Status {
     FreeSpareMemory();
-    // Not with `shared`: those who wait for the turn open other containers.
+    // Not with `shared`: threads that wait for the turn open other containers.
     Reservation reservation(*this, old);
     const LargeOpening allowance(*this, reservation, before,
                                  context.interrupt());
     Result<Tree> tree = open(allowance);
-    ::malloc_trim(0);  // what only parsing took, before the next turn
+    ::malloc_trim(0);  // frees the parser's memory before the next turn
     return keep_opened(std::move(tree));
   };
   return context.cache().Once(

@@ -11,9 +11,8 @@
 namespace ctxfs {
 namespace {
 
-/// Returns whether a failure to probe says nothing about the file: the same
-/// probe can succeed the next time. EAGAIN: a server does not answer; ENETDOWN:
-/// nothing is fetched.
+/// Returns whether a probe failed for a transient reason and says nothing about
+/// the file. EAGAIN: a server does not answer; ENETDOWN: offline.
 bool IsTransient(const Error& error) {
   return error.Exhausted() || error.code == Code::kInterrupted ||
          error.sys_errno == EIO || error.sys_errno == EAGAIN ||
@@ -22,10 +21,10 @@ bool IsTransient(const Error& error) {
 
 }  // namespace
 
-// Fails where the file cannot be opened or read.
+// Fails if the file cannot be opened or read.
 Result<ContainerDetector::Answer> ContainerDetector::Probe(
     const Directory& in, const Directory::Item& item, const Request& request) {
-  // A file that is watched does not look at its path again for each read.
+  // Without watch_ctime, each read would look up the file's path again.
   SourceOptions options;
   options.watch_ctime = !item.directory;
   const SourcePtr source = CTXFS_TRY(in.Open(item, options, request));
@@ -38,7 +37,7 @@ Result<ContainerDetector::Answer> ContainerDetector::Probe(
   }
   Result<Buffer> head = ReadHead(*source, request);
   if (!head && head.error().code == Code::kStale) {
-    // Its ctime alone may have changed.
+    // Only ctime may have changed.
     const auto renewed = source->Renew();
     if (renewed) head = ReadHead(**renewed, request);
   }
@@ -77,8 +76,8 @@ Result<bool> ContainerDetector::HoldsContainer(const Directory& in,
 
 Result<ContainerDetector::Answer> ContainerDetector::Find(
     const Directory& in, const Directory::Item& item, const Request& request) {
-  // A directory's times change with its names, not with their files' bytes: the
-  // answer is not kept.
+  // A directory's times change with its names, not with its files' bytes: the
+  // answer is not cached.
   if (!item.directory) {
     const MutexLock lock(mutex_);
     const auto found = known_.find(item.identity);
@@ -87,7 +86,7 @@ Result<ContainerDetector::Answer> ContainerDetector::Find(
   const Result<Answer> known = Probe(in, item, request);
   if (!known && IsTransient(known.error())) return known.error();
   if (!known && item.directory) return Answer{Kind::kDirectory};
-  if (!known) return Answer{};  // not kept: it may become readable
+  if (!known) return Answer{};  // not cached: it may become readable
   if (item.directory) return *known;
   constexpr size_t kMaxKnown = 100'000;
   const MutexLock lock(mutex_);

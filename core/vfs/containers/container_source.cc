@@ -9,7 +9,7 @@
 namespace ctxfs {
 namespace {
 
-/// Returns the container shown for a damaged one; a transient error stays one.
+/// Returns an unreadable container for damage; passes transient errors on.
 Result<std::shared_ptr<const Container>> Unreadable(SourcePtr source,
                                                     Error reason) {
   if (!reason.Permanent()) return reason;
@@ -84,14 +84,15 @@ FileTime ContainerSource::Mtime() const {
 }
 
 std::optional<Permissions> ContainerSource::PermissionsOf(NodeId node) const {
-  // A container without a file, such as one in memory, is shown to nobody.
+  // A container without a file, such as one in memory, is visible to nobody
+  // else.
   if (!readers) return Permissions{};
   const mode_t search = files->IsDirectory(node) ? readers->bits >> 2 : 0;
   return Permissions{readers->uid, readers->gid, readers->bits | search};
 }
 
-// find asks for the file system of a directory that counts its links, and the
-// total size of that would be found by decoding.
+// find queries the file system of a directory whose links are counted, and the
+// total size of that file system would have to be found by decoding.
 uint32_t ContainerSource::LinkCount(NodeId directory,
                                     const ReadContext& context) const {
   for (const ContainerSource* tree = this; tree != nullptr;

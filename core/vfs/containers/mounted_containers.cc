@@ -155,7 +155,7 @@ MountedContainers::Tree MountedContainers::Lend(Slot& slot) const {
 }
 
 void MountedContainers::MarkUsed(Slot* slot) {
-  // A container is used whenever one that is nested in it is.
+  // Using a nested container also uses the containers around it.
   for (; slot != nullptr && slot->number != kTop; slot = slot->outer.get()) {
     if (slot->tree != nullptr) used_.splice(used_.begin(), used_, slot->used);
   }
@@ -249,10 +249,11 @@ Result<MountedContainers::Tree> MountedContainers::OpenWithin(
   const NewTree tree = *std::move(made);
   tree->refused = stands_in.has_value();
   tree->bytes = tree->refused ? 0 : meter.bytes();
-  // An interrupted container can lack what it could not read.
+  // An interrupted opening can miss entries that it could not read.
   CTXFS_TRY(context.Check());
-  // So can a nested one whose outer container has changed: that is renewed
-  // first. A stored container that has changed is renewed after opening.
+  // A nested container can miss entries, too, if the outer one has changed: the
+  // outer one is renewed first. A stored container that has changed is renewed
+  // after opening.
   if (outer != nullptr) {
     CTXFS_TRY(tree->CheckUnchanged());
   }
@@ -264,7 +265,7 @@ MountedContainers::ContainerResult MountedContainers::OpenContainer(
   while (true) {
     ContainerResult opened = open(context);
     const UnmeteredHeap closing;
-    // Others that nobody uses may hold the descriptors that it needs.
+    // Unused containers may hold the descriptors that are needed.
     if (opened || opened.error().code != Code::kTooManyFiles ||
         !CloseOldest()) {
       return opened;
@@ -277,7 +278,7 @@ Result<MountedContainers::NewTree> MountedContainers::MakeTree(
     const std::shared_ptr<const Container>& container,
     const Interrupt& interrupt) {
   NewTree tree = TreeAt(slot, outer);
-  // A container that was made in memory keeps those of the outer one.
+  // A container in memory has the owner and times of the outer one.
   const Source& source = *container->source();
   if (source.mtime() != FileTime()) tree->mtime = source.mtime();
   if (auto readers = source.read_access()) tree->readers = readers;
@@ -293,11 +294,11 @@ Result<MountedContainers::NewTree> MountedContainers::MakeTree(
 
 Result<MountedContainers::Tree> MountedContainers::Keep(
     const std::shared_ptr<Slot>& slot, Tree tree) {
-  Trees closed;  // freed after the lock is released: that may take long
+  Trees closed;  // freed unlocked: that may take long
   const MutexLock lock(mutex_);
   const auto found = slots_.find(slot->number);
   if (found == slots_.end() || found->second != slot) return tree;
-  // A thread that uses another cache may have opened it in the meantime.
+  // A thread with another cache may have opened it meanwhile.
   if (slot->tree != nullptr) return Lend(*slot);
   CTXFS_TRY(Accept(*slot, *tree, /*lose=*/true, closed));
   used_.push_front(slot.get());  // may throw: before the first change
@@ -311,10 +312,10 @@ Result<MountedContainers::Tree> MountedContainers::Keep(
 bool MountedContainers::IsAnother(const Slot& slot, const Opening& now) {
   if (!slot.opened_as) return false;
   const Opening& before = *slot.opened_as;
-  // What one has read until it was refused says nothing about it.
+  // An opening that was refused read only a part: its digest proves nothing.
   if (before.refused || now.refused) return before.refused != now.refused;
-  // A file that a container names may have been missing or unreadable, and then
-  // become readable, without a change of the directory that it appears as.
+  // A file that a container names may become readable without a change of the
+  // directory that is the container.
   const bool comparable = slot.attachment.kind == Kind::kStored
                               ? now.digest || before.digest
                               : now.digest && before.digest;
@@ -358,7 +359,7 @@ Status MountedContainers::Renew(Number number, const Tree& old,
     const MutexLock lock(mutex_);
     if (slot->tree != old) return {};
     CTXFS_TRY(Accept(*slot, *opened, lose, closed));
-    // ctime is the same if a file that the container names has changed.
+    // ctime is unchanged if only a file that the container names has changed.
     slot->pages->Renew();
     RenewInside(*slot, closed);
     closed.emplace_back();  // may throw: before the first change
@@ -389,8 +390,8 @@ bool MountedContainers::IsLost(Number number) const {
 
 void MountedContainers::KeepBudget() {
   while (true) {
-    // Freed without the lock, since that may take long; and one by one, since
-    // a container is in use while one that is nested in it is open.
+    // Freed unlocked, since that may take long; one by one, since a container
+    // is in use while one nested in it is open.
     Trees closed;
     const MutexLock lock(mutex_);
     const bool kept = used_.size() <= budget_.containers &&
@@ -400,7 +401,7 @@ void MountedContainers::KeepBudget() {
 }
 
 std::optional<uint64_t> MountedContainers::CloseOldest() {
-  Trees closed;  // freed after the lock is released
+  Trees closed;  // freed unlocked
   const MutexLock lock(mutex_);
   if (!CloseOne(closed)) return std::nullopt;
   return closed.back()->bytes;
@@ -409,7 +410,7 @@ std::optional<uint64_t> MountedContainers::CloseOldest() {
 uint64_t MountedContainers::BytesBut(const Tree& old) const {
   const MutexLock lock(mutex_);
   if (old == nullptr) return bytes_;
-  // A container around it may have been renewed in the meantime.
+  // An outer container may have been renewed meanwhile.
   const auto slot = slots_.find(old->number);
   const bool open = slot != slots_.end() && slot->second->tree == old;
   return bytes_ - (open ? old->bytes : 0);

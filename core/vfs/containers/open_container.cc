@@ -11,8 +11,8 @@
 namespace ctxfs {
 namespace {
 
-/// "; cut: needs ...; with -o salvage 2 of 3 entries can be opened", or as much
-/// of it as applies.
+/// "; cut: needs ...; with -o salvage 2 of 3 entries can be opened", or the
+/// parts of it that apply.
 std::string SalvageHint(std::shared_ptr<const Source> source,
                         OpenOptions options) {
   options.salvage = true;
@@ -61,7 +61,7 @@ Result<std::shared_ptr<const Container>> OpenContainerFile(
   const Request opening = IsUrl(path) ? request : Request();
   Result<std::shared_ptr<const Container>> container =
       OpenRecorded(source, options, {none, opening});
-  // An interrupted container can lack what it could not read.
+  // An interrupted opening can miss entries that it could not read.
   if (container) CTXFS_TRY(opening.Check());
   if (!container && container.error().code == Code::kCorrupt &&
       !options.salvage) {

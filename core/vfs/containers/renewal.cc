@@ -33,7 +33,7 @@ bool Renewal::Renew(const Chain& chain, const ReadContext& context) {
   }
   if (outermost == nullptr || IsGivenUp(outermost->number)) return false;
   if (RenewOne(outermost, /*lose=*/false, context)) return true;
-  // An interrupted renewal shows nothing: it is tried again.
+  // An interrupted renewal proves nothing: it is retried.
   if (context.Check()) GiveUp(chain);
   return false;
 }

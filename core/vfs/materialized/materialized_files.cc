@@ -17,10 +17,10 @@
 namespace ctxfs {
 namespace {
 
-// The kernel has all pages of a smaller file after a few reads, and registering
-// it for the kernel takes as long as one.
+// The kernel has cached all pages of a smaller file after a few reads, and
+// registering a backing file takes as long as one read.
 constexpr uint64_t kLeastSize = limits::kMiB;
-// A reader of many files is not followed by a list of all of them.
+// Bounds the queue for a reader of many files.
 constexpr size_t kMaxQueued = 64;
 
 Result<std::string> DigestOf(const SpillFile::Part& part,
@@ -90,7 +90,7 @@ Status MaterializedFiles::Find(Inode inode, OpenFile& file,
   if (made == nullptr || !file.made_from->CheckAllUnchanged()) return {};
   file.backing = std::make_shared<const MadeFile>(file.made_from, made);
   file.content = Content(Range{file.backing, 0, nullptr}, made->size());
-  file.entries = nullptr;  // what follows it need not be decoded for its reader
+  file.entries = nullptr;  // do not prefetch for this reader
   const MutexLock lock(mutex_);
   ++stats_.opened;
   return {};
@@ -133,7 +133,7 @@ void MaterializedFiles::TryQueue(Job job) {
   try {
     Queue(std::move(job));
   } catch (...) {  // no memory or no thread
-    // Its readers are served without it.
+    // The file is served without a materialised copy.
   }
 }
 
@@ -162,7 +162,7 @@ void MaterializedFiles::Run() {
     try {
       Do(job);
     } catch (...) {
-      // Its readers are served without it.
+      // The file is served without a materialised copy.
     }
     job = {};  // may be the last reference to the container
   }
@@ -202,7 +202,7 @@ Status MaterializedFiles::Write(const Job& job) {
   CTXFS_TRY(files_->CouldHold(size));
   const Part part =
       CTXFS_TRY(WithRoom(size, [&] { return files_->Reserve(size); }));
-  if (part == nullptr) return {};  // what is open takes the room
+  if (part == nullptr) return {};  // open files take all space
   const ReadContext context(cache_, stopping_);
   Status stored;
   uint64_t at = 0;
@@ -216,7 +216,7 @@ Status MaterializedFiles::Write(const Job& job) {
         return stored;
       });
   if (!stored) return stored;
-  // A reader that comes later is told why.
+  // The error is reported to a later reader.
   if (!read || !file.made_from->CheckAllUnchanged()) return {};
   const std::string hex = digest.Hex();
   if (name && !hex.empty()) {
@@ -242,7 +242,8 @@ void MaterializedFiles::Add(Inode inode, const OpenFile& file, Part part,
 
 std::optional<KeptName> MaterializedFiles::NameOf(
     Inode inode, const OpenFile& file, const ReadContext& context) const {
-  // To be raised when a file of the same path gets other bytes.
+  // The version of the file's name; raise it when a file of the same path gets
+  // other bytes.
   constexpr const char* kMade = "file 1 of ";
   if (kept_ == nullptr || file.made_from->descriptor() < 0 ||
       file.made_from->asked_others()) {
@@ -272,7 +273,7 @@ Result<SpillFile::Loan> MaterializedFiles::TakeUp(Inode inode,
     CTXFS_TRY(context.CheckFor(size));
     const Result<Part> adopted =
         WithRoom(size, [&] { return files_->Adopt(kept->file, size); });
-    // Once others are closed, it is taken up.
+    // Adopted at a later open, once other files are closed.
     if (!adopted || *adopted == nullptr) return SpillFile::Loan();
     const Part& part = *adopted;
     Result<std::string> digest = DigestOf(*part, kept_->KeyFor(*name), context);
@@ -316,7 +317,7 @@ Result<MaterializedFiles::Part> MaterializedFiles::WithRoom(uint64_t size,
 }
 
 bool MaterializedFiles::EvictOldest() {
-  Part oldest;  // freed without the lock
+  Part oldest;  // freed unlocked
   const MutexLock lock(mutex_);
   const auto last = std::find_if(
       made_.rbegin(), made_.rend(),

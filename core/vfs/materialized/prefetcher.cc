@@ -44,7 +44,7 @@ void Prefetcher::ObserveRead(const OpenFile& file, uint64_t offset,
   try {
     if (offset == 0) OnSequentialStart(file);
   } catch (...) {
-    // They are decoded when they are read.
+    // The entries are decoded when they are read.
   }
   if (end >= size) {
     ended_[next_ended_++ % ended_.size()] = {file.entries.get(), file.entry};
@@ -61,7 +61,7 @@ void Prefetcher::OnSequentialStart(const OpenFile& file) {
   if (entries != run_ || entry >= scheduled_ ||
       scheduled_ > uint64_t{entry} + 1 + kDepth) {
     run_ = entries;
-    scheduled_ = uint64_t{entry} + 1;  // another run than the last
+    scheduled_ = uint64_t{entry} + 1;  // starts another run
     queue_.clear();
   }
   const uint64_t until =
@@ -84,11 +84,11 @@ void Prefetcher::Start() {
       threads_.emplace_back([this] { Run(); });
     }
   } catch (const std::system_error& /*no thread can be had*/) {
-    // The next reader tries again.
+    // Retried by the next reader.
   }
 }
 
-// Frees the job: it may be the last reference to the container.
+// Also frees the job: it may hold the last reference to the container.
 void Prefetcher::Prepare(Job job) {
   const ReadContext context(cache_, stopping_);
   try {
@@ -96,7 +96,7 @@ void Prefetcher::Prepare(Job job) {
       content->Prepare(context);
     }
   } catch (...) {
-    // Its readers are served without it.
+    // The entry is served without prefetching.
   }
 }
 

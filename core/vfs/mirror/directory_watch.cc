@@ -22,8 +22,8 @@ constexpr uint32_t kNames = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO;
 constexpr uint32_t kWatched =
     kNames | IN_ATTRIB | IN_MODIFY | IN_ONLYDIR | IN_EXCL_UNLINK;
 
-/// How long events are collected before they are told: a file that is being
-/// written to gives one at each write.
+/// How long events are collected before they are reported: a file being written
+/// to causes one at each write.
 constexpr int kMomentMs = 10;
 
 void Wait(std::initializer_list<int> fds, int timeout_ms) {
@@ -80,7 +80,7 @@ void DirectoryWatch::StartThread() {
   try {
     thread_ = std::thread([this] { Run(); });
   } catch (const std::system_error&) {
-    // The next look-up tries again.
+    // Retried by the next look-up.
   }
 }
 
@@ -114,14 +114,14 @@ void DirectoryWatch::HandleEvent(int watch, uint32_t what,
   const auto shown = shown_as_.find(watch);
   if (shown == shown_as_.end()) return;
   if ((what & IN_IGNORED) != 0) {
-    // The directory is gone, and so is its watch.
+    // The directory was removed, and its watch with it.
     for (const Inode directory : shown->second) watch_of_.erase(directory);
     shown_as_.erase(shown);
     return;
   }
   for (const Inode directory : shown->second) {
     if (!name.empty()) batch.changed.emplace(directory, name);
-    // With its names, the times of a directory change.
+    // The times of a directory change with its names.
     if (name.empty() || (what & kNames) != 0) {
       batch.changed.emplace(directory, "");
     }
@@ -130,7 +130,7 @@ void DirectoryWatch::HandleEvent(int watch, uint32_t what,
 
 bool DirectoryWatch::Read(Batch& batch) {
   constexpr size_t kRead = 16 * 1024;
-  // A directory that changes without end must not keep the batch open.
+  // Bounds the batch: a directory may change without end.
   constexpr size_t kMaxChanges = 10'000;
   char bytes[kRead];
   while (batch.changed.size() < kMaxChanges) {
@@ -175,7 +175,7 @@ bool DirectoryWatch::Pass(bool lost) {
 }
 
 void DirectoryWatch::Run() {
-  bool lost = false;  // changes, because memory ran out
+  bool lost = false;  // memory ran out for changes
   while (!stop_) {
     if (!lost) Wait({events_.get(), wake_.get()}, -1);
     if (stop_) return;

@@ -12,15 +12,15 @@ namespace {
 
 constexpr std::string_view kHubSeparator = kRepositorySeparator;
 constexpr std::string_view kSnapshots = "/snapshots/";
-/// Bytes of a file in refs/: a commit, which has 40.
+/// Maximum bytes of a file in refs/: a commit, which has 40.
 constexpr uint64_t kMaxRefBytes = 255;
 
-/// The beginning of the folder of a repository: "models--".
+/// The prefix of a repository's folder: "models--".
 std::string FolderOf(std::string_view type) {
   return std::string(type) + std::string(kHubSeparator);
 }
 
-/// The beginning of the path of a repository: none for models, "datasets/".
+/// The prefix of a repository's path: empty for models, "datasets/".
 std::string PathOf(std::string_view type) {
   return type == kRepositoryTypes.front() ? "" : std::string(type) + "/";
 }
@@ -32,14 +32,14 @@ bool IsHubName(std::string_view name) {
          name.find(kHubSeparator) == std::string_view::npos;
 }
 
-/// A repository, and what follows it in a path.
+/// A path, split into its repository and the rest.
 struct RepositorySplit {
   std::string folder;  // "models--ORG--NAME"
   std::string rest;    // "REVISION/FILE"; empty for the repository itself
 };
 
-/// The ways in which a path may name a repository, the longer name first: one
-/// without an organisation has the name of one.
+/// The possible splits of a path, the longer repository name first: a
+/// repository without an organisation has the form of an organisation.
 std::vector<RepositorySplit> SplitsOf(std::string_view path) {
   std::vector<RepositorySplit> splits;
   for (const std::string_view type : kRepositoryTypes) {
@@ -69,7 +69,7 @@ Result<bool> HasDirectory(const Directory& raw, const std::string& path,
   return *found && (*found)->directory;
 }
 
-/// What `rest` is in a repository, below which files are as they are.
+/// The place of `rest` in a repository, in which files have their own names.
 Result<CacheNames::Place> InRepository(const Directory& raw,
                                        const RepositorySplit& split,
                                        const Request& request) {
@@ -98,7 +98,7 @@ Result<CacheNames::Place> InRepository(const Directory& raw,
   return CacheNames::Place{kLink, up + *commit};
 }
 
-/// Whether a repository's name begins with `path` and a slash.
+/// Whether some repository's name begins with `path` and a slash.
 Result<bool> IsAbove(const Directory& raw, const std::string& path,
                      const Request& request) {
   for (const std::string& folder : CTXFS_TRY(NamesIn(raw, "", request))) {
@@ -178,7 +178,7 @@ Status HubNames::List(const Directory& raw, const std::string& path,
     }
     for (const std::string& name : names) {
       Result<Place> place = Find(raw, above + name, request);
-      // Its look-up has the error.
+      // The error shows at the look-up.
       if (!place) place = Place{Place::Kind::kRaw, refs + "/" + name};
       if (place->kind != Place::Kind::kNothing) CTXFS_TRY(visit(name, *place));
     }
@@ -187,13 +187,13 @@ Status HubNames::List(const Directory& raw, const std::string& path,
 }
 
 bool HubNames::Hides(std::string_view name) const {
-  // The bytes of the store have names in the snapshots of repositories.
+  // The store's files have names in the snapshots of repositories.
   return name == "blobs" || !RepositoryOf(name).empty();
 }
 
 std::optional<std::string> HubNames::WatchedFor(const std::string& path) const {
   const size_t depth = ComponentsOf(path).size();
-  // A single component may name an owner or a repository without one.
+  // A single component may be an owner, or a repository without one.
   if (depth < 2) return "";
   const std::vector<RepositorySplit> splits = SplitsOf(path);
   if (splits.empty() || !splits.front().rest.empty()) return std::nullopt;

@@ -32,7 +32,7 @@ SourcePtr KeptSources::Get(Inode inode) {
 
 void KeptSources::Keep(Inode inode, SourcePtr source) {
   if (lasting_ <= std::chrono::seconds(1) && !changed_too_) return;
-  std::list<Kept> closed;  // without the lock
+  std::list<Kept> closed;  // freed unlocked
   std::list<Kept> one;
   one.push_back({inode, std::move(source), Clock::now()});
   const MutexLock lock(mutex_);

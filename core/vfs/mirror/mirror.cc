@@ -11,14 +11,14 @@
 namespace ctxfs {
 namespace {
 
-/// Who may read an item, and so search it if it is shown as a container.
+/// Who may read an item, and search it if it is shown as a container.
 std::optional<Permissions> PermissionsOf(const Directory::Item& item,
                                          Kind kind) {
   std::optional<Permissions> shown = item.permissions;
   if (!shown || kind == Kind::kDirectory) return shown;
   const mode_t search = shown->bits & 0111;
   shown->bits &= 0444;
-  // Reading a container of several files needs search permission as well.
+  // Reading a container of several files also needs search permission.
   if (item.directory) shown->bits &= search << 2;
   if (kind == Kind::kContainer) shown->bits |= shown->bits >> 2;
   return shown;
@@ -65,8 +65,8 @@ std::string Mirror::PathIn(const Place& place, std::string_view name) {
 }
 
 Inode Mirror::InodeOf(Inode parent, std::string_view name, const Node& node) {
-  // A container whose bytes change is another one, with other inodes in it; a
-  // plain file or a directory stays what it is.
+  // A container whose bytes change becomes another one, with other inodes in
+  // it; a plain file or a directory keeps its identity.
   FileIdentity lasting = node.identity;
   lasting.ctime = {};
   if (node.kind != Kind::kContainer) lasting.size = 0;
@@ -172,7 +172,8 @@ Maybe<Mirror::Found> Mirror::SeeFolderIndex(const Place& place,
                                             std::string_view name,
                                             const Node& folder,
                                             const Request& request) const {
-  // The kernel asks for no right to search the folder on the way to FOLDER~dir.
+  // On the way to FOLDER~dir the kernel does not check search permission of the
+  // folder.
   if (directory_->is_for_others() && folder.permissions &&
       (folder.permissions->bits & 0111) != 0111) {
     return std::optional<Found>();
@@ -193,7 +194,7 @@ Maybe<Mirror::Found> Mirror::SeeFile(const Place& place, std::string_view name,
       CTXFS_TRY(directory_->Find(PathIn(place, name), request));
   if (!found) return std::optional<Found>();
   Directory::Item& item = *found;
-  // A link to a directory above it would repeat without end.
+  // A link to a directory above itself would recur without end.
   if (item.directory && Loops(place, item.identity)) {
     return std::optional<Found>();
   }
@@ -211,7 +212,7 @@ Maybe<Mirror::Found> Mirror::SeeFile(const Place& place, std::string_view name,
 Maybe<Mirror::Node> Mirror::Lookup(Inode directory, std::string_view name,
                                    const Request& request) {
   const Place place = CTXFS_TRY(PlaceOf(directory));
-  // Watches first, so that no change after the look-up is missed.
+  // Watches first, so that changes after the look-up are noticed.
   directory_->Watch(directory, place.path);
   std::optional<Found> seen =
       CTXFS_TRY(See(place, name, /*probe=*/true, request));
@@ -247,8 +248,9 @@ bool Mirror::Forget(Inode inode, uint64_t count) {
     for (Name& name : found->second.Names()) {
       open_names_.erase({std::move(name), inode});
     }
-    // Closes what was found for an open that may never be repeated. The kernel
-    // may forget an inode and look its name up again before it does.
+    // Closes files that were found for an open that the kernel may never
+    // repeat. The kernel may forget an inode and look its name up again before
+    // the open.
     for (auto& [caller, retry] : retries_) {
       if (retry.found != nullptr && retry.found->node.inode == inode) {
         retry.found = nullptr;
@@ -283,8 +285,8 @@ std::vector<Inode> Mirror::OpenDescriptors() const {
 }
 
 void Mirror::TellChanges(Changed changed) {
-  // A new look-up of a name does not change what the kernel has of a file that
-  // is open by it: where it ends, for one.
+  // A new look-up of a name does not update the kernel's attributes of a file
+  // that is open by it, such as its size.
   const auto tell = [this, changed](Inode directory, const std::string& name) {
     for (const Inode file : OpenedBy({directory, name})) changed(file, "");
     changed(directory, name);
@@ -303,7 +305,7 @@ bool Mirror::StillIs(const Node& held, const Node& now) {
       held.directory != now.directory) {
     return false;
   }
-  // A directory was not probed again.
+  // The directory was not probed again.
   if (!now.directory && held.kind != now.kind) return false;
   return held.kind != Kind::kContainer ||
          held.identity.EqualButForCtime(now.identity);
@@ -351,7 +353,7 @@ void Mirror::Retire(Inode inode) {
 
 Inode Mirror::HeldAs(Inode directory, std::string_view name,
                      Inode inode) const {
-  // Passes up to 8 retired inodes of the name. Between them there may be gaps:
+  // Skips up to 8 retired inodes of the name. Between them there may be gaps:
   // inodes that the kernel has forgotten.
   constexpr int kMaxGone = 8;
   Inode after = inode;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files of a Mirror that are open, or are to be.
+// Open files of a Mirror, and their openings.
 #include <fmt/core.h>
 #include <sys/stat.h>
 
@@ -54,7 +54,7 @@ void Mirror::NoteSource(Inode inode, const SourcePtr& source) {
 }
 
 void Mirror::NoteOpenNames(Inode inode, const Held& held) {
-  // Only then are changes reported.
+  // Changes are reported only with a longer timeout.
   if (options_.lasting <= std::chrono::seconds(1)) return;
   for (Name& name : held.Names()) open_names_.emplace(std::move(name), inode);
 }

@@ -13,7 +13,7 @@ namespace {
 
 using Type = DirectorySnapshot::Type;
 
-/// The inode of a name whose kind cannot be found out now.
+/// The inode of a name whose kind cannot be determined now.
 constexpr Inode kUnknownInode = UINT32_MAX;
 
 Type TypeOf(Kind kind, bool link = false) {
@@ -71,13 +71,13 @@ class Mirror::Lister {
     return put && *kind == Kind::kFile ? AddInside(file.name) : put;
   }
 
-  /// What it is is found out when it is looked up, unless that is known.
+  /// Unless its kind is known, a look-up determines it.
   Status AddFarFile(const Directory::Name& file) {
     if (mirror_.detector_.Known(file.item)) return AddFile(file);
     return Put(file.name, kUnknownInode, Type::kUnknown);
   }
 
-  /// NAME~dir of a file that is a container, unless something has that name.
+  /// Adds NAME~dir of a file that is a container, unless that name exists.
   Status AddInside(std::string_view file) {
     if (!mirror_.options_.list_inside) return {};
     const std::string name = std::string(file) + std::string(kInside);
@@ -96,11 +96,11 @@ class Mirror::Lister {
     return Put(directory.name, node.inode, Type::kDirectory);
   }
 
-  /// A name that must be followed to know what it is.
+  /// Adds a name whose kind only following it shows.
   Status AddSeen(std::string_view name) {
     const Maybe<Found> seen =
         mirror_.See(place_, name, /*probe=*/false, context_);
-    // A name that cannot be examined now is listed all the same.
+    // A name that cannot be examined now is listed nevertheless.
     if (!seen) return Put(name, kUnknownInode, Type::kUnknown);
     if (!*seen) return {};
     const Node& node = (*seen)->node;
@@ -123,8 +123,8 @@ std::shared_ptr<Mirror::Listed> Mirror::ListedAt(Inode directory) {
 
 Result<std::shared_ptr<const DirectorySnapshot>> Mirror::List(
     Inode directory, const ReadContext& context) {
-  // How long a snapshot is used. A file that becomes a container does not
-  // change the mtime of its directory.
+  // Maximum age of a snapshot. A file that becomes a container does not change
+  // the mtime of its directory.
   constexpr std::chrono::seconds kMoment(1);
   const Place place = CTXFS_TRY(PlaceOf(directory));
   const Directory::Item found =

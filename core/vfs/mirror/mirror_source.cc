@@ -27,7 +27,7 @@ Attributes AttributesOf(const Mirror::Node& node) {
           file ? node.names : 1};
 }
 
-/// The identity of an open file now; that of its opening if it has no
+/// The current identity of an open file; that of its opening if it has no
 /// descriptor.
 FileIdentity IdentityNow(const Source& source) {
   struct stat st {};
@@ -49,8 +49,8 @@ OpenFile FileOf(SourcePtr source, bool live) {
 
 }  // namespace
 
-/// A directory as it was when the reader began. Gives no attributes: the kernel
-/// would keep them, and the files may change.
+/// A snapshot of a directory from when the reader began. Returns no attributes:
+/// the kernel would cache them, and the files may change.
 class MirrorSource::MirrorListing final : public Listing {
  public:
   MirrorListing(Mirror& mirror, Inode directory)
@@ -111,7 +111,7 @@ Result<Attributes> MirrorSource::Examine(Node node,
   }
   Result<Mirror::Node> now = mirror_->Examine(node, context);
   if (!now && now.error().code == Code::kStale) {
-    // The kernel may ask on the way to an open.
+    // The kernel may call getattr on the way to an open.
     const Mirror::FoundPtr found =
         CTXFS_TRY(mirror_->FindToOpen(node, context));
     now = found->node;

@@ -10,7 +10,7 @@
 namespace ctxfs {
 namespace {
 
-/// The identity of what only has a name; the same in every mount.
+/// The identity of a name without a file; the same in every mount.
 FileIdentity IdentityOfName(const std::string& path) {
   return IdentityOfDirectory("names:" + path);
 }
@@ -34,7 +34,7 @@ Directory::Item NamedDirectory::LinkAt(const std::string& path,
                                        const Request& request) const {
   Item item = DirectoryAt(path, request);
   item.directory = false;
-  // A link with another target is another file.
+  // A link with another target has another identity.
   item.identity = IdentityOfName(path + "//" + target);
   item.identity.size = target.size();
   item.identity.mtime = identity().mtime;

@@ -21,12 +21,12 @@ constexpr size_t kBlobDigits = 64;
 constexpr std::string_view kManifests = "manifests";
 constexpr std::string_view kBlobName = "sha256-";
 constexpr std::string_view kMediaType = "application/vnd.ollama.image.";
-/// The parts of a name that ollama leaves out.
+/// The parts of a name that ollama omits.
 constexpr std::string_view kOwnRegistry = "registry.ollama.ai";
 constexpr std::string_view kLibrary = "library";
 
 /// The directory of a model's manifests, or one above it: registry, namespace,
-/// model and tag, as far as there are any.
+/// model and tag, or the first of these.
 using ModelParts = std::vector<std::string>;
 
 std::string ManifestPath(const ModelParts& parts) {
@@ -35,8 +35,8 @@ std::string ManifestPath(const ModelParts& parts) {
   return path;
 }
 
-/// The parts that a path is short for, all of which exist only if it has the
-/// form of [[REGISTRY/]NAMESPACE/]MODEL:TAG; and the file after these.
+/// A path, split. `parts` are complete only if it has the form
+/// [[REGISTRY/]NAMESPACE/]MODEL:TAG; the file follows them.
 struct Name {
   ModelParts parts;
   std::string file;
@@ -68,8 +68,8 @@ std::optional<Name> ModelOf(std::string_view path) {
   return std::nullopt;
 }
 
-/// Like ModelOf; nothing if that model has no manifest: a registry may have a
-/// colon, too.
+/// Like ModelOf; nothing if the model has no manifest: a registry name may
+/// contain a colon, too.
 Maybe<Name> FindModel(const Directory& raw, const std::string& path,
                       const Request& request) {
   std::optional<Name> name = ModelOf(path);
@@ -142,7 +142,7 @@ Result<std::vector<std::pair<std::string, std::string>>> ReadManifest(
   return files;
 }
 
-/// Calls `visit` with each path that models have, below `above`.
+/// Calls `visit` with each model's path below `above`.
 Status ListShort(const Directory& raw, const ModelParts& parts,
                  const std::string& above, const CacheNames::Visit& visit,
                  const Request& request) {
@@ -169,7 +169,7 @@ Status ListShort(const Directory& raw, const ModelParts& parts,
   return {};
 }
 
-/// The parts of a directory above models; nullopt if there is no such one.
+/// The parts of a directory above models; nullopt if it does not exist.
 Maybe<ModelParts> PartsAbove(const Directory& raw, const std::string& path,
                              const Request& request) {
   ModelParts parts;

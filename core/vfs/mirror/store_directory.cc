@@ -17,7 +17,7 @@
 namespace ctxfs {
 namespace {
 
-// Directories whose shown names are kept, for look-ups of many files in each.
+// Directories whose shown names are cached, for look-ups of many files in each.
 constexpr size_t kMaxShown = 256;
 
 Error NoDirectory() {
@@ -26,8 +26,8 @@ Error NoDirectory() {
 
 }  // namespace
 
-/// The names of a listing as they are shown. Most are shown as they are; only
-/// the others take memory.
+/// The shown names of a listing. Most equal the stored names; only the others
+/// take memory.
 class StoreDirectory::Shown {
  public:
   explicit Shown(StoreListingPtr listing) : listing_(std::move(listing)) {
@@ -49,7 +49,7 @@ class StoreDirectory::Shown {
 
   const StoreListing& listing() const { return *listing_; }
 
-  /// Null if nothing is shown as `name`.
+  /// Null if no entry is shown as `name`.
   const StoreName* Find(const std::string& name) const {
     const auto renamed = by_name_.find(name);
     if (renamed != by_name_.end()) return &listing_->names[renamed->second];
@@ -72,7 +72,7 @@ class StoreDirectory::Shown {
   }
 
   void Rename(size_t index, std::string name) {
-    // A directory takes the name of the object that came before it.
+    // A directory takes the name from the preceding object.
     by_name_[name] = index;
     renamed_[index] = std::move(name);
   }

@@ -22,7 +22,7 @@
 namespace ctxfs {
 namespace {
 
-/// Returns whether a failure to find a file means that nothing is shown there.
+/// Returns whether an error of finding a file means that it is not shown.
 bool MeansNothing(const Error& error) {
   // EXDEV: ctxfs is mounted there.
   constexpr std::array kNothing = {ENOENT, ENOTDIR,      ELOOP,
@@ -41,7 +41,7 @@ std::string RealPath(const std::string& path) {
   return found ? found->real_path() : path;
 }
 
-/// Null where directories cannot be watched.
+/// Null if directories cannot be watched.
 std::unique_ptr<DirectoryWatch> MakeWatch(bool watched) {
   if (!watched) return nullptr;
   Result<std::unique_ptr<DirectoryWatch>> made = DirectoryWatch::Make();
@@ -62,7 +62,7 @@ Directory::Item ItemOf(const struct stat& st) {
 }
 
 /// Identifies `name` without sending a request to a file system that is mounted
-/// there.
+/// on it.
 std::optional<FileIdentity> Identify(int directory, const std::string& name) {
   struct statx st {};
   constexpr int kFlags =
@@ -254,7 +254,7 @@ Status SystemDirectory::VisitName(const Opened& opened, const std::string& name,
 
 Status SystemDirectory::VisitFile(const Opened& opened, const std::string& name,
                                   const Visit& visit) {
-  // A file may be a mount point as well.
+  // A file can also be a mount point.
   const std::optional<FileIdentity> identity = Identify(opened.fd, name);
   if (!identity || (identity->device != opened.device &&
                     MountGuard::Forbids(identity->device))) {
@@ -295,7 +295,7 @@ std::optional<struct statvfs> SystemDirectory::FileSystemOf(
 }
 
 void SystemDirectory::Watch(Inode inode, const std::string& path) {
-  // Several tops have no directory in common.
+  // Several tops have no common directory.
   if (watch_ == nullptr || IsAllTops(path) || watch_->IsWatched(inode)) return;
   const Result<Fd> found = FindPath(AbsolutePath(path), O_DIRECTORY);
   if (found) watch_->Watch(inode, found->proc_path());
