@@ -3,16 +3,16 @@
 
 namespace ctxfs {
 
-/// Writes what does not hold, and where, to stderr, and ends the process.
+/// Writes the failed condition and its place to stderr, and aborts.
 [[noreturn]] void FailAssertion(const char* condition, const char* file,
                                 int line);
 
 }  // namespace ctxfs
 
-/// Ends the process if an invariant of the code does not hold. On in builds
-/// that have the assertions of the C++ library: those for tests, sanitizers and
-/// fuzzing. Elsewhere the condition is compiled, but not evaluated. What a file
-/// or a caller can bring about is an Error instead.
+/// Ends the process if an invariant of the code is violated. On in builds with
+/// the assertions of the C++ library: those for tests, sanitizers and fuzzing.
+/// Elsewhere the condition is compiled, but not evaluated. A fault that a file
+/// or a caller can cause is an Error instead.
 #ifdef _GLIBCXX_ASSERTIONS
 #define CTXFS_ASSERT(condition) \
   ((condition) ? void() : ctxfs::FailAssertion(#condition, __FILE__, __LINE__))

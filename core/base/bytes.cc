@@ -15,15 +15,15 @@
 namespace ctxfs {
 namespace {
 
-// Below it the heap recycles well by itself. Larger memory comes from mmap
-// (fs/main.cc): blocks of the cache would leave holes of their size in the heap
-// of each thread that made one.
+// Smaller memory is recycled well by the heap. Larger memory comes from mmap
+// (fs/main.cc): cached blocks would leave holes of their size in the heap of
+// each thread that made one.
 constexpr size_t kLeast = size_t{128} << 10;
 // Bytes of freed Buffers that are kept for new ones (BoundSpareMemory).
 constexpr size_t kMaxSpare = size_t{32} << 20;
 
-/// Keeps the memory of freed Buffers for new ones: the first touch of a page
-/// that the kernel has just given costs more than decoding into it.
+/// Recycles the memory of freed Buffers: the first touch of a new page costs
+/// more than decoding into it.
 class Spares {
  public:
   std::byte* Take(size_t capacity) {
@@ -84,8 +84,8 @@ Spares& AllSpares() {
   return *spares;
 }
 
-/// Memory of the heap, or null. Of as much of it as can be, the kernel gives
-/// huge pages: it makes them faster than the same bytes in small ones.
+/// Heap memory, or null. The kernel backs as much of it as possible with huge
+/// pages, which are faster than small ones.
 std::byte* Allocate(size_t capacity) {
   constexpr size_t kHuge = size_t{2} << 20;
   auto* const bytes = static_cast<std::byte*>(std::malloc(capacity));
@@ -96,7 +96,7 @@ std::byte* Allocate(size_t capacity) {
   return bytes;
 }
 
-/// Sizes within an eighth of each other share their memory.
+/// Rounds up, so that sizes within an eighth of each other can reuse memory.
 size_t CapacityFor(size_t size) {
   const size_t step = std::bit_floor(size) / 8;
   return (size + step - 1) / step * step;

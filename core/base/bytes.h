@@ -40,7 +40,7 @@ std::array<std::byte, sizeof(T)> LittleEndian(const void* p) {
   return bytes;
 }
 
-/// The little-endian T, an integer or a float, at `p`.
+/// Reads a little-endian T, an integer or a float, at `p`.
 template <typename T>
 T LoadLe(const std::byte* p) {
   return std::bit_cast<T>(LittleEndian<T>(p));
@@ -59,8 +59,8 @@ void AppendLe(T value, std::string& text) {
   text += AsText(LittleEndian<T>(&value));
 }
 
-/// Whether [offset, offset + length) lies within [0, size). The one bounds
-/// test: it subtracts, so nothing can wrap.
+/// Whether [offset, offset + length) lies within [0, size). All bounds checks
+/// use this: it subtracts, so nothing can wrap.
 constexpr bool InBounds(uint64_t offset, uint64_t length, uint64_t size) {
   return offset <= size && length <= size - offset;
 }
@@ -77,8 +77,8 @@ inline std::optional<uint64_t> CheckedMul(uint64_t a, uint64_t b) {
   return product;
 }
 
-/// Owned bytes. They are not initialised: code that makes a Buffer either fills
-/// all of it or fails. The memory of large Buffers is reused.
+/// Owned, uninitialised bytes: code that makes a Buffer either fills all of it
+/// or fails. The memory of large Buffers is reused.
 class Buffer {
  public:
   /// Frees memory that does not come from operator new.
@@ -98,7 +98,7 @@ class Buffer {
 
  private:
   struct Release {
-    Free free;  // null: from the heap
+    Free free;  // null: heap memory
     size_t size;
     void operator()(std::byte* bytes) const {
       free != nullptr ? free(bytes, size) : delete[] bytes;
@@ -112,16 +112,15 @@ class Buffer {
 /// A Buffer that holds `text`.
 Buffer BufferOf(std::string_view text);
 
-/// Bounds the memory of large Buffers that is kept for the next one, 32 MiB
-/// unless called. It counts against no cache.
+/// Bounds the spare memory for large Buffers, 32 MiB by default. It counts
+/// against no cache.
 void BoundSpareMemory(size_t bytes);
-/// Frees the kept memory. Called before work that may take all memory that is
-/// allowed.
+/// Frees the spare memory. Called before work that may use its whole allowance.
 void FreeSpareMemory();
 
-/// Reads little-endian fields in order. The first field that does not fit
-/// fails the reader for good: later getters return zero and stay in place, so
-/// a header is straight-line code and one test of ok() before any use.
+/// Reads little-endian fields in order. The first field that does not fit fails
+/// the reader for good: later getters return zero and do not advance. A header
+/// is thus straight-line code, with one test of ok() before use.
 class ByteReader {
  public:
   /// `file_offset` is the offset of `bytes` in the container.
@@ -147,7 +146,7 @@ class ByteReader {
     return 0;
   }
 
-  /// The next `n` bytes, empty once the reader has failed.
+  /// The next `n` bytes; empty after a failure.
   Bytes Take(uint64_t n) {
     if (!ok_ || n > remaining()) {
       ok_ = false;

@@ -10,7 +10,8 @@ namespace ctxfs {
 
 /// Returns the result of `work`, or the Error for the exception that it throws.
 /// Nothing in core throws on purpose, but libraries do, and memory can run out.
-/// `work` must use scopes: what it has locked or reserved is then released.
+/// `work` must use scopes, so that an exception releases its locks and
+/// reservations.
 template <typename R, typename Work>
 CTXFS_ANNOTATION(no_thread_safety_analysis)
 R CatchAll(const Work& work) {

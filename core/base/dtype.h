@@ -8,8 +8,8 @@
 
 namespace ctxfs {
 
-/// Element types of arrays, as numpy, safetensors and torch know them.
-/// Containers' own type codes are mapped to these by their formats.
+/// Element types of arrays, as in numpy, safetensors and torch. Each format
+/// maps its own type codes to these.
 enum class DType : uint8_t {
   kBool,
   kI8,
@@ -50,11 +50,11 @@ constexpr unsigned DTypeBits(DType dtype) {
   return kBits[static_cast<size_t>(dtype)];
 }
 
-/// Bytes of one element; 1 for those of fewer than 8 bits, which share bytes.
+/// Bytes of one element; 1 for sub-byte types, whose elements share bytes.
 constexpr size_t DTypeSize(DType dtype) { return (DTypeBits(dtype) + 7) / 8; }
 
 namespace internal {
-// By their numbers. Not in DTypeName, which would make a copy at each call.
+// Indexed by DType. Not in DTypeName, which would make a copy at each call.
 inline constexpr std::string_view kDTypeNames[kDTypeCount] = {
     "bool",        "i8",          "u8",      "i16",     "u16",     "i32",
     "u32",         "i64",         "u64",     "f16",     "bf16",    "f32",
@@ -62,13 +62,13 @@ inline constexpr std::string_view kDTypeNames[kDTypeCount] = {
     "f8_e4m3fnuz", "f8_e5m2fnuz", "f8_e8m0", "f6_e2m3", "f6_e3m2", "f4"};
 }  // namespace internal
 
-/// "bool", "i8", ... "bf16", "f32", "f64": what xattrs and index.json say.
+/// "bool", "i8", ... "bf16", "f32", "f64", as in xattrs and index.json.
 constexpr std::string_view DTypeName(DType dtype) {
   return internal::kDTypeNames[static_cast<size_t>(dtype)];
 }
 
-/// Returns use(T{}) for the T that elements of an integer type, f32 or f64 are
-/// in C++, and otherwise() for any other type.
+/// Returns use(T{}) with the C++ type T of elements of an integer type, f32 or
+/// f64, and otherwise() for any other type.
 template <typename Use, typename Otherwise>
 auto VisitNumber(DType dtype, const Use& use, const Otherwise& otherwise) {
   switch (dtype) {
@@ -97,7 +97,7 @@ auto VisitNumber(DType dtype, const Use& use, const Otherwise& otherwise) {
   }
 }
 
-/// The type of that short name, exactly as DTypeName spells it.
+/// The type with that name, spelled exactly as DTypeName does.
 constexpr std::optional<DType> DTypeOf(std::string_view name) {
   for (size_t i = 0; i < kDTypeCount; ++i) {
     if (DTypeName(static_cast<DType>(i)) == name) return static_cast<DType>(i);

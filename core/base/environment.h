@@ -10,7 +10,7 @@ namespace ctxfs {
 /// Returns an environment variable; empty if it is not set.
 using Environment = std::function<std::string(const char* name)>;
 
-/// Returns one of this process.
+/// Reads the environment of this process.
 inline std::string EnvironmentVariable(const char* name) {
   const char* const value = std::getenv(name);
   return value == nullptr ? "" : value;

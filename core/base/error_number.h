@@ -7,11 +7,10 @@
 
 namespace ctxfs {
 
-/// Returns the positive errno for a reader. Damage, what exceeds a limit of a
-/// format, and I/O errors are EIO. EFBIG, for work that a request may not
-/// cause, EMFILE and ENFILE, for the process's own limits, ENOSPC, for its
-/// temporary file, EACCES, for what a server refuses, and ENETDOWN, for what
-/// was not fetched before the network was left, are passed on.
+/// Returns the positive errno for a reader. Damage, excess of a format's limit,
+/// and I/O errors are EIO. Passed on are EFBIG (more work than a request may
+/// cause), EMFILE and ENFILE (limits of the process), ENOSPC (its temporary
+/// file), EACCES (a server refuses), and ENETDOWN (a cache miss while offline).
 inline int ErrnoOf(const Error& error) {
   switch (error.code) {
     case Code::kNotFound:

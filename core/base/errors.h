@@ -9,7 +9,7 @@
 
 namespace ctxfs {
 
-/// Returns `error` with the name of the part that it is about: "WHERE: ...".
+/// Prefixes `error` with the name of its part: "WHERE: ...".
 inline Error Within(const std::string& where, Error error) {
   error.what = where + ": " + error.what;
   return error;
@@ -22,8 +22,8 @@ inline Error OverLimit(std::string what, uint64_t limit,
   return {Code::kLimit, std::move(what), offset};
 }
 
-/// Whether the bytes are wrong. If not, something kept them from being read: a
-/// failed read, a limit, a missing key.
+/// Whether the bytes are wrong. If not, they could not be read: a failed read,
+/// a limit, a missing key.
 inline bool IsDamage(const Error& error) {
   return error.code == Code::kCorrupt || error.code == Code::kChecksum ||
          error.code == Code::kNotFound;

@@ -12,11 +12,11 @@
 
 namespace ctxfs {
 
-/// Bytes that a codec makes between two checks.
+/// Output bytes of a codec between two checks.
 constexpr size_t kBytesPerCheck = size_t{1} << 20;
 
-/// Is told that an Interrupt may be interrupted now, from any thread, within
-/// the locks of who tells it: it takes none but one of its own.
+/// Receives notice that an Interrupt may be interrupted now, from any thread
+/// and under the notifier's locks: it takes no lock but its own.
 class InterruptListener {
  public:
   virtual void MayBeInterrupted() = 0;
@@ -32,7 +32,7 @@ class InterruptListeners {
     const MutexLock lock(mutex_);
     all_.push_back(&one);
   }
-  /// `one` is not told anything after this.
+  /// No calls to `one` begin after this.
   void Remove(InterruptListener& one) {
     const MutexLock lock(mutex_);
     all_.erase(std::ranges::find(all_, &one));
@@ -47,7 +47,7 @@ class InterruptListeners {
   std::vector<InterruptListener*> all_ CTXFS_GUARDED_BY(mutex_);
 };
 
-/// Tells a long computation whether anyone still waits for its result.
+/// Reports to a long computation whether its result is still wanted.
 class Interrupt {
  public:
   using Clock = std::chrono::steady_clock;
@@ -57,28 +57,28 @@ class Interrupt {
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;
 
-  /// Whether to give up. Once true, stays true. Safe to call from any thread,
-  /// and cheap enough to be called once per 64 KiB of work.
+  /// Whether to give up. Once true, stays true. Callable from any thread, and
+  /// cheap enough to be called once per 64 KiB of work.
   virtual bool interrupted() const = 0;
 
   /// Returns whether this thread may start work of about `bytes` bytes;
   /// kUnknownWork means waiting for another thread. A thread that has to stay
-  /// free starts small work only: if this is false, the request is repeated on
-  /// another thread.
+  /// responsive starts small work only: if this is false, the request is
+  /// repeated on another thread.
   virtual bool MayTake(uint64_t /*bytes*/) const { return true; }
   static constexpr uint64_t kUnknownWork = UINT64_MAX;
 
-  /// A wait listens: it is told when interrupted() may have become true, from
-  /// here until RemoveListener has returned, and asks again at AskAgainAt().
+  /// Registers a wait for notice that interrupted() may have become true, until
+  /// RemoveListener has returned. The wait also tests again at AskAgainAt().
   virtual void AddListener(InterruptListener& /*one*/) const {}
   virtual void RemoveListener(InterruptListener& /*one*/) const {}
-  /// When interrupted() may become true although nobody tells the listeners.
+  /// When interrupted() may become true without notice to the listeners.
   virtual Clock::time_point AskAgainAt() const {
     return Clock::time_point::max();
   }
 
-  /// kInterrupted if the computation is to give up. A caller that gets this
-  /// error returns it and keeps nothing of what it has made so far.
+  /// kInterrupted if the computation is to stop. A caller that gets this error
+  /// returns it and drops its partial results.
   Status Check() const {
     if (!interrupted()) return {};
     return Error{Code::kInterrupted, "interrupted"};
@@ -90,7 +90,7 @@ class Interrupt {
   }
 };
 
-/// For work that always runs to its end.
+/// For work that always completes.
 inline const Interrupt& NeverInterrupted() {
   class Never final : public Interrupt {
    public:

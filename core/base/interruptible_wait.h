@@ -9,9 +9,9 @@
 
 namespace ctxfs {
 
-/// Calls `tell` each time that `interrupt` may have been interrupted, from any
-/// thread; `tell` takes no lock but one of its own (InterruptListener).
-/// `interrupt` outlives this object.
+/// Calls `tell` whenever `interrupt` may have been interrupted, from any
+/// thread; `tell` takes no lock but its own (InterruptListener). `interrupt`
+/// outlives this object.
 template <typename Tell>
 class ListeningTo final : private InterruptListener {
  public:
@@ -30,12 +30,11 @@ class ListeningTo final : private InterruptListener {
   const Tell tell_;
 };
 
-/// Waits for a change, or for an interrupt. For as long as what is waited for
-/// has not come:
+/// Waits for a condition or an interrupt. While the condition is false:
 ///   if (wait.IsInterrupted()) return ...;
 ///   wait.Wait(mutex);
-/// Neither is missed: what is waited for changes under `mutex`, and an
-/// interrupt after IsInterrupted ends the Wait that follows.
+/// Neither is missed: the condition changes under `mutex`, and an interrupt
+/// after IsInterrupted ends the following Wait.
 class InterruptibleWait final : private InterruptListener {
  public:
   /// `changed` and `interrupt` outlive this object.

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <mutex>
 
-// Clang checks these (-Wthread-safety); libstdc++'s own mutex carries none.
+// Clang checks these (-Wthread-safety); libstdc++'s mutex has no annotations.
 #if defined(__clang__)
 #define CTXFS_ANNOTATION(x) __attribute__((x))
 #else
@@ -21,7 +21,7 @@
 
 namespace ctxfs {
 
-/// std::mutex that clang's thread analysis knows about.
+/// A std::mutex with annotations for clang's thread analysis.
 class CTXFS_CAPABILITY("mutex") Mutex {
  public:
   void lock() CTXFS_ACQUIRE() { mutex_.lock(); }
@@ -31,7 +31,7 @@ class CTXFS_CAPABILITY("mutex") Mutex {
   std::mutex mutex_;
 };
 
-/// Holds a Mutex for a scope; a MutexUnlock lets go of it within.
+/// Holds a Mutex for a scope, except within a MutexUnlock.
 class CTXFS_SCOPED_CAPABILITY MutexLock {
  public:
   explicit MutexLock(Mutex& mutex) CTXFS_ACQUIRE(mutex) : mutex_(mutex) {
@@ -45,13 +45,13 @@ class CTXFS_SCOPED_CAPABILITY MutexLock {
   Mutex& mutex_;
 };
 
-/// Waits on a Mutex held by the caller. What is waited for changes under that
-/// Mutex, or is looked at after a Ticket was taken.
+/// Waits on a Mutex held by the caller. The condition changes under that Mutex,
+/// or is tested after taking a Ticket.
 class CondVar {
  public:
   using Clock = std::chrono::steady_clock;
-  /// Counts notifications: a wait with a Ticket ends at once if there was one
-  /// since it was taken.
+  /// Counts notifications: a wait with a Ticket returns at once if one was sent
+  /// after the Ticket was taken.
   using Ticket = uint64_t;
 
   Ticket TakeTicket() const {

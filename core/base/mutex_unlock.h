@@ -5,8 +5,8 @@
 
 namespace ctxfs {
 
-/// Releases a Mutex that the caller holds, and takes it again at the end of the
-/// scope, however that ends.
+/// Releases a Mutex that the caller holds, and locks it again at every exit
+/// from the scope.
 class CTXFS_SCOPED_CAPABILITY [[nodiscard]] MutexUnlock {
  public:
   explicit MutexUnlock(Mutex& mutex) CTXFS_RELEASE(mutex) : mutex_(mutex) {

@@ -7,8 +7,7 @@
 
 namespace ctxfs {
 
-/// Calls a function at the end of the scope, however that ends. The function
-/// must not throw.
+/// Calls a function at every exit from the scope. The function must not throw.
 template <typename Function>
 class [[nodiscard]] OnExit {
  public:

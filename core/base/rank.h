@@ -5,7 +5,7 @@
 
 namespace ctxfs::limits {
 
-/// Dimensions of an array in any format: as many as numpy and torch have.
+/// Maximum dimensions of an array in any format: as numpy and torch.
 constexpr size_t kArrayRank = 64;
 
 }  // namespace ctxfs::limits

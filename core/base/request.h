@@ -11,28 +11,28 @@
 
 namespace ctxfs {
 
-/// How many bytes after a read will be read as well: a remote source fetches
-/// them along with it. They are counted from the end of that read, so a source
-/// that reads from another one need not convert them.
+/// How many bytes right after a read will be read, too: a remote source fetches
+/// them along with it. Counted from the end of that read, so sources that read
+/// from other sources need not convert it.
 struct Ahead {
   enum class Likelihood : uint8_t {
     kUnknown,   // nothing is known
-    kIfOnward,  // they are read if the reader goes on
-    kCertain,   // all of them are read
+    kIfOnward,  // read if the reader continues
+    kCertain,   // all are read
   };
 
   uint64_t bytes = 0;
   Likelihood likelihood = Likelihood::kUnknown;
 };
 
-/// The state of one request, passed to everything that may read for it: whether
-/// the requester has given up, how long it may wait for servers, how much work
-/// it may still cause, who its caller is, and what is read next. A value of a
-/// few pointers to objects on the stack of the thread that serves; With returns
-/// a narrower one. Must not be kept longer than the call that it is passed to.
+/// The state of one request, passed to everything that may read for it:
+/// interruption, the time to wait for servers, the remaining work, the caller,
+/// and the bytes that are read next. A value of a few pointers to objects on
+/// the stack of the serving thread; With returns a narrower one. Must not
+/// outlive the call that receives it.
 class Request {
  public:
-  /// A request of nobody: it is never interrupted, and its work has no bound.
+  /// A request without a requester: never interrupted, with unbounded work.
   Request() : Request(NeverInterrupted()) {}
   explicit Request(const Interrupt& interrupt, ServerWait* wait = nullptr,
                    uint64_t caller = 0)
@@ -40,8 +40,8 @@ class Request {
 
   const Interrupt& interrupt() const { return *interrupt_; }
 
-  /// The thread of another process that this request is of: what one request
-  /// found can help its next one. 0 if it is not known.
+  /// The thread of another process that made this request: results of one
+  /// request can help its next one. 0 if unknown.
   uint64_t caller() const { return caller_; }
 
   const Ahead& ahead() const { return ahead_; }
@@ -53,14 +53,14 @@ class Request {
     return narrower;
   }
 
-  /// This request, whose waits for servers are those of `own` unless it has
-  /// others already.
+  /// This request, whose waits for servers are `own` unless it already has
+  /// some.
   Request WithWaitUnlessSet(ServerWait& own) const {
     Request narrower = *this;
     if (narrower.wait_ == nullptr) narrower.wait_ = &own;
     return narrower;
   }
-  /// What has been waited for servers; there must be one.
+  /// The waits for servers; must be set.
   ServerWait& wait() const { return *wait_; }
 
   /// This request, limited to `work`.
@@ -70,8 +70,8 @@ class Request {
     return narrower;
   }
 
-  /// This request, before a read that `ahead` is about. Within a request all of
-  /// whose reads are certain, they stay so.
+  /// This request, before a read with `ahead`. If all reads of a request are
+  /// certain, they stay certain.
   Request With(Ahead ahead) const {
     Request narrower = *this;
     narrower.ahead_.bytes = ahead.bytes;
@@ -81,7 +81,7 @@ class Request {
     return narrower;
   }
 
-  /// This request, whose work is not counted.
+  /// This request with its work uncounted.
   Request WithoutWork() const {
     Request wider = *this;
     wider.work_ = nullptr;
@@ -96,14 +96,14 @@ class Request {
   Status CheckFor(uint64_t bytes) const { return interrupt_->CheckFor(bytes); }
 
   /// Like Check, before `bytes` bytes are allocated in one piece. Also fails if
-  /// there is no memory for them, or if the work has taken too much already.
+  /// memory is short, or if the work has already exceeded its allowance.
   Status CheckMemory(uint64_t bytes = 0) const {
     CTXFS_TRY(HeapAllowance::Admit(bytes));
     return Check();
   }
 
-  /// Counts bytes that are about to be decoded, computed, rendered or scanned.
-  /// kLimit if they are more than the request may cause.
+  /// Counts bytes before they are decoded, computed, rendered or scanned.
+  /// kLimit if they exceed the bound of the request.
   Status Charge(uint64_t bytes) const {
     return work_ == nullptr ? Status() : work_->Charge(bytes);
   }
@@ -115,7 +115,7 @@ class Request {
 
  private:
   const Interrupt* interrupt_;
-  ServerWait* wait_;      // null: each fetch has a timeout of its own
+  ServerWait* wait_;      // null: each fetch has its own timeout
   Work* work_ = nullptr;  // null: no bound
   uint64_t caller_;
   Ahead ahead_;

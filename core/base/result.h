@@ -11,7 +11,7 @@
 
 namespace ctxfs {
 
-/// What went wrong, coarse enough to choose an errno or an exit code by.
+/// The class of a failure, coarse enough to choose an errno or an exit code.
 enum class Code : uint8_t {
   kNotFound,      // no such entry or file
   kNotContainer,  // no known format recognises the bytes
@@ -31,7 +31,7 @@ enum class Code : uint8_t {
 constexpr uint64_t kNoOffset = UINT64_MAX;
 
 /// A failure as a value. `what` names the field or entry, `offset` the byte of
-/// the container it concerns (kNoOffset when there is none).
+/// the container (kNoOffset if there is none).
 struct Error {
   Code code;
   std::string what;
@@ -39,19 +39,19 @@ struct Error {
   int sys_errno = 0;  // of the system call that failed; 0 if none did
 
   /// Returns whether the process or the system ran out of descriptors or
-  /// memory: the file that was to be opened or read may be sound.
+  /// memory: the file may be sound.
   bool Exhausted() const {
     return code == Code::kNoMemory || code == Code::kTooManyFiles;
   }
 
-  /// Whether the same request fails again. A failed read or allocation, or an
-  /// interrupted request, may succeed the next time.
+  /// Whether the same request would fail again. A failed read or allocation and
+  /// an interrupt are transient.
   bool Permanent() const {
     return code != Code::kIo && code != Code::kStale &&
            code != Code::kInterrupted && !Exhausted();
   }
 
-  /// "byte 80: entry 0: ..." or just the text.
+  /// "byte 80: entry 0: ...", or the text alone without an offset.
   std::string Text() const {
     if (offset == kNoOffset) return what;
     return "byte " + std::to_string(offset) + ": " + what;
@@ -59,14 +59,14 @@ struct Error {
 };
 
 /// Ends the process with a message. Called when code reads the value of a
-/// Result that holds an error, or the error of one that holds a value: going on
-/// would read memory that holds neither.
+/// Result that holds an error, or the error of a Result that holds a value:
+/// continuing would read uninitialised memory.
 [[noreturn, gnu::cold]] void AbortOnWrongResult();
 
 /// A T or an Error, spelled like C++23's std::expected. Converts from both;
-/// CTXFS_TRY passes failures upwards. Reading the value of an error ends the
-/// process in every build; after a test of the Result the compiler leaves that
-/// check out.
+/// CTXFS_TRY returns failures to the caller. Reading the value of an error ends
+/// the process in every build; after a test of the Result the compiler removes
+/// that check.
 template <typename T>
 class [[nodiscard]] Result {
  public:
@@ -75,8 +75,8 @@ class [[nodiscard]] Result {
   // NOLINTNEXTLINE(google-explicit-constructor): as is returning an Error
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
 
-  /// From the Result of a type that converts to T, such as a pointer to a
-  /// derived class.
+  /// Converts from a Result of another type that converts to T, such as a
+  /// pointer to a derived class.
   template <typename U>
   requires std::is_convertible_v<U, T>
   // NOLINTNEXTLINE(google-explicit-constructor): see above
@@ -164,17 +164,17 @@ inline void TakeValue(Status&& /*success*/) {}
 #define CTXFS_TRY_COUNTED(count, ...) \
   CTXFS_TRY_NAMED(CTXFS_JOIN_TOKENS(ctxfs_try_, count), __VA_ARGS__)
 
-/// The value of a Result; if it holds an error, returns that error from the
-/// function around it. Of a Status nothing is left:
+/// The value of a Result; if it holds an error, returns that from the enclosing
+/// function. For a Status there is no value:
 ///
 ///   const Header header = CTXFS_TRY(ReadHeader(source));
 ///   CTXFS_TRY(header.Check());
 ///
-/// The value is moved out of the Result, so it never refers to a temporary.
-/// A Result with a name has to be given up, CTXFS_TRY(std::move(result)); one
-/// that is still needed does not compile. Write it as a whole statement, a
-/// whole initialiser or the whole right side of an assignment: compilers leave
-/// objects that were made for the same expression before it undestroyed.
+/// The value is moved out of the Result, so it never refers to a temporary. A
+/// named Result must be moved in, CTXFS_TRY(std::move(result)); without the
+/// move it does not compile. Write it as a whole statement, a whole initialiser
+/// or the whole right side of an assignment: compilers do not destroy
+/// temporaries that were made earlier in the same expression.
 #define CTXFS_TRY(...) CTXFS_TRY_COUNTED(__COUNTER__, __VA_ARGS__)
 
 }  // namespace ctxfs

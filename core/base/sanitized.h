@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// CTXFS_SANITIZED: 1 in a build with a sanitizer of memory or threads, which
+/// CTXFS_SANITIZED: 1 in a build with the address or thread sanitizer, which
 /// has its own operator new, makes further system calls, and is slow; else 0.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define CTXFS_SANITIZED 1

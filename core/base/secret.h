@@ -7,13 +7,12 @@
 
 namespace ctxfs {
 
-/// Memory that is left out of core dumps and wiped when it is freed. With
-/// `locked` it is not swapped out either, as far as the system's limit on
-/// locked memory allows.
+/// Memory that core dumps omit and that is wiped when freed. With `locked` it
+/// is not swapped out either, within the system's limit on locked memory.
 Buffer SecretBuffer(size_t size, bool locked = false);
 
-/// The 32 bytes from which the keys of encrypted entries are derived. There is
-/// one copy: it is moved, never copied, and appears in no message.
+/// The 32 bytes from which the keys of encrypted entries are derived. Only one
+/// copy exists: it is moved, never copied, and appears in no message.
 class MasterKey {
  public:
   static constexpr size_t kBytes = 32;

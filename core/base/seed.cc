@@ -10,12 +10,13 @@
 namespace ctxfs {
 namespace {
 
-/// Not std::random_device: it would need the C library of 2022 or later, which
-/// a wheel for Python should not.
+/// Not std::random_device: it would need a C library of 2022 or later, which a
+/// Python wheel should not.
 uint64_t AskSystem() {
   uint64_t key = 0;
   if (::getrandom(&key, sizeof key, GRND_NONBLOCK) == sizeof key) return key;
-  // Just after the machine has started: what a file cannot know either.
+  // Just after boot there may be no randomness; a file cannot know this value
+  // either.
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return static_cast<uint64_t>(now.count()) ^
          static_cast<uint64_t>(::getpid()) << 32 ^

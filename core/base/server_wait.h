@@ -9,10 +9,10 @@
 
 namespace ctxfs {
 
-/// The waits for servers of one request. However many fetches it needs one
-/// after another, they share one timeout, and have another one for each 4 MiB
-/// that came: a slow line may bring a large entry. Lives on the stack of who
-/// serves; the fetcher's client changes it under its mutex.
+/// The time that one request waits for servers. All its fetches share one
+/// timeout, extended by another one for each 4 MiB received: a slow line may
+/// transfer a large entry. Lives on the stack of the serving thread; the
+/// fetcher's client changes it under its mutex.
 class ServerWait {
  public:
   using Clock = std::chrono::steady_clock;
@@ -24,13 +24,13 @@ class ServerWait {
   /// When the request began.
   Clock::time_point began() const { return began_; }
 
-  /// Counts bytes that came for the request.
+  /// Counts bytes received for the request.
   void NoteArrival(uint64_t bytes) { came_ += bytes; }
 
-  /// Ends the waits at `end` at the latest: the request repeats another one.
+  /// Ends the waits at `end` at the latest: the request is a retry.
   void EndBy(Clock::time_point end) { latest_ = std::min(latest_, end); }
 
-  /// When the request gives up, if `timeout` is that of a fetch.
+  /// The deadline of the request, if `timeout` is that of a fetch.
   Clock::time_point End(std::chrono::milliseconds timeout) const {
     const auto further = static_cast<int64_t>(came_ / kBytesPerTimeout);
     return std::min(latest_, began_ + (1 + further) * timeout);

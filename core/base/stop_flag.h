@@ -7,7 +7,7 @@
 
 namespace ctxfs {
 
-/// Ends threads of an object, and interrupts their work, when it is destroyed.
+/// Interrupts and ends the threads of an object at its destruction.
 class StopFlag final : public Interrupt {
  public:
   bool interrupted() const override { return set_; }

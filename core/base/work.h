@@ -12,10 +12,10 @@
 
 namespace ctxfs {
 
-/// Bounds the work that one request may cause: the bytes that are decoded,
-/// computed, rendered as text or scanned for it. The bound grows with the bytes
-/// that are stored, so a container of a few hundred bytes cannot keep a
-/// processor busy, whatever sizes it claims. Safe for any number of threads.
+/// Bounds the work of one request: the bytes that are decoded, computed,
+/// rendered as text or scanned for it. The bound grows with the stored bytes,
+/// so a container of a few hundred bytes cannot keep a processor busy, whatever
+/// sizes it claims. Safe for any number of threads.
 class Work {
  public:
   /// At most `most` bytes, for a request to a file of `stored` bytes.
@@ -29,9 +29,9 @@ class Work {
     return Fits(bytes, used) ? Status() : TooMuch(bytes, used);
   }
 
-  /// Counts `bytes` before they are made. Fails with kLimit, and counts none of
-  /// them, if they would exceed the bound; the caller then makes none. So all
-  /// threads of a request together never exceed it.
+  /// Counts `bytes` before they are produced. If they would exceed the bound,
+  /// fails with kLimit and counts none; the caller then produces none. So all
+  /// threads of a request together never exceed the bound.
   Status Charge(uint64_t bytes) {
     uint64_t used = used_.load(std::memory_order_relaxed);
     do {
@@ -61,7 +61,7 @@ class Work {
   std::atomic<uint64_t> used_ = 0;
 };
 
-/// The bound as a mount sets it: a constant and a multiple of the bytes stored.
+/// The bound that a mount sets: a constant plus a multiple of the stored bytes.
 struct WorkLimit {
   uint64_t base = limits::kWorkBytes;
   uint64_t factor = limits::kWorkFactor;  // 0: no bound

@@ -10,7 +10,7 @@
 namespace ctxfs {
 namespace {
 
-// More than any process has, so that sums of two do not overflow.
+// More than any process has; sums of two do not overflow.
 constexpr uint64_t kAnything = uint64_t{1} << 60;
 
 }  // namespace

@@ -16,25 +16,25 @@ namespace ctxfs {
 
 namespace limits {
 
-/// Default of -o index= for a single container: bytes of heap that all open
-/// containers may take. Also the bound for opening one while none is open.
+/// Default of -o index= for a single container: maximum heap, in bytes, of all
+/// open containers. Also the bound for opening one while none is open.
 constexpr uint64_t kOpenBytes = 2 * kGiB;
-/// Bytes of heap that work may take without waiting for other work.
+/// Bytes of heap that work may take without a queue.
 constexpr uint64_t kSmallWorkBytes = kMiB;
 
 }  // namespace limits
 
-/// Bounds the heap that a piece of work of this thread may take, as HeapMeter
-/// counts it. Memory is counted as it is allocated, and compared with the bound
-/// when the work checks for an interrupt (AllowedWork). So a parser that can be
-/// interrupted is bounded too, whatever it allocates.
+/// Bounds the heap that work of this thread may take, as HeapMeter counts it.
+/// Memory is counted as it is allocated, and compared with the bound when the
+/// work checks for an interrupt (AllowedWork). So an interruptible parser is
+/// bounded, too, whatever it allocates.
 ///
-/// Allowances nest: work within other work is bounded by both. Lives on the
-/// stack of the thread that it bounds.
+/// Allowances nest: inner work is bounded by all of them. Lives on the stack of
+/// the thread that it bounds.
 class HeapAllowance {
  public:
-  /// The error of work that takes too much: `code` (kLimit: with EFBIG), and
-  /// the option that sets the bound.
+  /// The error for exceeding the bound: `code` (kLimit: with EFBIG), and the
+  /// option that sets the bound.
   struct Refusal {
     Code code;
     const char* option;
@@ -45,8 +45,8 @@ class HeapAllowance {
   HeapAllowance(const HeapAllowance&) = delete;
   HeapAllowance& operator=(const HeapAllowance&) = delete;
 
-  /// Returns whether a check has failed because the work took too much. Its
-  /// result is then incomplete.
+  /// Returns whether a check has failed because the bound was exceeded. The
+  /// result of the work is then incomplete.
   bool exceeded() const { return exceeded_; }
 
   /// Fails if this thread exceeds or has exceeded an allowance, with the error
@@ -61,7 +61,7 @@ class HeapAllowance {
   }
 
  protected:
-  /// Returns how many further bytes the work gets. It needs `bytes`.
+  /// Returns the number of further bytes granted. The work needs `bytes`.
   virtual uint64_t Grow(uint64_t /*bytes*/) { return 0; }
   virtual Refusal refusal() const { return refusal_; }
 
@@ -79,13 +79,13 @@ class HeapAllowance {
   const Refusal refusal_;
   const int64_t start_ = thread_heap_bytes;
   uint64_t most_;
-  int64_t end_;  // limit of thread_heap_bytes, by this and all outer ones
+  int64_t end_;  // of thread_heap_bytes, by this and all outer ones
   bool exceeded_ = false;
 };
 
-/// Returns whether there is memory to append `more` elements. A vector or
-/// string that is full doubles its capacity, and its old and new memory exist
-/// at once. Called before elements are appended.
+/// Returns whether there is memory to append `more` elements. A full vector or
+/// string doubles its capacity, and its old and new memory exist at once.
+/// Called before elements are appended.
 template <typename Vector>
 Status AdmitGrowth(const Vector& vector, size_t more = 1) {
   if (more <= vector.capacity() - vector.size()) return {};
@@ -101,9 +101,9 @@ inline Status AppendAdmitted(std::string& text, std::string_view more) {
   return {};
 }
 
-/// Interrupts work also when it takes more memory than it is allowed. Inner
-/// work that has an allowance of its own, or is not metered, has an AllowedWork
-/// of its own: exceeding the inner allowance does not interrupt the outer work.
+/// Interrupts work also when it exceeds its HeapAllowance. Inner work with its
+/// own allowance, or unmetered, has its own AllowedWork: exceeding the inner
+/// allowance does not interrupt the outer work.
 class AllowedWork final : public Interrupt {
  public:
   explicit AllowedWork(const Interrupt& request) : request_(request) {}

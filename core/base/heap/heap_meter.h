@@ -8,15 +8,15 @@ namespace ctxfs {
 
 class HeapAllowance;
 
-/// Bytes of heap that this thread has allocated, less those it has freed. In a
-/// program that links an operator new that counts (fs/operator_new.cc) all of
-/// them, otherwise those of large Buffers.
+/// Bytes of heap that this thread has allocated minus those it has freed: all
+/// of them in a program that links a counting operator new
+/// (fs/operator_new.cc), otherwise only those of large Buffers.
 constinit inline thread_local int64_t thread_heap_bytes = 0;
 
-/// The innermost of the allowances that this thread works under; null: none.
+/// The innermost allowance of this thread; null: none.
 constinit inline thread_local HeapAllowance* thread_heap_allowance = nullptr;
 
-/// Measures how much heap a piece of work of this thread leaves allocated.
+/// Measures the heap that work of this thread leaves allocated.
 class HeapMeter {
  public:
   uint64_t bytes() const {
@@ -28,9 +28,8 @@ class HeapMeter {
   int64_t start_ = thread_heap_bytes;
 };
 
-/// While it lives, the heap of this thread is not measured and has no
-/// allowance. For memory that does not belong to the measured work, such as
-/// cached blocks.
+/// In its scope, the heap of this thread is not measured and has no allowance.
+/// For memory that does not belong to the measured work, such as cached blocks.
 class UnmeteredHeap {
  public:
   UnmeteredHeap() = default;

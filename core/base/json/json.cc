@@ -20,7 +20,7 @@
 namespace ctxfs {
 namespace {
 
-/// The code unit of the escape \uXXXX that `text` starts with.
+/// The code unit of the escape \uXXXX at the start of `text`.
 std::optional<uint16_t> UnicodeEscape(std::string_view text) {
   constexpr size_t kLength = 6;
   if (text.size() < kLength || !text.starts_with("\\u")) return std::nullopt;
@@ -32,9 +32,9 @@ bool IsLow(uint16_t unit) { return unit >= 0xDC00 && unit <= 0xDFFF; }
 
 /// Translates Python's JSON to standard JSON while the parser reads it, without
 /// changing its length. A bare number becomes a string and a lone surrogate
-/// becomes \u0000. Both are recorded, and the handler of the value puts them
-/// back. The only other source of a NUL in a string is \u0000 in the text, so
-/// those are recorded as well.
+/// becomes \u0000. Both are recorded, and the handler of the value restores
+/// them. A \u0000 in the text also puts a NUL into a string, so those are
+/// recorded as well.
 class PythonText {
  public:
   explicit PythonText(std::string_view text)
@@ -55,12 +55,12 @@ class PythonText {
     return at < until_ ? substitute_[0] : c;
   }
 
-  /// The number that the string just parsed stands for.
+  /// The bare number that the last string replaced.
   std::optional<double> TakeNumber() {
     return std::exchange(number_, std::nullopt);
   }
 
-  /// Puts the surrogates back into the string just parsed.
+  /// Restores the surrogates in the last string.
   void Restore(std::string& text) {
     if (units_.empty()) return;
     std::string restored;
@@ -90,8 +90,7 @@ class PythonText {
     const std::string_view rest(at, static_cast<size_t>(end_ - at));
     const std::optional<uint16_t> unit = UnicodeEscape(rest);
     if (!unit) {
-      // The character after a backslash belongs to the escape, even if it is a
-      // quote.
+      // The character after a backslash belongs to the escape, even a quote.
       if (rest.size() > 1) Substitute(at, 2, at);
       return;
     }
@@ -128,8 +127,8 @@ class PythonText {
   std::vector<uint16_t> units_;  // 0, or the surrogate, of each NUL
 };
 
-/// Passes the parser's events on with their paths, counts the depth, and keeps
-/// the failure instead of throwing it.
+/// Passes the parser's events on with their paths, counts the depth, and
+/// records the failure instead of throwing it.
 class Walker {
  public:
   Walker(JsonVisitor& visitor, PythonText* python, JsonProgress& progress)
@@ -168,7 +167,7 @@ class Walker {
   bool end_array() { return Close(); }
   bool parse_error(size_t position, const std::string& /*token*/,
                    const Json::exception& e) {
-    // The library counts the characters it has taken, the wrong one included.
+    // The library counts the consumed characters, including the wrong one.
     error = {Code::kCorrupt, JsonFault(e.what()),
              position == 0 ? 0 : position - 1};
     return false;
@@ -192,7 +191,7 @@ class Walker {
       visitor_.Scalar(path_, Json(std::forward<T>(value)));
     return true;
   }
-  /// Whether there is memory for another value.
+  /// Whether memory for another value is available.
   bool MayGoOn() {
     progress_.BeginToken();
     Status may = HeapAllowance::Check();
@@ -227,10 +226,10 @@ class Walker {
   JsonProgress& progress_;
   JsonVisitor::Path path_;
   bool is_number_ = false;
-  size_t passing_over_ = 0;  // levels below the value that is skipped
+  size_t passing_over_ = 0;  // levels below the skipped value
 };
 
-/// Builds the value.
+/// Builds a Json value.
 class Builder final : public JsonVisitor {
  public:
   explicit Builder(Json& root) : root_(root) {}
@@ -245,7 +244,7 @@ class Builder final : public JsonVisitor {
     if (Count()) Place(path, std::move(value));
   }
 
-  /// Whether there were too many values: then it is not all here.
+  /// Whether there were too many values: the value is then incomplete.
   bool too_many() const { return count_ > limits::kJsonValues; }
 
  private:
@@ -261,7 +260,7 @@ class Builder final : public JsonVisitor {
     }
     Json& parent = *open_.back();
     if (parent.is_array()) {
-      // Parsing ends at the next value if there is no memory for it.
+      // Without memory, parsing stops at the next value.
       auto& elements = parent.get_ref<Json::array_t&>();
       if (elements.empty() || AdmitGrowth(elements)) {
         elements.push_back(std::move(value));
@@ -273,7 +272,7 @@ class Builder final : public JsonVisitor {
 
   Json& root_;
   uint64_t count_ = 0;
-  std::vector<Json*> open_;  // the values we are inside of, outermost first
+  std::vector<Json*> open_;  // open values, outermost first
 };
 
 /// Text that grows only while the HeapAllowance admits it. After a refusal it
@@ -292,7 +291,7 @@ class AdmittedText final
   bool ended_ = false;
 };
 
-/// Returns what Json::dump does, but checks the HeapAllowance as it grows.
+/// Returns the result of Json::dump, but checks the HeapAllowance as it grows.
 std::string Text(const Json& value, int indent) {
   auto out = std::make_shared<AdmittedText>();
   nlohmann::detail::serializer<Json> writer(out, ' ',
@@ -307,7 +306,7 @@ std::string Text(const Json& value, int indent) {
 std::string JsonFault(std::string_view library_message) {
   // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax
   // error while parsing value - invalid literal; last read: 'x'". The message
-  // quotes the text, which is a stranger's and may be long.
+  // quotes the text, which is untrusted and may be long.
   constexpr size_t kMax = 150;
   std::string_view text = library_message;
   if (text.starts_with('[')) {
@@ -356,7 +355,7 @@ Result<size_t> WalkJson(std::string_view text, JsonDialect dialect,
   CTXFS_TRY(HeapAllowance::Check());
   if (!parsed) return std::move(walker.error);
   size_t length = progress.read();
-  // The parser finds the end of a number by reading one character past it.
+  // The parser detects the end of a number by reading one character further.
   if (walker.is_number() && !progress.met_end()) --length;
   return length;
 }
@@ -419,7 +418,7 @@ Json FloatJson(float value) {
 std::string JsonLine(const Json& value) { return Text(value, -1); }
 
 std::string AsUtf8(std::string_view text) {
-  // If the HeapAllowance refuses memory, the line is cut, and no JSON.
+  // If the HeapAllowance refused memory, the line is cut and not JSON.
   const Json whole = Json::parse(JsonLine(text), nullptr, false);
   return whole.is_string() ? whole.get<std::string>() : std::string();
 }

@@ -14,8 +14,8 @@
 
 namespace ctxfs {
 
-/// Objects keep their keys sorted: equal values give equal text, and a hostile
-/// object of a million keys costs what a map costs.
+/// Objects keep their keys sorted: equal values have equal text, and a hostile
+/// object of a million keys costs O(log n) per key.
 using Json = nlohmann::json;
 
 struct ParsedJson {
@@ -23,34 +23,34 @@ struct ParsedJson {
   size_t length;  // bytes up to the end of the value
 };
 
-/// Which texts are JSON. kPython is what Python's json module writes and reads
+/// The accepted texts. kPython is what Python's json module writes and reads
 /// beyond the standard: the bare numbers NaN, Infinity and -Infinity, and lone
-/// surrogates in strings, which are kept as the three bytes that UTF-8 would
-/// have for them.
+/// surrogates in strings, which become the three bytes that UTF-8 would have
+/// for them.
 enum class JsonDialect : uint8_t { kStandard, kPython };
 
-/// Parses the one JSON value that `text` starts with and ignores what follows
-/// it. Fails with kCorrupt (offset: byte within `text`) or kLimit (more than
+/// Parses the JSON value at the start of `text` and ignores the rest. Fails
+/// with kCorrupt (offset: byte within `text`) or kLimit (more than
 /// limits::kJsonBytes, nested deeper than limits::kJsonDepth, more than
-/// limits::kJsonValues), or as Request::CheckMemory does for `request`.
+/// limits::kJsonValues), or like Request::CheckMemory for `request`.
 Result<ParsedJson> ParseJson(std::string_view text, const Request& request,
                              JsonDialect dialect = JsonDialect::kStandard);
 /// Outside of any request.
 Result<ParsedJson> ParseJson(std::string_view text,
                              JsonDialect dialect = JsonDialect::kStandard);
 
-/// Receives the parts of a JSON value while it is parsed, so that only what a
-/// caller needs takes memory. Equal keys come in their order, so a visitor that
-/// overwrites keeps the last one.
+/// Receives the parts of a JSON value while it is parsed, so that only the
+/// parts that a caller needs take memory. Equal keys arrive in order, so a
+/// visitor that overwrites keeps the last one.
 class JsonVisitor {
  public:
-  /// Keys from the root; the elements of an array all have the empty one.
+  /// Keys from the root; all elements of an array have the empty key.
   using Path = std::vector<std::string>;
 
   virtual ~JsonVisitor() = default;
 
-  /// An object or array begins at `path`. Returns false to skip its contents;
-  /// then there is no Leave either.
+  /// An object or array begins at `path`. Returns false to skip its contents
+  /// and its Leave.
   virtual bool Enter(const Path& path, bool is_array) = 0;
   virtual void Leave(const Path& path) = 0;
 
@@ -58,8 +58,8 @@ class JsonVisitor {
   virtual void Scalar(const Path& path, Json value) = 0;
 };
 
-/// Walks the JSON value that `text` starts with, and returns its length in
-/// bytes. Fails as ParseJson does, but has no limit on the number of values.
+/// Walks the JSON value at the start of `text`, and returns its length in
+/// bytes. Fails like ParseJson, but has no limit on the number of values.
 Result<size_t> WalkJson(std::string_view text, JsonDialect dialect,
                         JsonVisitor& visitor,
                         const Request& request = Request());
@@ -68,18 +68,18 @@ Result<size_t> WalkJson(std::string_view text, JsonDialect dialect,
 /// is not an object.
 const Json* MemberAt(const Json& object, const char* key);
 
-/// The string at `key`; empty when there is none.
+/// The string at `key`; empty if there is none.
 std::string TextAt(const Json& object, const char* key);
 
-/// The whole number at `key` that is not negative; nullopt when there is none.
+/// The non-negative integer at `key`; nullopt if there is none.
 std::optional<uint64_t> CountAt(const Json& object, const char* key);
 
-/// Whether most readers of JSON have `value` exactly: they use doubles.
+/// Whether a double represents `value` exactly, as most JSON readers need.
 constexpr bool IsExactInJson(int64_t value) {
   constexpr int64_t kMax = (int64_t{1} << 53) - 1;
   return value >= -kMax && value <= kMax;
 }
-/// A number, or its digits as a string unless IsExactInJson.
+/// A number if IsExactInJson, else its digits as a string.
 Json SignedJson(int64_t value);
 Json UnsignedJson(uint64_t value);
 
@@ -90,7 +90,7 @@ Json FloatJson(float value);
 /// `value` as text on one line; bytes that are not UTF-8 become U+FFFD.
 std::string JsonLine(const Json& value);
 
-/// `text` with U+FFFD in the place of bytes that are not UTF-8.
+/// `text` with bytes that are not UTF-8 replaced by U+FFFD.
 std::string AsUtf8(std::string_view text);
 
 /// `value` as indented text ending in a newline; bytes that are not UTF-8

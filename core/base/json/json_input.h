@@ -11,7 +11,7 @@
 
 namespace ctxfs {
 
-/// How far the parser of the JSON library has read a text.
+/// The progress of the JSON library's parser within a text.
 class JsonProgress {
  public:
   /// `request` outlives this object.
@@ -22,20 +22,21 @@ class JsonProgress {
         token_(start),
         next_(start + kBytesACheck) {}
 
-  /// Bytes that were read.
+  /// Number of bytes that were read.
   size_t read() const { return static_cast<size_t>(at_ - start_); }
   /// Whether the parser has met the end of the text.
   bool met_end() const { return met_end_; }
-  /// Why the work may not go on; the parser takes that for the end of the text.
+  /// The error that stopped the work; the parser takes it for the end of the
+  /// text.
   const Status& refusal() const { return refusal_; }
-  /// Notes that the parser begins another token, at the latest.
+  /// Notes that the parser begins another token, at the latest now.
   void BeginToken() { token_ = at_; }
 
  private:
   template <typename Translate>
   friend class JsonCursor;
 
-  /// Whether the work may go on; called for each character. The parser keeps
+  /// Whether the work may continue; called for each character. The parser keeps
   /// two copies of a token, each with up to twice the capacity it needs.
   bool MayGoOn() {
     if (at_ < next_) return true;
@@ -43,7 +44,7 @@ class JsonProgress {
     if (!refusal_) return false;
     refusal_ =
         request_.CheckMemory(kCopies * static_cast<uint64_t>(at_ - token_));
-    if (refusal_) next_ = at_ + kBytesACheck;  // else it is asked again
+    if (refusal_) next_ = at_ + kBytesACheck;  // else checked again
     return refusal_.has_value();
   }
 
@@ -59,8 +60,8 @@ class JsonProgress {
 };
 
 /// A character iterator that records the parser's progress. The text ends where
-/// the work may not go on. `translate(at)` is the character to parse instead of
-/// the one at `at`; called in order.
+/// the work must stop. `translate(at)` is the character to parse instead of the
+/// one at `at`; called in order.
 template <typename Translate>
 class JsonCursor {
  public:

@@ -42,8 +42,7 @@ void JsonWriter::Key(std::string_view key) {
 }
 
 void JsonWriter::Value(std::string_view text) {
-  // Escaping never shortens a text, so one that is too long need not be
-  // escaped.
+  // Escaping never shortens a text, so a text that is too long fails unescaped.
   if (!HasRoom(text.size())) return;
   if (IsPlainText(text)) {
     Raw("\"");
@@ -70,7 +69,7 @@ void JsonWriter::Value(double value) {
 }
 
 void JsonWriter::Base64(std::string_view bytes) {
-  // In pieces that need no padding, and so no copy of the whole text.
+  // Encodes pieces that need no padding, without copying the whole text.
   constexpr size_t kPiece = 48 * size_t{1024};
   static_assert(kPiece % 3 == 0);
   if (!HasRoom(bytes.size())) return;

@@ -13,15 +13,15 @@
 namespace ctxfs {
 
 /// Writes JSON text value by value, with the commas between them. The text has
-/// a limit, because what it says comes from a container: the first failure
-/// stops the writer for good, and later calls do nothing.
+/// a limit, because its content comes from a container. The first failure is
+/// final: later calls do nothing.
 class JsonWriter {
  public:
-  /// Counts bytes that are about to be added, and fails if the request may have
-  /// no more of them or was interrupted.
+  /// Counts bytes before they are added; fails if they exceed the request's
+  /// bound or if the request was interrupted.
   using Charge = std::function<Status(uint64_t bytes)>;
 
-  /// `limit`: bytes of the text at most. A longer text fails with `too_long`.
+  /// `limit`: maximum bytes of the text. A longer text fails with `too_long`.
   JsonWriter(uint64_t limit, Error too_long, Charge charge = nullptr)
       : limit_(limit),
         too_long_(std::move(too_long)),
@@ -30,7 +30,7 @@ class JsonWriter {
   bool ok() const { return status_.has_value(); }
   const Status& status() const { return status_; }
   /// Whether `bytes` more fit; if not, the writer fails. Called before a text
-  /// is made that takes long to make.
+  /// is generated that takes long.
   bool HasRoom(uint64_t bytes);
 
   void BeginObject() { Begin('{'); }
@@ -39,12 +39,12 @@ class JsonWriter {
   void EndArray() { End(']'); }
   /// Puts a line break before the next key, item or closing bracket.
   void Break() { breaks_ = true; }
-  /// Puts a blank after every comma and colon from now on, like Python's json.
+  /// Puts a blank after each later comma and colon, like Python's json.
   void PutBlanks() { blank_ = " "; }
 
   /// The key of the next value.
   void Key(std::string_view key);
-  /// The key of the next value, and the value.
+  /// Writes a key and its value.
   template <typename T>
   void Member(std::string_view key, const T& value) {
     Key(key);
@@ -64,7 +64,7 @@ class JsonWriter {
   void Value(double value);
   void Null() { Raw("null"); }
   void Base64(std::string_view bytes);
-  /// A value that is JSON already.
+  /// A value that is already JSON.
   void Raw(std::string_view json);
 
   /// Text outside of all values, such as a newline at the end.
@@ -76,7 +76,7 @@ class JsonWriter {
  private:
   void Begin(char bracket);
   void End(char bracket);
-  /// Writes what stands between the previous item and the next.
+  /// Writes the separator between two items.
   void Separate();
 
   const uint64_t limit_;
@@ -84,7 +84,7 @@ class JsonWriter {
   const Charge charge_;
   Status status_;
   std::string text_;
-  std::vector<bool> has_items_;  // of what is open, outermost first
+  std::vector<bool> has_items_;  // per open bracket, outermost first
   bool after_key_ = false;
   bool breaks_ = false;
   const char* blank_ = "";  // after a comma or colon

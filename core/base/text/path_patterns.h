@@ -8,17 +8,17 @@
 
 namespace ctxfs {
 
-/// Which paths are meant: those that match one of some patterns, or are below
-/// one that does. A pattern is a relative path such as "views/npy/*.npy", whose
-/// names may have what fnmatch(3) knows: `*`, `?` and `[a-z]`, for characters
-/// of one name.
+/// A set of patterns for paths. It matches a path that one of the patterns
+/// matches, and all paths below that. A pattern is a relative path such as
+/// "views/npy/*.npy", with the wildcards of fnmatch(3) within one name: `*`,
+/// `?` and `[a-z]`.
 class PathPatterns {
  public:
-  /// Reads patterns that colons separate. Returns nothing unless each is a
-  /// relative path, without a name that is empty, "." or "..".
+  /// Parses patterns separated by colons. Returns nothing unless each is a
+  /// relative path without a name that is empty, "." or "..".
   static std::optional<PathPatterns> Parse(std::string_view text);
 
-  /// Whether there is none.
+  /// Whether the set has no pattern.
   bool empty() const { return patterns_.empty(); }
   bool Match(const std::string& path) const;
 

@@ -43,7 +43,7 @@ struct Character {
 
 bool IsTail(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
 
-/// The character that `text`, which is not empty, starts with.
+/// The first character of a non-empty `text`.
 Character FirstCharacter(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text[0]);
   if (lead < 0x80) return {1, lead};
@@ -67,7 +67,7 @@ Character FirstCharacter(std::string_view text) {
   return {tail + 1, point};
 }
 
-/// Whether a character may act on the line that it is in (Unicode Standard
+/// Whether a character may change the display of its line (Unicode Standard
 /// Annex 9, section 2; the byte order mark is invisible).
 bool IsControl(uint32_t point) {
   constexpr std::pair<uint32_t, uint32_t> kRanges[] = {

@@ -8,30 +8,29 @@
 
 namespace ctxfs {
 
-/// `name` in single quotes, fit for a message: Printable (printable.h), quotes
-/// and backslashes as \xNN, cut after at most 200 bytes.
+/// Quotes `name` for a message: in single quotes, Printable (printable.h),
+/// quotes and backslashes as \xNN, cut after at most 200 bytes.
 std::string Quote(std::string_view name);
 
 /// Whether `text` is well-formed UTF-8.
 bool IsUtf8(std::string_view text);
 
-/// Whether `text` in double quotes is its own JSON: printable ASCII without a
-/// quote or a backslash. Most texts are, and a JSON library takes ten times as
-/// long for each.
+/// Whether `text` in double quotes is already its JSON: printable ASCII without
+/// a quote or a backslash. Most texts are, and a JSON library takes ten times
+/// as long for each.
 inline bool IsPlainText(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) {
     return c >= ' ' && c <= '~' && c != '"' && c != '\\';
   });
 }
 
-/// The bytes of `text` as lower-case hex digits.
+/// Encodes `text` as lower-case hex digits.
 std::string Hex(std::string_view text);
 
-/// The bytes of `text` as base64 with padding.
+/// Encodes `text` as base64 with padding.
 std::string Base64(std::string_view text);
 
-/// The bytes that `text` is the base64 of; nullopt if it is not base64 with
-/// padding.
+/// Decodes base64; nullopt if `text` is not base64 with padding.
 std::optional<std::string> FromBase64(std::string_view text);
 
 }  // namespace ctxfs

@@ -8,8 +8,8 @@
 
 namespace ctxfs {
 
-/// All of `text` as a number of that base; nullopt for anything else, or if a T
-/// does not hold it.
+/// Parses all of `text` as a number in `base`; nullopt if it is none or does
+/// not fit into a T.
 template <typename T>
 std::optional<T> WholeNumber(std::string_view text, int base = 10) {
   T number = 0;
