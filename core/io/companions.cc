@@ -9,7 +9,8 @@ namespace ctxfs {
 Companions::Map Companions::Known() const {
   const MutexLock lock(mutex_);
   Map known = opened_;
-  known.insert(before_.begin(), before_.end());  // keeps later ones
+  known.insert(before_.begin(), before_.end());  // companions of this one take
+                                                 // precedence
   return known;
 }
 

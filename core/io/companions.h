@@ -13,31 +13,31 @@
 
 namespace ctxfs {
 
-/// The files and directories that were opened beside a source. When the source
-/// is renewed, those that have no name any more are taken from here: a
-/// container of several files that was removed stays readable. Safe for any
-/// number of threads.
+/// The files and directories that were opened beside a source. A renewed source
+/// reopens removed ones from here: a container of several files stays readable
+/// after its removal. Safe for any number of threads.
 class Companions {
  public:
   using Opened = Result<SourcePtr>;
 
   Companions() = default;
-  /// Starts with what `before` opened.
+  /// Starts with the companions of `before`.
   explicit Companions(const Companions& before)
       : before_(before.Known()), asked_(before.asked()) {}
 
-  /// Opens the companion at `path` by `open`; if it has no name any more,
-  /// renews the one that was opened before.
+  /// Opens the companion at `path` by `open`; if it was removed, renews the one
+  /// in `before`.
   Opened Open(const std::string& path, const std::function<Opened()>& open);
 
-  /// Fails with kStale if one that is open, or one beside it, has changed.
+  /// Fails with kStale if an open companion, or one of its own companions, has
+  /// changed.
   Status CheckUnchanged() const;
-  /// Whether one was ever asked for.
+  /// Whether Open was ever called.
   bool asked() const { return asked_; }
 
  private:
-  /// A directory has no descriptor, so it is kept; a file only while its
-  /// container is open.
+  /// A directory has no descriptor, so it is kept; a file is kept only while
+  /// its container is open.
   struct Companion {
     std::weak_ptr<const Source> file;
     SourcePtr directory;

@@ -12,8 +12,9 @@ namespace {
 std::atomic<uint64_t> g_held = 0;
 std::atomic<uint64_t> g_most = UINT64_MAX;
 
-/// Returns what to leave free of `limit`: standard streams, the log, and for
-/// each thread its channel to the kernel and what one request opens at a time.
+/// Returns the part of `limit` to leave free: standard streams, the log, and
+/// for each thread its channel to the kernel and the descriptors of one
+/// request.
 uint64_t Reserve(uint64_t limit, unsigned threads) {
   constexpr uint64_t kProcess = 64;
   constexpr uint64_t kThread = 8;

@@ -5,26 +5,26 @@
 
 namespace ctxfs {
 
-/// Counts the descriptors that the process keeps for the files it serves, and
-/// bounds them below its limit (RLIMIT_NOFILE), so that a request that needs
-/// one for a moment, to look a name up or to list a directory, gets it.
+/// Counts the long-lived descriptors of the files that the process serves, and
+/// bounds them below its limit (RLIMIT_NOFILE), so that a descriptor is left
+/// for a request that looks a name up or lists a directory.
 class Descriptors {
  public:
-  /// Raises the soft limit of the process to the hard one and takes the bound
-  /// from it, for `threads` that serve. Without it nothing is bounded. Returns
-  /// the limit in force.
+  /// Raises the soft limit of the process to the hard limit, and derives the
+  /// bound from it for `threads` serving threads. Without this call there is no
+  /// bound. Returns the limit in force.
   static uint64_t RaiseLimit(unsigned threads);
 
   /// Sets the bound: for tests.
   static void SetMost(uint64_t most);
 
-  /// Returns whether `more` may be kept without exceeding the bound.
+  /// Returns whether `more` descriptors stay within the bound.
   static bool HaveRoom(uint64_t more);
 
-  /// Returns how many are kept now.
+  /// Returns the current count.
   static uint64_t held();
 
-  /// Counts one, for as long as it lives.
+  /// Counts one descriptor during its lifetime.
   class Use {
    public:
     Use();

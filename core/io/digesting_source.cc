@@ -14,8 +14,8 @@ namespace ctxfs {
 
 namespace {
 
-// Bytes of the first read that are digested. That read recognises the format,
-// and is longer than a magic number; a format reads again what it relies on.
+// Digested bytes of the first read. That read recognises the format, and is
+// longer than a magic number; a format rereads the bytes that it relies on.
 constexpr size_t kProbed = 64;
 
 }  // namespace

@@ -11,16 +11,16 @@
 
 namespace ctxfs {
 
-/// Passes reads on to another source and digests what they return until Seal:
+/// Forwards reads to another source and, until Seal, digests the results:
 /// bytes, names of directories, and which files were opened beside it. Of the
-/// first read, which recognises the format, only the first 64 bytes count. What
-/// a container becomes depends on what was read alone, so equal digests mean
-/// equal names, sizes and checksums.
+/// first read, which recognises the format, only the first 64 bytes count. The
+/// result of opening a container depends only on these reads, so equal digests
+/// mean equal names, sizes and checksums.
 class DigestingSource final : public DerivedSource {
  public:
   explicit DigestingSource(SourcePtr source);
 
-  /// Ends the recording: the container is open.
+  /// Stops recording: the container is open.
   void Seal();
   std::optional<uint64_t> opening_digest() const override;
 
@@ -48,7 +48,7 @@ class DigestingSource final : public DerivedSource {
   class Recorder;
 
   DigestingSource(SourcePtr source, std::shared_ptr<Recorder> recorder);
-  /// Records the outcome of opening `path`, and what is read from it.
+  /// Records the result of opening `path`, and later reads from it.
   Result<SourcePtr> Record(const std::string& path,
                            Result<SourcePtr> opened) const;
 

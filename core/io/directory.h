@@ -10,19 +10,20 @@
 
 namespace ctxfs {
 
-/// A directory, for containers that are several files. It has no bytes; its
-/// files are opened beneath it, and each of them notices its own changes.
+/// A directory, for containers of several files. It has no bytes; its files are
+/// opened beneath it, and each detects its own changes.
 class DirectorySource final : public Source {
  public:
-  /// Fails with kIo when `path` is no directory that can be opened.
+  /// Fails with kIo if `path` is not a directory or cannot be opened.
   static Result<SourcePtr> Open(const std::string& path,
                                 const SourceOptions& options = {});
 
   uint64_t size() const override { return 0; }
   FileTime mtime() const override { return identity_.mtime; }
   FileIdentity identity() const override { return identity_; }
-  /// Fails only if its path leads to another directory. Lists what was listed
-  /// before, so that a directory whose files are being removed stays readable.
+  /// Fails only if its path leads to another directory. Returns the earlier
+  /// listing again, so that a directory whose files are being removed stays
+  /// readable.
   Result<SourcePtr> Renew() const override;
   std::optional<ReadAccess> read_access() const override {
     return read_access_;
@@ -33,8 +34,8 @@ class DirectorySource final : public Source {
   Status CheckAllUnchanged() const override;
   bool asked_others() const override { return true; }
 
-  /// Sorted by name. A link counts as what it leads to, within this directory;
-  /// one that leads elsewhere is no directory. kLimit for more names than
+  /// Sorted by name. A link counts as its target within this directory; a link
+  /// that leads out of it is no directory. kLimit for more names than
   /// limits::kDirectoryNames.
   Result<std::vector<DirectoryEntry>> List(
       const Request& request) const override;
@@ -57,7 +58,7 @@ class DirectorySource final : public Source {
   const ReadAccess read_access_;
   const std::shared_ptr<Companions> companions_;  // null unless watch_ctime
   mutable Mutex mutex_;
-  /// The entries that List returned, with watch_ctime.
+  /// The last listing, with watch_ctime only.
   mutable std::optional<std::vector<DirectoryEntry>> listed_
       CTXFS_GUARDED_BY(mutex_);
 };

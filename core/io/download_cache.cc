@@ -25,14 +25,14 @@ constexpr std::string_view kSnapshots = "/snapshots";
 constexpr size_t kSha1Digits = 40;
 constexpr size_t kSha256Digits = 64;
 
-/// "/a/b" of "/a/b/c"; empty at the root.
+/// The parent: "/a/b" of "/a/b/c"; empty at the root.
 std::string_view Above(std::string_view path) {
   const size_t slash = path.rfind('/');
   return path.substr(0, slash == std::string_view::npos ? 0 : slash);
 }
 
 std::string_view LastName(std::string_view path) {
-  return path.substr(path.rfind('/') + 1);  // 0 where there is none
+  return path.substr(path.rfind('/') + 1);  // all of it without a slash
 }
 
 bool IsName(std::string_view text) {
@@ -45,8 +45,8 @@ bool IsDigits(std::string_view text, size_t count) {
          text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-/// The text of the link `name` in an open directory, or of `directory` itself
-/// for an empty name; nullopt if that is no link.
+/// The target of the link `name` in an open directory, or of `directory` itself
+/// for an empty name; nullopt if it is no link.
 std::optional<std::string> TextOfLink(int directory, const std::string& name) {
   char target[PATH_MAX];
   const ssize_t size =
@@ -62,8 +62,8 @@ Error NotInStore() {
           kNoOffset, ENOENT};
 }
 
-/// Finds `path` without following a link, and returns the link for one at its
-/// end.
+/// Finds `path` without following any link; a link at the end is returned
+/// itself.
 Result<Fd> FindThere(const std::string& path) {
   Result<Fd> found = FindWithoutLinks(path);
   if (!found) {
@@ -111,7 +111,7 @@ std::optional<std::string> BlobOf(std::string_view directory,
   }
   if (!target.starts_with(kBlobs)) return std::nullopt;
   const std::string_view name = target.substr(kBlobs.size());
-  // "/snapshots/REVISION", and more if the link is further down.
+  // "/snapshots/REVISION", and more for a link further down.
   std::string_view below = directory.substr(repository.size());
   if (repository.empty() || !IsName(name) || !below.starts_with(kSnapshots)) {
     return std::nullopt;

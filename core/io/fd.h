@@ -9,7 +9,7 @@
 
 namespace ctxfs {
 
-/// A file descriptor, or none (negative); closed at the end.
+/// An owned file descriptor, or none (negative).
 class Fd {
  public:
   explicit Fd(int fd) : fd_(fd) {}
@@ -25,16 +25,15 @@ class Fd {
   bool ok() const { return fd_ >= 0; }
   int get() const { return fd_; }
 
-  /// Returns the absolute path that it has now, without links; empty if it
-  /// cannot be told, and ending in " (deleted)" if it has none.
+  /// Returns its current absolute path without links; empty if unknown. Ends in
+  /// " (deleted)" if the file was removed.
   std::string real_path() const {
     char path[PATH_MAX];
     const ssize_t size = ::readlink(proc_path().c_str(), path, sizeof(path));
     return {path, size < 0 ? 0 : static_cast<size_t>(size)};
   }
 
-  /// Returns a path that opens the same file, even after it was renamed or
-  /// removed.
+  /// Returns a path that opens the same file, even after a rename or removal.
   std::string proc_path() const {
     return "/proc/self/fd/" + std::to_string(fd_);
   }

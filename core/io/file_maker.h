@@ -8,14 +8,14 @@
 
 namespace ctxfs {
 
-/// Makes files for threads that may open none for writing.
+/// Creates files for threads that may not open files for writing.
 class FileMaker {
  public:
   virtual ~FileMaker() = default;
 
-  /// Returns a new file without a name. Its size is `size`, and the disk has
-  /// reserved as much; write(2) fills it from its start. Fails with kIo, and
-  /// ENOSPC if the disk has not as much.
+  /// Returns a new unnamed file of `size` bytes, reserved on the disk; write(2)
+  /// fills it from its start. Fails with kIo, and ENOSPC if the disk is too
+  /// full.
   virtual Result<Fd> Make(uint64_t size) = 0;
 };
 

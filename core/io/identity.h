@@ -8,8 +8,8 @@
 
 namespace ctxfs {
 
-/// A time of a file system: a count of nanoseconds in 64 bits ends in 2262, and
-/// ext4 and XFS have times beyond that. Without padding: its bytes are hashed.
+/// A file system's time: a count of nanoseconds in 64 bits ends in 2262, but
+/// ext4 and XFS have later times. No padding: its bytes are hashed.
 struct FileTime {
   int64_t seconds = 0;      // since 1970; negative before
   int64_t nanoseconds = 0;  // of the second, below 10^9
@@ -21,9 +21,9 @@ struct FileTime {
   }
 };
 
-/// What identifies a file and its bytes: while none of this changes, the bytes
-/// are taken to be the same. mtime can be set to any value, and an inode number
-/// is given to another file after the first one is removed; ctime shows both.
+/// Identifies a file and its bytes: while no member changes, the bytes are
+/// taken to be the same. mtime can be set to any value, and an inode number is
+/// reused after a file is removed; ctime shows both.
 struct FileIdentity {
   uint64_t device = 0;
   uint64_t inode = 0;
@@ -33,13 +33,13 @@ struct FileIdentity {
 
   bool operator==(const FileIdentity&) const = default;
 
-  /// Returns whether only ctime may differ: chmod, rename and link change it
-  /// alone, but so does a write after which mtime is set back.
+  /// Returns whether all but ctime is equal: chmod, rename and link change only
+  /// ctime, but so does a write that sets mtime back afterwards.
   bool EqualButForCtime(const FileIdentity& other) const {
     return SameFile(other) && size == other.size && mtime == other.mtime;
   }
 
-  /// Returns whether it is the same file, whatever its bytes are now.
+  /// Returns whether it is the same file, regardless of its bytes.
   bool SameFile(const FileIdentity& other) const {
     return device == other.device && inode == other.inode;
   }

@@ -24,7 +24,8 @@ inline Error IoError(const std::string& what, uint64_t offset = kNoOffset) {
   return SystemError(what, errno, offset);
 }
 
-/// Returns the Error of a read at `offset` that runs past the end of the file.
+/// Returns the Error of a read at `offset` that extends past the end of the
+/// file.
 inline Error PastTheEnd(uint64_t offset) {
   return {Code::kCorrupt, "read past the end", offset};
 }

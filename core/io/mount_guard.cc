@@ -20,8 +20,8 @@
 namespace ctxfs {
 namespace {
 
-/// Returns the devices that a mount table (proc(5), mountinfo) lists with type
-/// fuse.ctxfs.
+/// Returns the devices with type fuse.ctxfs in a mount table (proc(5),
+/// mountinfo).
 std::set<dev_t> DevicesIn(std::string_view table) {
   constexpr std::string_view kType = " - fuse.ctxfs ";
   std::set<dev_t> devices;
@@ -38,9 +38,8 @@ std::set<dev_t> DevicesIn(std::string_view table) {
   return devices;
 }
 
-/// The state behind MountGuard. Holds the mount table open, since the sandbox
-/// forbids opening it later, and reads it again when the kernel reports a
-/// change.
+/// The state of MountGuard. Keeps the mount table open, since the sandbox
+/// forbids opening it later, and rereads it when the kernel reports a change.
 class Guard {
  public:
   static Guard& Instance() {
@@ -85,7 +84,7 @@ class Guard {
                         static_cast<off_t>(text.size()))) > 0) {
       text.append(piece, static_cast<size_t>(n));
     }
-    read_ = n == 0;  // after a failure it is read again the next time
+    read_ = n == 0;  // retried after a failure
     if (read_) devices_ = DevicesIn(text);
   }
 
@@ -112,7 +111,7 @@ bool MountGuard::started() { return Guard::Instance().started; }
 void MountGuard::Permit(dev_t device) { Guard::Instance().Permit(device); }
 
 bool MountGuard::Forbids(dev_t device) {
-  // A FUSE file system has a device of major number 0, as it is on no disk.
+  // A FUSE file system is on no disk, so its device has major number 0.
   return started() && ::major(device) == 0 && Guard::Instance().Forbids(device);
 }
 

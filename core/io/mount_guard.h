@@ -8,19 +8,19 @@
 namespace ctxfs {
 
 /// Keeps a serving process out of file systems that ctxfs serves: its own and
-/// those of other daemons. Two daemons that send each other requests wait for
-/// each other in the kernel, where no signal reaches them. Process-wide; does
-/// nothing until Start. Safe for any number of threads.
+/// those of other daemons. Two daemons that send each other requests would wait
+/// for each other in the kernel, where no signal reaches them. Process-wide;
+/// inactive until Start. Safe for any number of threads.
 class MountGuard {
  public:
-  /// Opens the table of mounts; from now on Forbids answers. Fails where /proc
-  /// is not mounted; then nothing is forbidden.
+  /// Opens the table of mounts; Forbids works from now on. Fails if /proc is
+  /// not mounted; then nothing is forbidden.
   static Status Start();
   static bool started();
   /// Undoes Start and Permit: for tests.
   static void Stop();
 
-  /// Allows `device` for good: a SOURCE that the user named lies on it.
+  /// Allows `device` for good: it holds a SOURCE that the user named.
   static void Permit(dev_t device);
 
   /// Returns whether `device` is a file system of ctxfs that is not permitted.

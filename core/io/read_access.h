@@ -6,12 +6,13 @@
 
 namespace ctxfs {
 
-/// Who may read a file, by its owner and permission bits. With allow_other
-/// nobody else may read what a mount shows of it, except the user who mounts.
+/// Who may read a file, by its owner and permission bits. With allow_other,
+/// only these users and the mounting user may read what a mount shows of the
+/// file.
 struct ReadAccess {
   uid_t uid = 0;
   gid_t gid = 0;
-  mode_t bits = 0444;  // of read permission; a directory's need that of search
+  mode_t bits = 0444;  // of read permission; for directories also of search
 
   static ReadAccess Of(const struct stat& st) {
     mode_t bits = st.st_mode & 0444;
@@ -19,7 +20,7 @@ struct ReadAccess {
     return {st.st_uid, st.st_gid, bits};
   }
 
-  /// Whether everyone of `others` is among them.
+  /// Whether everyone of `others` may read it.
   bool Include(const ReadAccess& others) const {
     if (bits == 0444) return true;
     return uid == others.uid && gid == others.gid && (others.bits & ~bits) == 0;

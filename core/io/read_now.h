@@ -9,9 +9,9 @@
 
 namespace ctxfs {
 
-/// Fills `out` with the bytes that the file of `descriptor` has at `offset`
-/// now, whatever it had when it was opened. Returns their number, which is
-/// smaller only at its end. Fails with kIo.
+/// Fills `out` with the current bytes of the file at `offset`, even if the file
+/// has changed since it was opened. Returns their number, which is smaller only
+/// at the end of the file. Fails with kIo.
 Result<size_t> ReadNow(int descriptor, uint64_t offset, MutableBytes out);
 
 }  // namespace ctxfs

@@ -23,7 +23,7 @@
 namespace ctxfs {
 namespace {
 
-// Non-blocking, so that a fifo of that name cannot hold us up.
+// Non-blocking, so that opening a fifo cannot block.
 constexpr int kOpenFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
 
 std::atomic<uint64_t> g_bytes_read = 0;
@@ -31,8 +31,8 @@ std::atomic<uint64_t> g_bytes_read = 0;
 constexpr int64_t kSecondNs = 1'000'000'000;
 std::atomic<int64_t> g_path_check_ns = kSecondNs;
 
-/// Whether all of `readers` may go through the directories on the way from
-/// `directory` to `path`.
+/// Whether all of `readers` may search the directories from `directory` to
+/// `path`.
 bool MayReach(const std::string& directory, const std::string& path,
               const ReadAccess& readers) {
   for (size_t end = path.find('/'); end != std::string::npos;
@@ -48,8 +48,8 @@ bool MayReach(const std::string& directory, const std::string& path,
   return true;
 }
 
-/// `path` as an absolute one with its own last component, and without links
-/// before that; `real` if that cannot be told.
+/// Makes `path` absolute and resolves links, except for its last component;
+/// returns `real` on failure.
 std::string AbsolutePath(const std::string& path, const std::string& real) {
   const std::filesystem::path given(path);
   const std::filesystem::path name = given.filename();
@@ -73,8 +73,8 @@ std::string DirectoryOf(const std::string& path) {
   return path.substr(0, path.rfind('/') + 1);
 }
 
-/// The error of open(2) for `path`, in the words of a download cache if it
-/// lacks the file.
+/// The error of open(2) for `path`; for a file that is missing from a download
+/// cache, says so.
 Error CannotOpen(const std::string& path, int number) {
   if (number == ENOENT) {
     if (auto missing = MissingFromStore(path)) {
@@ -89,8 +89,8 @@ Error NotForAll() {
   return {Code::kIo, "is not for all who may read the container"};
 }
 
-/// Opens what FindPath or FindBeneath found, and calls it `name`. Never opens
-/// for reading a file that is not regular.
+/// Opens the result of FindPath or FindBeneath, and calls it `name`. Never
+/// opens for reading a file that is not regular.
 Result<SourcePtr> OpenFound(const Fd& found, std::string name,
                             const SourceOptions& options,
                             const ReadAccess& readers) {
@@ -154,7 +154,7 @@ Result<std::shared_ptr<const FileSource>> FileSource::Open(
   std::shared_ptr<const FileSource> source(
       new FileSource(std::make_shared<const File>(std::move(fd)),
                      std::move(first_path), st, known, std::move(companions)));
-  // The path was looked up just now: counts as an examination.
+  // Counts as an examination: the path was looked up just now.
   (void)source->PathIsDue();
   return source;
 }
@@ -190,12 +190,12 @@ bool FileSource::asked_others() const {
 Result<SourcePtr> FileSource::OpenLinked(const std::string& directory,
                                          const std::string& path) const {
   const Error outside{Code::kCorrupt, "leads out of the directory"};
-  const size_t at = path.rfind('/') + 1;  // 0 where there is none
+  const size_t at = path.rfind('/') + 1;  // 0 without a slash
   const std::string link = path.substr(at);
   const Fd own = CTXFS_TRY(FindPath(directory, O_DIRECTORY));
   const Fd parent = CTXFS_TRY(
       FindBeneath(directory, at == 0 ? "." : path.substr(0, at), O_DIRECTORY));
-  // Only while the link still leads to the file that was opened.
+  // Valid only while the link still leads to the opened file.
   const std::optional<std::string> own_blob = BlobOfLink(own, name());
   if (!own_blob || StoredAt(*own_blob) != first_path_) return outside;
   const std::optional<std::string> blob = BlobOfLink(parent, link);
@@ -250,7 +250,7 @@ Status FileSource::ReadAt(uint64_t offset, MutableBytes out,
                           const Request& /*request*/) const {
   if (!InBounds(offset, out.size(), size())) return PastTheEnd(offset);
   const size_t got = CTXFS_TRY(ReadNow(file_->fd.get(), offset, out));
-  // It was longer when it was opened.
+  // The file was truncated.
   if (got < out.size()) {
     state_.store(State::kChanged, std::memory_order_relaxed);
   }
@@ -283,8 +283,8 @@ bool FileSource::PathLeadsElsewhere() const {
   struct stat st {};
   if (!named || ::fstat(named->get(), &st) != 0) {
     // The name is gone or out of reach, so nothing has replaced the file yet. A
-    // file that gets the name later does, without a change of this one's ctime:
-    // the path is examined again at the next read.
+    // later file of that name does not change this one's ctime, so the path is
+    // examined again at the next read.
     path_examined_ns_.store(0, std::memory_order_relaxed);
     return false;
   }
@@ -319,8 +319,8 @@ Result<SourcePtr> FileSource::Renew() const {
       state_.load(std::memory_order_relaxed) == State::kChanged) {
     return Error{Code::kStale, "the container changed under the mount"};
   }
-  // Keeps the owner and permissions of the first opening: the kernel caches
-  // those of the container's files for good.
+  // Keeps the owner and permissions of the first open: the kernel caches those
+  // of the container's files for good.
   struct stat st = examined;
   st.st_uid = read_access_.uid;
   st.st_gid = read_access_.gid;
@@ -331,7 +331,7 @@ Result<SourcePtr> FileSource::Renew() const {
 
 namespace {
 
-/// Copies out of `bytes`, all or nothing.
+/// Copies from `bytes`, all or nothing.
 Status CopyOut(Bytes bytes, uint64_t offset, MutableBytes out) {
   if (!InBounds(offset, out.size(), bytes.size())) return PastTheEnd(offset);
   if (!out.empty()) {

@@ -23,22 +23,22 @@
 
 namespace ctxfs {
 
-/// For whom a file is opened: for the user who mounts it, or for everyone who
-/// may read it. For everyone, a file beside it is opened only if all users who
-/// may read this file may read that one.
+/// For whom a file is opened: for the mounting user, or for everyone who may
+/// read it. With kEveryone, a file beside it is opened only if it is readable
+/// for all users who may read this file.
 enum class AccessScope : uint8_t { kMounter, kEveryone };
 
 struct SourceOptions {
   AccessScope access = AccessScope::kMounter;
   /// Whether a change of ctime alone makes a file stale. The caller then calls
-  /// Renew and repeats the read.
+  /// Renew and retries the read.
   bool watch_ctime = false;
-  /// The absolute path that the user gave for the file, if it is opened by
-  /// another path, for instance by that of a descriptor.
+  /// The absolute path that the user gave for the file, if another path opens
+  /// it, such as that of a descriptor.
   std::string given = {};
 };
 
-/// A name in a directory, and whether that is a directory itself.
+/// A name in a directory, and whether it is itself a directory.
 struct DirectoryEntry {
   std::string name;
   bool directory;
@@ -54,85 +54,84 @@ struct SourceRange {
 struct PackedFile {
   std::string_view compression;  // "gzip", "zstd", "xz" or "bzip2"
   uint64_t size;                 // of the file, in bytes
-  /// Whether it has a checksum of all decoded bytes, compared when it was
-  /// opened.
+  /// Whether a checksum covers all decoded bytes and was compared at open.
   bool verified;
 };
 
 class Source;
 using SourcePtr = std::shared_ptr<const Source>;
 
-/// The bytes of one container, wherever they are stored. A container can also
-/// be a directory with several files: then this is the directory, which has no
-/// bytes of its own. The bytes never change: if the file changes, reads fail
-/// with kStale. Safe for any number of threads.
+/// The bytes of one container, wherever they are stored. For a container that
+/// is a directory with several files, this is the directory, without bytes of
+/// its own. The bytes never change: if the file changes, reads fail with
+/// kStale. Safe for any number of threads.
 class Source {
  public:
   virtual ~Source() = default;
 
-  /// Length in bytes, as it was at open.
+  /// Length in bytes at open.
   virtual uint64_t size() const = 0;
 
-  /// The most bytes of a real file that these bytes can come from. They are
-  /// fewer than size() if these bytes were decompressed.
+  /// Upper bound of the bytes of real files behind these bytes; less than
+  /// size() for decompressed bytes.
   virtual uint64_t stored_size() const { return size(); }
 
-  /// Modification time in nanoseconds since 1970, as it was at open.
+  /// Modification time at open.
   virtual FileTime mtime() const { return {}; }
 
-  /// Which users could read the file when it was opened; nullopt for memory.
+  /// The users who could read the file at open; nullopt for memory.
   virtual std::optional<ReadAccess> read_access() const { return std::nullopt; }
 
-  /// Fills all of `out` with the bytes at `offset`, for `request`. Fails with
-  /// kIo, or with kStale if the file has changed since it was opened.
+  /// Fills `out` with the bytes at `offset`, for `request`. Fails with kIo, or
+  /// with kStale if the file has changed since it was opened.
   virtual Status ReadAt(uint64_t offset, MutableBytes out,
                         const Request& request) const = 0;
 
-  /// Announces ranges that are read soon, in any order. A source that is far
-  /// away starts to fetch them, those that are near one another together, and
-  /// does not wait; it may leave some out. What lies beyond the end is ignored.
+  /// Announces ranges that will be read soon, in any order. A remote source
+  /// starts fetching them, adjacent ranges together, and does not wait; it may
+  /// skip some. Ranges past the end are ignored.
   virtual void Prefetch(std::span<const SourceRange> /*ranges*/) const {}
 
   /// Fails with kStale if the file has changed since it was opened. Called
   /// before bytes from an earlier ReadAt are served.
   virtual Status CheckUnchanged() const { return {}; }
 
-  /// Like CheckUnchanged, for this file and all that were opened beside it.
+  /// Like CheckUnchanged, for this file and all files opened beside it.
   virtual Status CheckAllUnchanged() const { return CheckUnchanged(); }
 
-  /// Whether a file beside it was asked for: what is made of these bytes may
-  /// depend on that file, or on there being none.
+  /// Whether another file beside it was opened or missed: data derived from
+  /// these bytes may depend on that file.
   virtual bool asked_others() const { return false; }
 
-  /// Whether this is a temporary file with what was made of other bytes.
+  /// Whether this is a temporary file with derived bytes.
   virtual bool temporary() const { return false; }
 
-  /// Returns the same file or directory as it is now, if only its ctime changed
-  /// since it was opened; it need not have a name any more. Fails with kStale
-  /// if anything else changed. Files beside it that have no name any more can
-  /// be opened again as long as this source has them open.
+  /// Reopens the same file or directory if only its ctime has changed since it
+  /// was opened, even if it was removed. Fails with kStale if anything else
+  /// changed. Removed files beside it can be reopened as long as this source
+  /// has them open.
   virtual Result<SourcePtr> Renew() const;
 
-  /// Returns the file's name in its directory. If it was opened through a link,
-  /// that is the name of the link. Empty if there is no name.
+  /// Returns the file's name in its directory, or the link's name if it was
+  /// opened through a link. Empty if there is no name.
   virtual std::string name() const { return {}; }
 
   /// Returns the identity of the file when it was opened; zeros if this is not
   /// a file.
   virtual FileIdentity identity() const { return {}; }
 
-  /// Returns the descriptor of the regular file that has these bytes, all of
-  /// them and nothing else; -1 if there is none, as of memory or an object of a
-  /// server. It is open as long as this source.
+  /// Returns the descriptor of a regular file with exactly these bytes; -1 if
+  /// there is none, as for memory or a remote object. The descriptor is open as
+  /// long as this source.
   virtual int descriptor() const { return -1; }
 
-  /// Returns a digest of everything that was read to open the container;
-  /// nullopt if that was not recorded (DigestingSource).
+  /// Returns a digest of all bytes that were read to open the container;
+  /// nullopt if they were not recorded (DigestingSource).
   virtual std::optional<uint64_t> opening_digest() const {
     return std::nullopt;
   }
 
-  /// Returns the file of which these are the decoded bytes; nullopt if they are
+  /// Returns the file from which these bytes were decoded; nullopt if they were
   /// not decoded.
   virtual std::optional<PackedFile> packed_file() const { return std::nullopt; }
 
@@ -144,36 +143,36 @@ class Source {
   virtual Result<std::vector<DirectoryEntry>> List(
       const Request& request) const;
 
-  /// Opens the file at `path`, which is relative to this directory or, if this
-  /// is a file, to the directory that it is in. Fails with kCorrupt for a path
-  /// that leads out of that directory, by "..", from the root or through a
-  /// link; with kNotFound if there is no such file or this source has no other
-  /// files; with kIo if the file cannot be opened.
+  /// Opens the file at `path`, which is relative to this directory or, for a
+  /// file, to the file's directory. Fails with kCorrupt if `path` leads out of
+  /// that directory, by "..", from the root or through a link; with kNotFound
+  /// if the file does not exist or this source has no other files; with kIo if
+  /// the file cannot be opened.
   virtual Result<SourcePtr> OpenBeside(const std::string& path,
                                        const Request& request) const;
 
-  /// Opens another file of the set that this file belongs to. Like OpenBeside,
-  /// with two differences for download caches (core/io/download_cache.h): if
-  /// this file was opened through a link, `path` is relative to the directory
-  /// of the link, and if that is a link of such a cache, the last component may
-  /// be one to the same blobs, from the same snapshot.
+  /// Opens another file of the same set. Like OpenBeside, with two differences
+  /// for download caches (core/io/download_cache.h): if this file was opened
+  /// through a link, `path` is relative to the directory of the link; and if
+  /// that is a link of such a cache, the last component may be a link to the
+  /// same blobs, from the same snapshot.
   virtual Result<SourcePtr> OpenSibling(const std::string& path,
                                         const Request& request) const {
     return OpenBeside(path, request);
   }
 
-  /// Opens the directory at `path`, with the rules of OpenBeside.
+  /// Opens the directory at `path` by the rules of OpenBeside.
   virtual Result<SourcePtr> OpenDirectoryBeside(const std::string& path,
                                                 const Request& request) const;
 
   /// Returns the error of the last List, OpenBeside or OpenDirectoryBeside that
-  /// failed because descriptors or memory ran out, if any did. A format may
-  /// take such a failure for a missing file, so a container whose source has
-  /// such an error must not be used.
+  /// failed for lack of descriptors or memory, if any did. A format may mistake
+  /// such a failure for a missing file, so a container with such an error must
+  /// not be used.
   std::optional<Error> Shortage() const;
 
  protected:
-  /// Returns `result`; if it is an error for Shortage, records it first.
+  /// Returns `result`, after recording an error for Shortage.
   template <typename T>
   Result<T> Noted(Result<T> result) const {
     if (!result && result.error().Exhausted()) NoteShortage(result.error());
@@ -189,10 +188,10 @@ class Source {
 class Companions;
 
 /// A regular file, read with pread. Its FileIdentity is compared after every
-/// read, so bytes of a file that was cut, overwritten or replaced are never
-/// returned. Replacing or removing a file changes its ctime. With watch_ctime,
-/// the name is therefore checked only when ctime has changed and, at most once
-/// a second, at other times.
+/// read, so bytes of a file that was truncated, overwritten or replaced are
+/// never returned. Replacing or removing a file changes its ctime. With
+/// watch_ctime, the name is therefore checked only when ctime has changed and,
+/// at most once a second, at other times.
 class FileSource final : public Source {
  public:
   /// Fails with kIo if `path` cannot be opened or is not a regular file.
@@ -201,7 +200,7 @@ class FileSource final : public Source {
 
   /// Opens the file at `path` below `directory`, which ends in a slash; see
   /// Source::OpenBeside. Never opens for reading a file that is not regular or,
-  /// with kEveryone, one that not all of `readers` may read.
+  /// with kEveryone, one that some of `readers` may not read.
   static Result<SourcePtr> OpenIn(const std::string& directory,
                                   const std::string& path,
                                   const SourceOptions& options,
@@ -228,21 +227,21 @@ class FileSource final : public Source {
   Result<SourcePtr> OpenSibling(const std::string& path,
                                 const Request& request) const override;
   std::string name() const override;
-  /// Bytes that were read from all files of this process, closed ones included.
+  /// Bytes read from all files of this process, including closed ones.
   static uint64_t AllBytesRead();
 
  private:
-  /// An open file, which a source shares with the one it was renewed from.
+  /// An open file, which a source shares with its renewals.
   struct File {
     explicit File(Fd opened) : fd(std::move(opened)) {}
     const Fd fd;
     const Descriptors::Use counted;
   };
-  /// kTouched: only ctime changed, and Renew helps. kChanged is for good.
+  /// kTouched: only ctime changed, and Renew helps. kChanged is permanent.
   enum class State : uint8_t { kUnchanged, kTouched, kChanged };
 
-  /// Opens `path` in `directory` if both it and the link that this file was
-  /// opened by are links of a download cache. Otherwise it leads out.
+  /// Opens `path` in `directory` if both `path` and the link by which this file
+  /// was opened are links of a download cache. Otherwise fails as leading out.
   Result<SourcePtr> OpenLinked(const std::string& directory,
                                const std::string& path) const;
 
@@ -250,17 +249,17 @@ class FileSource final : public Source {
              const struct stat& st, const SourceOptions& options,
              std::shared_ptr<Companions> companions);
 
-  /// Compares the file with its state when it was opened and, if `path` is set
-  /// or ctime has changed, checks that its path does not lead to another file.
-  /// Fails with kIo if the file cannot be examined.
+  /// Compares the file with its state at open. If `path` is set or ctime has
+  /// changed, also checks that its path does not lead to another file. Fails
+  /// with kIo if the file cannot be examined.
   Result<struct stat> Examine(bool path) const;
   bool PathIsDue() const;
   bool PathLeadsElsewhere() const;
 
   const std::shared_ptr<const File> file_;
   const std::string path_;  // absolute, without links
-  /// path_ when the file was first opened. A file that appears there later
-  /// replaces this one, even if this one was renamed or removed.
+  /// path_ at the first open. A file that appears there later replaces this
+  /// one, even if this one was renamed or removed.
   const std::string first_path_;
   const SourceOptions options_;  // `given` is set
   const ReadAccess read_access_;
@@ -270,12 +269,12 @@ class FileSource final : public Source {
   mutable std::atomic<int64_t> path_examined_ns_ = 0;  // CLOCK_MONOTONIC
 };
 
-/// Sets how often at most a FileSource with watch_ctime looks whether its name
-/// leads to another file, while its ctime stays the same: once a second unless
-/// called. For the whole process, before files are opened.
+/// Sets the minimum interval at which a FileSource with watch_ctime checks
+/// whether its name leads to another file while its ctime is unchanged; one
+/// second by default. Process-wide, called before files are opened.
 void SetPathCheckInterval(std::chrono::seconds interval);
 
-/// Bytes in memory: for tests, fuzzing, and containers within containers.
+/// Bytes in memory: for tests, fuzzing, and nested containers.
 class MemorySource final : public Source {
  public:
   explicit MemorySource(std::string bytes) : bytes_(std::move(bytes)) {}
@@ -288,7 +287,7 @@ class MemorySource final : public Source {
   std::string bytes_;
 };
 
-/// Bytes that come from another source, and are stale if that source is.
+/// Bytes derived from another source, and stale if that source is.
 class DerivedSource : public Source {
  public:
   explicit DerivedSource(SourcePtr from) : from_(std::move(from)) {}
@@ -311,7 +310,7 @@ class DerivedSource : public Source {
   const SourcePtr from_;
 };
 
-/// A part of another source, such as a container within a container.
+/// A part of another source, such as a nested container.
 class SliceSource final : public DerivedSource {
  public:
   /// [offset, offset + size) lies within `whole`.
@@ -331,7 +330,7 @@ class SliceSource final : public DerivedSource {
   uint64_t size_;
 };
 
-/// Bytes that were decompressed from all of another source.
+/// Bytes decompressed from all of another source.
 class UnpackedSource final : public DerivedSource {
  public:
   UnpackedSource(SourcePtr packed, Buffer bytes)
@@ -345,9 +344,9 @@ class UnpackedSource final : public DerivedSource {
   Buffer bytes_;
 };
 
-/// Reads `length` bytes at `offset`. The caller has compared `length` with a
-/// limit; this function compares it with the size of the source before it
-/// allocates anything. Errors call the bytes `what`.
+/// Reads `length` bytes at `offset`. The caller has checked `length` against a
+/// limit; this function checks it against the size of the source before it
+/// allocates. Errors call the bytes `what`.
 Result<Buffer> ReadBuffer(const Source& source, uint64_t offset,
                           uint64_t length, const char* what,
                           const Request& request);

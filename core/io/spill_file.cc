@@ -19,7 +19,7 @@
 namespace ctxfs {
 namespace {
 
-/// Not every file system can make a file without a name.
+/// Falls back to unlinking: not every file system supports O_TMPFILE.
 int OpenUnlinked(const std::string& directory, int more_flags) {
   const int fd = ::open(directory.c_str(),
                         O_TMPFILE | O_RDWR | O_CLOEXEC | more_flags, 0600);
@@ -37,8 +37,8 @@ Error Failure(const std::string& what) {
   return {Code::kIo, what + ": " + std::strerror(failed), kNoOffset, failed};
 }
 
-/// Has the disk reserve a range of a file. Returns the errno, which is ENOSPC
-/// if it has no room; 0 also where disks reserve nothing.
+/// Reserves a range of a file on the disk. Returns the errno, ENOSPC if the
+/// disk is full; 0 also if the file system cannot reserve.
 int Allocate(int fd, uint64_t offset, uint64_t size) {
   int failed = 0;
   do {
@@ -51,7 +51,7 @@ int Allocate(int fd, uint64_t offset, uint64_t size) {
   return failed == EOPNOTSUPP || failed == ENOSYS ? 0 : failed;
 }
 
-/// Bytes that are free on the disk of a file, as far as that can be told.
+/// Free bytes on the disk of a file, as far as known.
 uint64_t FreeOn(const Fd& file) {
   struct statvfs disk {};
   if (::fstatvfs(file.get(), &disk) != 0) return UINT64_MAX;
@@ -120,7 +120,7 @@ uint64_t SpillFile::Take(uint64_t size) {
     if (taken - offset >= size) break;
     offset = taken + length;
   }
-  // Gaps between parts can lead past the largest file.
+  // A gap between parts may end past the largest file.
   if (!InBounds(offset, size, LargestFile())) return UINT64_MAX;
   parts_.emplace(offset, size);
   bytes_ += size;
@@ -128,9 +128,9 @@ uint64_t SpillFile::Take(uint64_t size) {
 }
 
 void SpillFile::GiveBack(uint64_t offset, uint64_t size) {
-  // Punched while the range is still reserved, and without the mutex: giving
-  // back some GiB takes the disk a while. What cannot be given back is used for
-  // the next part.
+  // Punched while the range is still reserved, and without the mutex: freeing
+  // some GiB takes the disk a while. On failure the next part reuses the
+  // blocks.
   (void)::fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                     static_cast<off_t>(offset), static_cast<off_t>(size));
   {
@@ -222,7 +222,7 @@ Result<std::shared_ptr<const SpillFile::Part>> SpillFile::Reserve(
   const uint64_t offset = Take(size);
   if (offset == UINT64_MAX) return Full(size);
   auto part = std::make_shared<const Part>(shared_from_this(), offset, size);
-  // Reserving more than is free would fill the disk first, and then fail.
+  // Without this check, reserving would fill the disk before it fails.
   if (size > Free()) return DiskFull(size);
   const int failed = Allocate(fd_.get(), offset, size);
   if (failed == ENOSPC) return DiskFull(size);
@@ -243,7 +243,7 @@ SpillFile::Part::~Part() {
 
 Status SpillFile::Part::Write(uint64_t at, Bytes bytes) const {
   while (!bytes.empty()) {
-    // The filter of system calls knows the one file that pwrite may write.
+    // The seccomp filter allows pwrite for this one file only.
     const ssize_t n =
         own_.ok() ? ::write(own_.get(), bytes.data(), bytes.size())
                   : ::pwrite(file_->fd_.get(), bytes.data(), bytes.size(),
@@ -278,7 +278,7 @@ Status SpillFile::Part::Read(uint64_t at, MutableBytes out) const {
 
 Result<Fd> MakeUnnamed(const Fd& directory, uint64_t size) {
   const std::string what = "cannot make a temporary file";
-  // Reserving more than is free would fill the disk first, and then fail.
+  // Without this check, reserving would fill the disk before it fails.
   if (size > FreeOn(directory)) return SystemError(what, ENOSPC);
   Fd made(OpenUnlinked(directory.proc_path(), 0));
   if (!made.ok()) return IoError(what);

@@ -15,14 +15,13 @@
 
 namespace ctxfs {
 
-/// A temporary file without a name, for decoded bytes that are too many for
-/// memory. It is opened once, before the process confines itself. With a
-/// FileMaker, parts are files of their own, so that the kernel can read one by
-/// itself. Safe for any number of threads.
+/// An unnamed temporary file for decoded bytes that are too many for memory. It
+/// is opened once, before the process confines itself. With a FileMaker, each
+/// part is a separate file, which the kernel can read by itself. Safe for any
+/// number of threads.
 class SpillFile : public std::enable_shared_from_this<SpillFile> {
  public:
-  /// A range of the file, or a file of its own; given back to the disk at the
-  /// end.
+  /// A range of the file, or a separate file. Its destructor returns the space.
   class Part {
    public:
     Part(std::shared_ptr<SpillFile> file, uint64_t offset, uint64_t size)
@@ -38,10 +37,10 @@ class SpillFile : public std::enable_shared_from_this<SpillFile> {
     Part& operator=(const Part&) = delete;
 
     uint64_t size() const { return size_; }
-    /// The file that is this part and nothing else; -1 if there is none.
+    /// The separate file of this part; -1 if it is a range.
     int descriptor() const { return own_.get(); }
-    /// Both fail with kIo; [at, at + bytes) lies within the part. It is written
-    /// in order, from its start to its end.
+    /// Both fail with kIo; [at, at + bytes) lies within the part. Writes are
+    /// sequential, from its start to its end.
     Status Write(uint64_t at, Bytes bytes) const;
     Status Read(uint64_t at, MutableBytes out) const;
 
@@ -56,65 +55,65 @@ class SpillFile : public std::enable_shared_from_this<SpillFile> {
     mutable uint64_t loans_ = 0;  // under file_->mutex_
   };
 
-  /// Makes a file in `directory` that takes `most` bytes of the disk at the
-  /// most. Fails with kIo.
+  /// Creates a file in `directory` that takes at most `most` bytes of the disk.
+  /// Fails with kIo.
   static Result<std::shared_ptr<SpillFile>> Make(const std::string& directory,
                                                  uint64_t most);
 
-  /// Like Make, with a file for each part. `maker` makes them in `directory`,
-  /// and must outlive the result.
+  /// Like Make, with a separate file for each part. `maker` creates them in
+  /// `directory`, and must outlive the result.
   static std::shared_ptr<SpillFile> OfFiles(const std::string& directory,
                                             uint64_t most, FileMaker& maker);
 
   SpillFile(Fd fd, std::string directory, uint64_t most)
       : fd_(std::move(fd)), directory_(std::move(directory)), most_(most) {}
 
-  /// Fails as Reserve does if there were no room for `size` bytes even without
-  /// any part that is reserved now.
+  /// Fails like Reserve if `size` bytes would not fit even without the present
+  /// parts.
   Status CouldHold(uint64_t size) const;
 
   /// Reserves `size` bytes, at least 1, on the disk. Fails with kIo; the errno
-  /// is ENOSPC if the disk has not as many, or the file may not take them.
+  /// is ENOSPC if the disk or the bound of the file has not enough left.
   Result<std::shared_ptr<const Part>> Reserve(uint64_t size);
 
-  /// From now on, parts are files of their own where `maker` can make one; it
+  /// From now on, parts are separate files where `maker` can create one; it
   /// outlives this. Called before there are other threads.
   void MakeFilesBy(FileMaker& maker) { maker_ = &maker; }
 
-  /// Counts a file that is there already as a part of `size` bytes, and takes
-  /// it. Fails as Reserve does, and leaves it alone then.
+  /// Takes over an existing file of `size` bytes as a part. Fails like Reserve,
+  /// and leaves the file alone then.
   Result<std::shared_ptr<const Part>> Adopt(Fd& file, uint64_t size);
 
-  /// Returns the part, a file of its own, to a reader that may keep it open for
-  /// any time; null if more than `most` bytes would be lent like that.
+  /// Lends the part, a separate file, to a reader for any time; null if more
+  /// than `most` bytes would be lent.
   using Loan = std::shared_ptr<const Part>;
   Loan Lend(const std::shared_ptr<const Part>& part, uint64_t most);
-  /// Bytes of the parts that are lent, and whether one is.
+  /// Bytes of the lent parts, and whether a part is lent.
   uint64_t lent() const;
   bool IsLent(const Part& part) const;
-  /// Notified when a part is given back or no longer lent.
+  /// Notified when a part is freed or no longer lent.
   CondVar& room() { return room_; }
 
   int descriptor() const { return fd_.get(); }
-  /// Bytes that it may take.
+  /// Maximum bytes.
   uint64_t most() const { return most_; }
   /// Bytes reserved now.
   uint64_t bytes() const;
 
  private:
-  /// Takes the first gap of `size` bytes; UINT64_MAX if that is too many.
+  /// Takes the first gap of `size` bytes; UINT64_MAX if there is none.
   uint64_t Take(uint64_t size);
   void GiveBack(uint64_t offset, uint64_t size);
   void GiveBackFile(Fd file, uint64_t size);
-  /// Counts `size` bytes less, and tells those that wait for room.
+  /// Subtracts `size` bytes, and notifies waits for room.
   void Uncount(uint64_t size);
-  /// Reserves a file of its own. Fails like Reserve, and if none can be made.
+  /// Reserves a separate file. Fails like Reserve, or if none can be created.
   Result<std::shared_ptr<const Part>> ReserveFile(uint64_t size);
-  /// Counts `size` bytes and a descriptor for a file of its own.
+  /// Counts `size` bytes and a descriptor for a separate file.
   Status CountFile(uint64_t size);
   Error Full(uint64_t size) const;
   Error DiskFull(uint64_t size) const;
-  /// Bytes of the disk that are free, as far as that can be told.
+  /// Free bytes of the disk, as far as known.
   uint64_t Free() const;
 
   const Fd fd_;
@@ -132,7 +131,7 @@ class SpillFile : public std::enable_shared_from_this<SpillFile> {
 /// FileMaker::Make, in an open directory. Not for confined threads.
 Result<Fd> MakeUnnamed(const Fd& directory, uint64_t size);
 
-/// The directory for such files if none was given: $TMPDIR, or /var/tmp.
+/// The default directory for spill files: $TMPDIR, or /var/tmp.
 std::string SpillDirectory();
 
 }  // namespace ctxfs

@@ -30,8 +30,8 @@ struct About {
   mode_t mode;
 };
 
-/// Returns what `fd` is without asking its file system: FUSE answers
-/// AT_STATX_DONT_SYNC from what the kernel knows.
+/// Examines `fd` without a request to its file system: FUSE answers
+/// AT_STATX_DONT_SYNC from the kernel's cache.
 Result<About> Examine(int fd) {
   struct statx st {};
   constexpr int kFlags = AT_EMPTY_PATH | AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT;
@@ -39,13 +39,13 @@ Result<About> Examine(int fd) {
   return About{::makedev(st.stx_dev_major, st.stx_dev_minor), st.stx_mode};
 }
 
-/// Returns whether single steps may get further than openat2 did.
+/// Returns whether single steps may succeed where openat2 failed.
 bool MayContinue(int number) {
   return number == EXDEV || number == EAGAIN || number == ENOSYS ||
          number == EPERM;
 }
 
-/// Finds `path`, from `base` or absolute, if that stays in one file system.
+/// Finds `path`, from `base` or absolute, if it stays in one file system.
 Result<Fd> FindInOneFileSystem(int base, const char* path, int flags,
                                uint64_t resolve) {
   open_how how{};
@@ -57,9 +57,9 @@ Result<Fd> FindInOneFileSystem(int base, const char* path, int flags,
   return Fd(fd);
 }
 
-/// One walk along a path. Lets the kernel walk as far as one file system goes,
-/// and takes single steps across mount points, so that each can be refused
-/// before anything is looked up behind it.
+/// A walk along a path. The kernel walks within one file system; mount points
+/// are crossed in single steps, so that each can be refused before anything
+/// behind it is looked up.
 class Walker {
  public:
   enum class Mode : uint8_t { kGuard, kPermit };
@@ -94,7 +94,7 @@ class Walker {
     dev_t device;
   };
 
-  /// All of the rest, unless it crosses a mount point.
+  /// Walks the rest at once, unless it crosses a mount point.
   Result<Fd> WalkOneFileSystem() const {
     const size_t from = rest_.find_first_not_of('/');
     if (from == std::string::npos) return CannotFind(EXDEV);
@@ -105,7 +105,7 @@ class Walker {
                                flags_, resolve);
   }
 
-  /// Takes the next component off the rest; empty at the end.
+  /// Removes and returns the next component; empty at the end.
   std::string NextName() {
     std::string name;
     do {
@@ -117,7 +117,7 @@ class Walker {
     return name;
   }
 
-  /// Goes to the directory above, which was entered on the way down.
+  /// Goes to the parent directory, which was entered on the way down.
   Result<bool> StepUp() {
     if (line_.size() > 1) {
       line_.pop_back();
@@ -127,13 +127,13 @@ class Walker {
     return false;
   }
 
-  /// Goes to `name`, or puts the target of a link before the rest; whether
-  /// that led to another file system.
+  /// Enters `name`, or prepends the target of a link to the rest; returns
+  /// whether another file system was entered.
   Result<bool> Step(const std::string& name) {
     const bool last = rest_.find_first_not_of('/') == std::string::npos;
     const bool directory = !last || (flags_ & O_DIRECTORY) != 0;
     const int here = line_.back().fd.get();
-    // O_DIRECTORY mounts what is mounted automatically.
+    // O_DIRECTORY triggers automounts.
     Fd fd(::openat(here, name.c_str(),
                    kFound | O_NOFOLLOW | (directory ? O_DIRECTORY : 0)));
     const bool other = !fd.ok() && errno == ENOTDIR && directory;
@@ -162,10 +162,10 @@ class Walker {
       if (below_) return CannotFind(EXDEV);
       line_.erase(line_.begin() + 1, line_.end());
     }
-    return true;  // the kernel may walk on from here
+    return true;  // the kernel may continue from here
   }
 
-  std::vector<Directory> line_;  // from the base down to where the walk is
+  std::vector<Directory> line_;  // from the base to the current directory
   std::string rest_;
   const int flags_;
   const bool below_;
@@ -189,7 +189,7 @@ Result<Fd> WalkFromRoot(const std::string& path, int flags, Walker::Mode mode,
 
 Result<Fd> FindPath(const std::string& path, int flags) {
   if (MountGuard::started()) {
-    // Mostly one call is enough; opening the root first takes three more.
+    // One call mostly suffices; opening the root first takes three more.
     if (path.starts_with('/')) {
       Result<Fd> found = FindInOneFileSystem(AT_FDCWD, path.c_str(), flags, 0);
       if (found || !MayContinue(found.error().sys_errno)) return found;

@@ -13,14 +13,13 @@ namespace {
 
 constexpr size_t kLeast = 512;
 constexpr size_t kLargest = size_t{256} * 1024;
-// A header within this distance of the last one is cheaper to read along with
-// it than by a pread of its own.
+// Within this distance of the last header, reading ahead is cheaper than
+// another pread.
 constexpr uint64_t kClose = uint64_t{16} * 1024;
 
-// Headers of a source that is far away come along with others that are less
-// than this away.
+// A remote source fetches headers together if they are less than this apart.
 constexpr uint64_t kStrewn = uint64_t{64} * 1024;
-// Headers that are announced at a time.
+// Headers announced at a time.
 constexpr uint64_t kAnnounced = 32;
 
 }  // namespace
@@ -29,7 +28,7 @@ void WindowReader::Announce(uint64_t offset) {
   const uint64_t before = std::exchange(distance_, offset - far_);
   far_ = offset;
   if (distance_ != before || distance_ < kStrewn) return;
-  // Half of them early enough that none is waited for.
+  // Announces the next half early, so that no header is waited for.
   if (announced_ > offset && announced_ - offset > kAnnounced / 2 * distance_) {
     return;
   }

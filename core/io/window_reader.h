@@ -10,12 +10,12 @@
 
 namespace ctxfs {
 
-/// Reads headers that are strewn over a source, at offsets that mostly grow.
-/// Reads ahead by up to 256 KiB while the next header keeps being close to the
-/// last one, and 512 bytes otherwise: a million members of 1 KiB cost a few
+/// Reads headers that are scattered over a source, at mostly increasing
+/// offsets. Reads ahead by up to 256 KiB while each header is close to the
+/// previous one, and 512 bytes otherwise: a million members of 1 KiB cost a few
 /// thousand preads, and a header between two tensors of 1 GiB costs one small
-/// pread. Headers at equal distances are announced to the source (Prefetch).
-/// Not safe for several threads.
+/// pread. Announces headers at equal distances to the source (Prefetch). Not
+/// thread-safe.
 class WindowReader {
  public:
   /// The most bytes that one call of At returns.
@@ -26,7 +26,7 @@ class WindowReader {
       : source_(source), request_(request) {}
 
   /// The bytes [offset, offset + length), which lie within the source; length
-  /// is at most kMax. Valid until the next call. Fails as Source::ReadAt does.
+  /// is at most kMax. Valid until the next call. Fails like Source::ReadAt.
   Result<Bytes> At(uint64_t offset, size_t length) {
     if (offset >= start_ && InBounds(offset - start_, length, filled_)) {
       used_ = offset - start_ + length;
@@ -36,8 +36,8 @@ class WindowReader {
     return Read(offset, length);
   }
 
-  /// How many bytes from `offset` on one call of At can return: at most `most`
-  /// and kMax, and only those before `end`.
+  /// Number of bytes before `end` that one call of At can return from `offset`
+  /// on, at most `most` and kMax.
   static size_t Room(uint64_t offset, uint64_t end, size_t most = kMax) {
     const uint64_t left = end > offset ? end - offset : 0;
     return static_cast<size_t>(left < most ? left : most);
@@ -53,11 +53,11 @@ class WindowReader {
   Buffer window_;
   uint64_t start_ = 0;       // of the window, in the source
   uint64_t filled_ = 0;      // bytes in the window
-  uint64_t used_ = 0;        // bytes of it up to the end of the last answer
-  size_t prefetcher_ = 512;  // bytes that the next read asks for
-  uint64_t far_ = 0;         // the last header that was not close to another
-  uint64_t distance_ = 0;    // of that from the one before
-  uint64_t announced_ = 0;   // up to where headers are announced
+  uint64_t used_ = 0;        // bytes of it up to the end of the last result
+  size_t prefetcher_ = 512;  // size of the next read
+  uint64_t far_ = 0;         // the last header not close to its predecessor
+  uint64_t distance_ = 0;    // from its predecessor to it
+  uint64_t announced_ = 0;   // end of the announced headers
 };
 
 }  // namespace ctxfs

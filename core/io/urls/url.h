@@ -9,22 +9,21 @@
 namespace ctxfs {
 
 /// Whether `path` names an object or a directory of a server: it begins with
-/// http://, https://, s3:// or hf://, and there is no directory that is called
-/// so.
+/// http://, https://, s3:// or hf://, and no local directory has that name.
 bool IsUrl(std::string_view path);
 
 /// The separator before the version of an object in a URL s3://BUCKET/KEY.
 constexpr std::string_view kVersionMark = "?versionId=";
 
-/// Returns `path` without the version of an object of S3.
+/// Returns `path` without the version of an S3 object.
 std::string WithoutVersion(const std::string& path);
 
 /// Returns `path` for messages and mount tables: a URL without its query, which
-/// may be a signature. Other paths stay as they are.
+/// may be a signature; any other path unchanged.
 std::string WithoutQuery(const std::string& path);
 
-/// Opens what `url` names by the UrlStore (url_store.h). Fails with
-/// kUnsupported if there is none.
+/// Opens `url` by the UrlStore (url_store.h). Fails with kUnsupported if there
+/// is none.
 Result<SourcePtr> OpenUrl(const std::string& url, const Request& request);
 
 }  // namespace ctxfs

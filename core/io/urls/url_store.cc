@@ -33,10 +33,10 @@ void SetUrlStore(UrlStore* store) { g_store = store; }
 UrlStore* TheUrlStore() { return g_store; }
 
 FileIdentity IdentityOf(const std::string& url, const StoreName& name) {
-  // No file system has this number.
+  // No file system has this device number.
   constexpr uint64_t kDevice = UINT64_MAX;
   constexpr int64_t kSecond = 1'000'000'000;
-  // An object that replaces another one is another file.
+  // A new version of an object is another file.
   const std::string text = url + '\0' + name.version;
   FileIdentity identity;
   identity.device = kDevice;
