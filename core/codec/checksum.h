@@ -8,28 +8,26 @@
 
 namespace ctxfs {
 
-/// Returns the CRC-32C (Castagnoli) of `bytes` that follow bytes whose CRC-32C
-/// is `before`.
+/// Continues a CRC-32C (Castagnoli) `before` over `bytes`.
 uint32_t Crc32c(Bytes bytes, uint32_t before = 0);
 
-/// Returns the CRC-32 (IEEE, that of zlib and gzip) of `bytes` that follow
-/// bytes whose CRC-32 is `before`.
+/// Continues a CRC-32 (IEEE, as in zlib and gzip) `before` over `bytes`.
 uint32_t Crc32(Bytes bytes, uint32_t before = 0);
 
 enum class ChecksumKind : uint8_t { kNone, kCrc32c, kCrc32 };
 
-/// The checksum that the bytes of an entry must have.
+/// The expected checksum of an entry's bytes.
 struct Checksum {
   ChecksumKind kind = ChecksumKind::kNone;
   uint32_t value = 0;
 
   explicit operator bool() const { return kind != ChecksumKind::kNone; }
   bool Matches(Bytes bytes) const;
-  /// "crc32c:9a71bb4c", "crc32:cbf43926", empty for none.
+  /// "crc32c:9a71bb4c", "crc32:cbf43926"; empty for none.
   std::string Text() const;
 };
 
-/// Computes a checksum over bytes that come in pieces.
+/// Computes a checksum incrementally.
 class Checksummer {
  public:
   explicit Checksummer(ChecksumKind kind) : kind_(kind) {}

@@ -20,7 +20,7 @@ bool LooksLikeZstd(Bytes stored);
 /// Decodes all of `stored` into exactly all of `out`, or fails with kCorrupt.
 /// Never writes past `out`, so a decompression bomb uses no more memory than
 /// the caller has allocated. kNone: sizes must be equal. Checks `interrupt`
-/// about every megabyte of output, unless a function says otherwise.
+/// about every megabyte of output, unless a function's comment differs.
 Status Decode(Codec codec, Bytes stored, MutableBytes out,
               const Interrupt& interrupt = NeverInterrupted());
 
@@ -37,32 +37,32 @@ struct ZstdFrame {
 
 /// Decodes the first frame of `stored`, with or without a content size. Fails
 /// with kLimit if it decodes to more than `limit` bytes, and with kCorrupt if
-/// it is damaged or needs a dictionary. Allocates at most `limit` bytes; twice
-/// that for a frame without a content size, which is decoded into growing
-/// buffers, with a check of `interrupt` before each attempt only.
+/// it is damaged or needs a dictionary. Allocates at most `limit` bytes. A
+/// frame without a content size is decoded into growing buffers: it may take
+/// twice as much, and checks `interrupt` only before each attempt.
 Result<ZstdFrame> DecodeZstdFrame(
     Bytes stored, uint64_t limit,
     const Interrupt& interrupt = NeverInterrupted());
 
-/// Decodes one raw LZ4 block, without a frame and without a size prefix. A
-/// block that liblz4 refuses is decoded by DecodeLz4Lenient. liblz4 itself
-/// cannot be interrupted: it decodes a gigabyte in about 0.4 s.
+/// Decodes one raw LZ4 block, without a frame or a size prefix. Blocks that
+/// liblz4 refuses are decoded by DecodeLz4Lenient. liblz4 itself cannot be
+/// interrupted: it decodes a gigabyte in about 0.4 s.
 Status DecodeLz4(Bytes stored, MutableBytes out,
                  const Interrupt& interrupt = NeverInterrupted());
 
-/// Decodes the start of `stored`, which may be cut anywhere, until `out` is
-/// full or `stored` ends or is damaged. Returns the number of bytes written.
+/// Decodes the start of `stored`, which may be truncated, until `out` is full
+/// or `stored` ends or is damaged. Returns the number of bytes written.
 size_t DecodePrefix(Codec codec, Bytes stored, MutableBytes out);
 size_t DecodeZstdPrefix(Bytes stored, MutableBytes out);
 size_t DecodeLz4Prefix(Bytes stored, MutableBytes out);
 
-/// Decodes one gzip member with nothing after it, of less than 4 GiB.
+/// Decodes one gzip member of less than 4 GiB, without trailing bytes.
 Status DecodeGzip(Bytes stored, MutableBytes out,
                   const Interrupt& interrupt = NeverInterrupted());
 
 /// Decodes LZ4 sequences without the end-of-block rules: accepts blocks that
-/// end in a match, and matches within the last twelve bytes, which the
-/// JavaScript writers make (docs/formats/shard.md, section 9.2).
+/// end in a match, and matches within the last twelve bytes, as the JavaScript
+/// writers produce (docs/formats/shard.md, section 9.2).
 Status DecodeLz4Lenient(Bytes stored, MutableBytes out,
                         const Interrupt& interrupt = NeverInterrupted());
 

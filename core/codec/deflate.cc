@@ -37,7 +37,7 @@ Error WrongSize(const char* how, size_t size) {
 
 }  // namespace
 
-// All of it is set, since SaveState writes all of it.
+// Initialised fully, since SaveState writes all of it.
 DeflateDecoder::DeflateDecoder() : state_(new inflate_state()) {
   isal_inflate_init(state_.get());
   state_->crc_flag = ISAL_DEFLATE;

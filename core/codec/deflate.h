@@ -13,51 +13,50 @@ struct inflate_state;
 
 namespace ctxfs {
 
-/// A decoder of raw deflate, without a header of zlib or gzip.
+/// A decoder of raw deflate, without the header of zlib or gzip.
 class DeflateDecoder {
  public:
   DeflateDecoder();
-  /// Continues as the decoder whose state SaveState has written to `state`.
+  /// Continues from a state that SaveState wrote.
   explicit DeflateDecoder(Bytes state);
-  /// Continues at a block of which `window` has the decoded bytes before it, at
-  /// most kWindow of them. `byte` is the stored byte in which the block starts,
-  /// after the first `skip` bits; 0: it starts at the next byte.
+  /// Continues at a block. `window` has the decoded bytes before it, at most
+  /// kWindow of them. The block starts after the first `skip` bits of the
+  /// stored byte `byte`; for `skip` 0, at the next byte.
   DeflateDecoder(Bytes window, std::byte byte, unsigned skip);
   ~DeflateDecoder();
 
   /// Begins another stream.
   void Reset();
 
-  /// Bytes before a place that what follows it may copy.
+  /// Maximum distance of a match, in bytes.
   static constexpr size_t kWindow = size_t{32} << 10;
 
   /// Bytes of a decoder's state, about 90 KiB.
   static size_t StateBytes();
-  /// Writes the state to `state`, which has StateBytes() bytes. For this
-  /// process alone: the library believes all of it.
+  /// Writes the state to `state`, which has StateBytes() bytes. Valid in this
+  /// process only: the library trusts the state.
   void SaveState(MutableBytes state) const;
 
-  /// Decodes from the start of `in` to the start of `out` until one of them is
-  /// used up or the stream ends. Fails with kCorrupt; the decoder must not be
-  /// used after that.
+  /// Decodes from the start of `in` to the start of `out` until one is
+  /// exhausted or the stream ends. Fails with kCorrupt; the decoder must not be
+  /// used afterwards.
   Result<StreamStep> Decode(Bytes in, MutableBytes out);
 
-  /// Bytes that were taken from behind the end of the stream, at most 8: what
-  /// follows it starts as many bytes earlier.
+  /// Input bytes consumed past the end of the stream, at most 8.
   size_t taken_too_many() const;
 
  private:
   std::unique_ptr<inflate_state> state_;
 };
 
-/// Decodes the stream that `next` returns in pieces into exactly all of `out`,
-/// or fails with kCorrupt. Bytes after the end of the stream are ignored.
+/// Decodes the stream, which `next` returns in pieces, into exactly all of
+/// `out`, or fails with kCorrupt. Ignores bytes after the end of the stream.
 /// Checks `interrupt` about every megabyte of output.
 Status DecodeDeflate(const NextBytes& next, MutableBytes out,
                      const Interrupt& interrupt = NeverInterrupted());
 
-/// Decodes the start of `stored`, which may be cut anywhere, until `out` is
-/// full or `stored` ends or is damaged. Returns the number of bytes written.
+/// Decodes the start of `stored`, which may be truncated, until `out` is full
+/// or `stored` ends or is damaged. Returns the number of bytes written.
 size_t DecodeDeflatePrefix(Bytes stored, MutableBytes out);
 
 }  // namespace ctxfs

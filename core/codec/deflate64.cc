@@ -21,7 +21,7 @@ constexpr size_t kDistances = 32;
 constexpr unsigned kEndOfBlock = 256;
 constexpr unsigned kLastLength = 285;
 
-/// Bytes that a symbol stands for: `base`, and a number of `extra` bits.
+/// The byte count of a symbol: `base`, plus the value of `extra` bits.
 struct Range64 {
   uint32_t base;
   unsigned extra;
@@ -42,15 +42,15 @@ constexpr Range64 DistanceOf(unsigned symbol) {
   return {((2 + symbol % 2) << extra) + 1, extra};
 }
 
-/// A Huffman code. Codes of up to kFastBits bits are looked up in a table,
-/// longer ones are found by counting the codes of each length.
+/// A Huffman code. Codes of up to kFastBits bits use a look-up table; longer
+/// codes are found by counting the codes of each length.
 struct Code64 {
-  std::array<uint16_t, kMaxBits + 1> count{};    // codes by their length
-  std::array<uint16_t, kLiterals> symbols{};     // in the order of their codes
+  std::array<uint16_t, kMaxBits + 1> count{};    // codes of each length
+  std::array<uint16_t, kLiterals> symbols{};     // ordered by code
   std::array<uint16_t, 1U << kFastBits> fast{};  // symbol * 16 + length, or 0
 
-  /// Builds the code that has these lengths. Returns whether they are valid:
-  /// the code is complete, or has at most one symbol, of one bit.
+  /// Builds the code from these lengths. Returns whether they are valid: the
+  /// code is complete, or has at most one symbol, of one bit.
   bool Make(std::span<const uint8_t> lengths);
 };
 
@@ -67,7 +67,7 @@ bool Code64::Make(std::span<const uint8_t> lengths) {
   for (const uint8_t length : lengths) ++count[length];
   const size_t used = lengths.size() - count[0];
   count[0] = 0;
-  int32_t left = 1;  // codes of the length that are free
+  int32_t left = 1;  // unused codes of the length
   std::array<uint16_t, kMaxBits + 2> place{};
   std::array<uint32_t, kMaxBits + 2> next{};
   for (unsigned bits = 1; bits <= kMaxBits; ++bits) {
@@ -90,7 +90,7 @@ bool Code64::Make(std::span<const uint8_t> lengths) {
   return true;
 }
 
-/// Reads bits, lowest first. At the end of the stream it fails for good, and
+/// Reads bits, lowest first. Fails for good at the end of the stream, and
 /// returns zeros from then on.
 class BitReader64 {
  public:
@@ -271,7 +271,8 @@ class Inflater64 {
     }
   }
 
-  /// Reads the lengths of two codes, which are encoded with the code literals_.
+  /// Reads the lengths of two codes, which are themselves encoded with
+  /// literals_.
   void ReadLengths(std::span<uint8_t> lengths) {
     for (size_t at = 0; at < lengths.size() && in_.ok();) {
       const unsigned symbol = in_.Symbol(literals_);
@@ -318,7 +319,7 @@ class Inflater64 {
   }
 
   void Put(std::byte byte) {
-    // A reader that has failed returns zeros, which are not output.
+    // A failed reader returns zeros, which are not output.
     if (!in_.ok()) return;
     window_[static_cast<size_t>(made_++) % kWindow] = byte;
     if (made_ % kWindow == 0) stopped_ = Flush();

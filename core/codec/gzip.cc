@@ -22,7 +22,7 @@ int Inflate(z_stream& stream, size_t size, const Interrupt& interrupt) {
     const bool last = stream.total_out + piece == size;
     const int done = inflate(&stream, last ? Z_FINISH : Z_NO_FLUSH);
     if (done != Z_OK || last) return done;
-    // There is room left, so the input has ended too early.
+    // Output space is left, so the input was truncated.
     if (stream.avail_out > 0) return Z_BUF_ERROR;
   }
 }

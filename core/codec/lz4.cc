@@ -14,8 +14,8 @@ namespace {
 constexpr size_t kMinMatch = 4;
 constexpr size_t kLongRun = 15;  // nibble value: more length bytes follow
 
-/// Reads the length that a nibble starts. After a nibble of 15 come bytes to
-/// add to it, up to the first that is not 255.
+/// Reads the length that a nibble starts. After a nibble of 15, following bytes
+/// are added, up to the first that is not 255.
 bool ReadLength(ByteReader& in, size_t nibble, size_t* length) {
   *length = nibble;
   if (nibble != kLongRun) return true;
@@ -38,8 +38,8 @@ void CopyMatch(std::byte* to, size_t distance, size_t length) {
   }
 }
 
-/// Walks the sequences of a block and checks every bound. With kCopy it decodes
-/// them into `out`, otherwise it only checks that they make out.size() bytes.
+/// Walks the sequences of a block and checks every bound. With kCopy, decodes
+/// them into `out`; otherwise only checks that they decode to out.size() bytes.
 template <bool kCopy>
 Status Follow(Bytes stored, MutableBytes out, const Interrupt& interrupt) {
   const auto damaged = [](const char* what) {
@@ -94,7 +94,7 @@ Status Follow(Bytes stored, MutableBytes out, const Interrupt& interrupt) {
 Status DecodeLz4(Bytes stored, MutableBytes out, const Interrupt& interrupt) {
   CTXFS_TRY(interrupt.Check());
   if (stored.size() <= INT_MAX && out.size() <= INT_MAX) {
-    // liblz4 requires a pointer even for no bytes.
+    // liblz4 requires a non-null pointer even for no bytes.
     char nothing = 0;
     char* to = out.empty() ? &nothing : reinterpret_cast<char*>(out.data());
     const int n = LZ4_decompress_safe(

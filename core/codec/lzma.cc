@@ -48,7 +48,7 @@ class LzmaDecoder {
     stream_.next_out = reinterpret_cast<uint8_t*>(out.data());
     stream_.avail_out = out.size();
     const lzma_ret done = lzma_code(&stream_, LZMA_RUN);
-    // LZMA_BUF_ERROR means no progress, which the caller notices by itself.
+    // LZMA_BUF_ERROR means no progress, which the caller detects itself.
     if (done != LZMA_OK && done != LZMA_STREAM_END && done != LZMA_BUF_ERROR) {
       return LzmaFailure(codec_, done);
     }
@@ -93,11 +93,11 @@ class WholeEnd {
 
   const NextBytes& next_;
   std::vector<std::byte> pieces_;
-  std::ptrdiff_t given_ = 0;  // bytes of pieces_ that the caller has got
+  std::ptrdiff_t given_ = 0;  // bytes of pieces_ that the caller received
 };
 
 /// Reads the first bytes of a stream into `out`, and returns the rest of the
-/// piece that they end in.
+/// last piece.
 Result<Bytes> ReadStart(const NextBytes& next, MutableBytes out) {
   while (true) {
     const Bytes more = CTXFS_TRY(next());
@@ -124,7 +124,7 @@ Status StartLzma(Bytes header, const StreamSizes& sizes, lzma_stream* stream) {
   options.lp = packed / 9 % 5;
   options.pb = packed / 45;
   // No match reaches before the start of the data, so a larger dictionary would
-  // stay unused.
+  // be unused.
   const uint64_t used = std::max<uint64_t>(sizes.decoded, LZMA_DICT_SIZE_MIN);
   options.dict_size = static_cast<uint32_t>(std::min<uint64_t>(
       std::max<uint32_t>(in.U32(), LZMA_DICT_SIZE_MIN), used));

@@ -68,7 +68,7 @@ class Writer {
   size_t chunk_ = 0;  // start of the bytes that the chunk's CRC covers
 };
 
-/// Writes zlib data in stored blocks, all but the last of the greatest length.
+/// Writes zlib data in stored blocks, all but the last of the maximum length.
 class StoredBlocks {
  public:
   StoredBlocks(Writer& out, uint64_t size) : out_(out), left_(size) {
@@ -104,11 +104,11 @@ class StoredBlocks {
 
   Writer& out_;
   uint64_t left_;    // bytes of the blocks after this one
-  size_t room_ = 0;  // bytes left in this block
+  size_t room_ = 0;  // bytes missing in this block
   uint32_t adler_ = 1;
 };
 
-/// Writes the rows without a filter; numbers of 16 bits become big-endian.
+/// Writes the rows without a filter; 16-bit numbers become big-endian.
 Status PutRows(const Picture& picture, Bytes pixels, const Interrupt& interrupt,
                StoredBlocks& out) {
   const auto size = static_cast<size_t>(picture.row_size());
@@ -145,7 +145,7 @@ Result<Buffer> EncodePng(const Picture& picture, Bytes pixels,
   out.PutBig(picture.height);
   out.PutByte(picture.depth);
   out.PutByte(ColorType(picture.channels));
-  // PNG defines one method of compression and one of filtering; not interlaced.
+  // The only compression method, the only filter method, not interlaced.
   for (int i = 0; i < 3; ++i) out.PutByte(0);
   out.EndChunk();
   out.BeginChunk(ZlibSize(picture), "IDAT");

@@ -9,11 +9,11 @@
 
 namespace ctxfs {
 
-/// The format of a picture in an array: rows from the top, pixels from the
-/// left, channels interleaved.
+/// The pixel format of an array as a picture: rows from the top, pixels from
+/// the left, channels interleaved.
 struct Picture {
   uint32_t width = 0;     // pixels, from 1 to limits::kPictureSide
-  uint32_t height = 0;    // same
+  uint32_t height = 0;    // pixels, from 1 to limits::kPictureSide
   unsigned channels = 1;  // 1 grey, 3 RGB, 4 RGBA
   unsigned depth = 8;     // bits of a channel: 8, or 16 little-endian
 
@@ -21,12 +21,12 @@ struct Picture {
   uint64_t size() const { return height * row_size(); }
 };
 
-/// Returns the size in bytes of a picture as a PNG. The pixels are stored and
-/// not compressed, so it is at most limits::kPictureBytes and a hundredth more.
+/// Returns the size in bytes of a picture as a PNG. The pixels are not
+/// compressed, so it is at most 1 % more than limits::kPictureBytes.
 uint64_t PngSize(const Picture& picture);
 
 /// Returns `pixels`, exactly picture.size() bytes, as a PNG of PngSize bytes.
-/// Lossless; the same bytes at every call. Fails with kInterrupted only.
+/// Lossless and deterministic. Fails only with kInterrupted.
 Result<Buffer> EncodePng(const Picture& picture, Bytes pixels,
                          const Interrupt& interrupt = NeverInterrupted());
 

@@ -11,28 +11,28 @@
 
 namespace ctxfs {
 
-/// Returns the next bytes of a stream; no bytes at its end. They are valid
-/// until the next call.
+/// Returns the next bytes of a stream; empty at its end. Valid until the next
+/// call.
 using NextBytes = std::function<Result<Bytes>()>;
 
-/// Takes the next decoded bytes, which are valid until it returns.
+/// Receives the next decoded bytes, which are valid until it returns.
 using ByteSink = std::function<Status(Bytes)>;
 
 struct StreamSizes {
-  uint64_t decoded;  // bytes that a stream must decode to
-  uint64_t memory;   // that decoding may take, at least 4 MiB
+  uint64_t decoded;  // exact size of the decoded stream, in bytes
+  uint64_t memory;   // maximum memory for decoding, at least 4 MiB
 };
 
-/// Memory in which any stream that is not refused can be decoded: a window of
-/// 128 MiB, a piece of input and of output, and what a library itself needs.
+/// Memory that suffices to decode any accepted stream: a window of 128 MiB, a
+/// piece of input and of output, and the library's own memory.
 constexpr uint64_t kMaxStreamMemory = (128 + 3) * uint64_t{1 << 20};
 
-/// Decodes the stream that `next` returns in pieces, and passes the decoded
-/// bytes to `sink`. Fails with kCorrupt if the stream is damaged or cut off, or
-/// decodes to more or fewer bytes than `sizes` says; with kNoMemory if it needs
-/// more memory than that; and with the errors of `next` and `sink`. Bytes after
-/// the end of the stream are ignored. Checks `interrupt` about every megabyte
-/// of output.
+/// Decodes the stream, which `next` returns in pieces, and passes the decoded
+/// bytes to `sink`. Fails with kCorrupt if the stream is damaged or truncated,
+/// or if its decoded size differs from `sizes`; with kNoMemory if it needs more
+/// memory than `sizes` allows; and with the errors of `next` and `sink`.
+/// Ignores bytes after the end of the stream. Checks `interrupt` about every
+/// megabyte of output.
 using StreamDecoder = Status (*)(const NextBytes& next,
                                  const StreamSizes& sizes, const ByteSink& sink,
                                  const Interrupt& interrupt);
@@ -54,19 +54,19 @@ Status DecodeXzStream(const NextBytes& next, const StreamSizes& sizes,
 Status DecodeDeflate64Stream(const NextBytes& next, const StreamSizes& sizes,
                              const ByteSink& sink, const Interrupt& interrupt);
 
-/// A step of a decoder.
+/// The result of one step of a decoder.
 struct StreamStep {
   size_t taken = 0;  // bytes of input
   size_t made = 0;   // bytes of output
   bool finished = false;
 };
 
-/// Decodes from the start of `in` to the start of `out` until one of them is
-/// used up or the stream ends.
+/// Decodes from the start of `in` to the start of `out` until one is exhausted
+/// or the stream ends.
 using StepFunction =
     std::function<Result<StreamStep>(Bytes in, MutableBytes out)>;
 
-/// Implements a StreamDecoder by steps of a library. Messages start with
+/// Implements a StreamDecoder by the steps of a library. Messages start with
 /// `codec`.
 Status DecodeBySteps(const char* codec, const StepFunction& decode,
                      const NextBytes& next, const StreamSizes& sizes,
@@ -78,11 +78,11 @@ class StreamOutput {
   StreamOutput(const char* codec, uint64_t size, const ByteSink& sink)
       : codec_(codec), size_(size), sink_(sink) {}
 
-  /// Bytes that are still to come.
+  /// Bytes that are still missing.
   uint64_t left() const { return size_ - made_; }
-  /// Passes bytes on. Fails with kCorrupt if they are more than left().
+  /// Forwards decoded bytes. Fails with kCorrupt if they exceed left().
   Status Put(Bytes decoded);
-  /// kCorrupt unless all bytes have come.
+  /// kCorrupt if bytes are missing.
   Status End() const;
 
  private:

@@ -25,7 +25,7 @@ bool LooksLikeZstd(Bytes stored) {
 
 namespace {
 
-/// A lack of memory is not damage: it is kNoMemory, so the read is tried again.
+/// A lack of memory is no damage but transient: kNoMemory.
 Error Failure(size_t code) {
   const bool memory = ZSTD_getErrorCode(code) == ZSTD_error_memory_allocation;
   return {memory ? Code::kNoMemory : Code::kCorrupt,
@@ -34,9 +34,9 @@ Error Failure(size_t code) {
 
 using Decoder = std::unique_ptr<ZSTD_DCtx, size_t (*)(ZSTD_DCtx*)>;
 
-/// A decoder that writes straight into the caller's memory, as ZSTD_decompress
-/// does. It needs no window, however large the frame declares one. Null: there
-/// is no memory.
+/// A decoder that writes straight into the caller's memory, like
+/// ZSTD_decompress. It needs no window, whatever size the frame declares. Null:
+/// out of memory.
 Decoder StepDecoder() {
   Decoder decoder(ZSTD_createDCtx(), &ZSTD_freeDCtx);
   if (decoder == nullptr) return decoder;
@@ -46,9 +46,9 @@ Decoder StepDecoder() {
   return decoder;
 }
 
-/// ZSTD_decompress in steps of one block, at most 128 KiB. zstd returns how
-/// many bytes it expects next; if it gets exactly those, a call decodes one
-/// block.
+/// ZSTD_decompress in steps of one block, at most 128 KiB. zstd returns the
+/// number of bytes that it expects next; given exactly those, a call decodes
+/// one block.
 Status DecodeInSteps(Bytes stored, MutableBytes out, const Interrupt& interrupt,
                      size_t* made) {
   const Decoder decoder = StepDecoder();
@@ -56,7 +56,7 @@ Status DecodeInSteps(Bytes stored, MutableBytes out, const Interrupt& interrupt,
   ZSTD_inBuffer in{stored.data(), 0, 0};
   ZSTD_outBuffer to{out.data(), out.size(), 0};
   size_t next_check = kBytesPerCheck;
-  // The least bytes that the start of a frame has.
+  // The minimum size of the start of a frame.
   constexpr size_t kFrameStart = 5;
   for (size_t wanted = 0; in.pos < stored.size();) {
     if (wanted == 0) wanted = kFrameStart;
@@ -95,15 +95,15 @@ Status DecodeToFill(Bytes stored, MutableBytes out,
   return {};
 }
 
-/// Frames that follow each other, and the bytes that they decode to.
+/// Adjacent frames, and their decoded bytes.
 struct Part {
   Bytes stored;
   MutableBytes out;
 };
 
-/// Divides frames into parts that threads can decode at the same time, each but
-/// the last worth the start of a thread. None unless every frame tells its size
-/// and together they tell that of `out`.
+/// Divides frames into parts for several threads, each but the last worth the
+/// start of a thread. None unless every frame declares its size and the sizes
+/// add up to that of `out`.
 std::vector<Part> PartsOf(Bytes stored, MutableBytes out) {
   constexpr size_t kLeastBytes = size_t{2} << 20;
   constexpr size_t kMaxFrames = size_t{1} << 16;
@@ -113,7 +113,7 @@ std::vector<Part> PartsOf(Bytes stored, MutableBytes out) {
   for (size_t frames = 0; !stored.empty(); ++frames) {
     const size_t size =
         ZSTD_findFrameCompressedSize(stored.data(), stored.size());
-    // Not told, and damaged, are the largest numbers.
+    // "Unknown" and "error" are the largest numbers.
     const unsigned long long told =
         ZSTD_getFrameContentSize(stored.data(), stored.size());
     if (ZSTD_isError(size) != 0 || told > out.size() || frames == kMaxFrames) {
@@ -198,7 +198,7 @@ Result<ZstdFrame> DecodeZstdFrame(Bytes stored, uint64_t limit,
         fmt::format("zstd: needs the dictionary {}, which is not in the file",
                     dictionary)};
   }
-  // Comes first, because it needs only the header of the frame.
+  // Comes first, because it needs only the frame header.
   const unsigned long long told =
       ZSTD_getFrameContentSize(stored.data(), stored.size());
   if (told == ZSTD_CONTENTSIZE_ERROR) {

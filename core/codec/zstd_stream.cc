@@ -16,7 +16,7 @@ constexpr size_t kPieceBytes = 1 << 20;
 constexpr int kMaxWindowLog = 27;  // 128 MiB
 constexpr uint64_t kBesides = kMaxStreamMemory - (uint64_t{1} << kMaxWindowLog);
 
-/// Log2 of the largest window that fits.
+/// Log2 of the largest window that fits into `memory`.
 int WindowLog(uint64_t memory) {
   const uint64_t room = memory - std::min(memory, kBesides);
   int log = 10;  // zstd's smallest
@@ -52,7 +52,7 @@ class Stream {
   /// Decodes all of `stored`.
   Status Decode(Bytes stored) {
     ZSTD_inBuffer in{stored.data(), stored.size(), 0};
-    // Bytes that did not fit into the last piece come without new input.
+    // A full output piece may leave bytes that need no new input.
     for (bool full = false; in.pos < in.size || full;) {
       CTXFS_TRY(interrupt_.Check());
       ZSTD_outBuffer to{out_.data(), out_.size(), 0};
@@ -76,7 +76,7 @@ class Stream {
   Buffer out_;
   StreamOutput output_;
   const Interrupt& interrupt_;
-  size_t wanted_ = 0;  // bytes that the frame still needs; 0: it has ended
+  size_t wanted_ = 0;  // input that the frame needs next; 0: at its end
 };
 
 }  // namespace

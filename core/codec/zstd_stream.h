@@ -9,13 +9,13 @@
 
 namespace ctxfs {
 
-/// Whether `stored` bytes of zstd can decode to `decoded` bytes. A block of 4
-/// bytes is 128 KiB at the most (RFC 8878, section 3.1.1.2); what cannot be
-/// compressed grows by little.
+/// Whether `stored` bytes of zstd can decode to `decoded` bytes: 4 stored bytes
+/// decode to at most 128 KiB (RFC 8878, section 3.1.1.2), and incompressible
+/// data grows by little.
 bool MayBeZstd(uint64_t stored, uint64_t decoded);
 
 /// A StreamDecoder of one or more zstd frames, up to the end of the stored
-/// bytes. Fails with kCorrupt also if they need a dictionary, and with
+/// bytes. Also fails with kCorrupt for frames that need a dictionary, and with
 /// kNoMemory for a window of over 128 MiB.
 Status DecodeZstdStream(const NextBytes& next, const StreamSizes& sizes,
                         const ByteSink& sink, const Interrupt& interrupt);

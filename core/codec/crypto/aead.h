@@ -11,13 +11,13 @@ namespace ctxfs {
 constexpr size_t kAeadNonceBytes = 12;
 constexpr size_t kAeadTagBytes = 16;
 
-/// Derives the 32-byte key of an entry by HKDF-SHA256. It is in locked memory
-/// that core dumps leave out (docs/formats/conventions.md, section 1).
+/// Derives the 32-byte key of an entry by HKDF-SHA256, in locked memory that
+/// core dumps omit (docs/formats/conventions.md, section 1).
 Result<Buffer> DeriveKey(const MasterKey& master, Bytes salt, Bytes info);
 
 /// Decrypts `sealed`, which is nonce, ciphertext and tag, by AES-256-GCM with
 /// the additional data `aad`. Fails with kChecksum if the tag does not match,
-/// and then returns no byte of the plaintext.
+/// and then returns no plaintext.
 Result<Buffer> OpenSealed(Bytes key, Bytes aad, Bytes sealed,
                           const Interrupt& interrupt = NeverInterrupted());
 

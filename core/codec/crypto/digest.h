@@ -14,13 +14,13 @@ namespace ctxfs {
 
 enum class DigestKind : uint8_t { kMd5, kSha1, kSha256 };
 
-/// A message digest over bytes that come in pieces.
+/// An incremental message digest.
 class Digest {
  public:
   explicit Digest(DigestKind kind);
   void Update(Bytes bytes);
-  /// Returns the bytes of the digest; empty if the library failed. This or Hex
-  /// may be called once.
+  /// Returns the bytes of the digest; empty if the library failed. Either this
+  /// or Hex may be called, once.
   std::string Raw();
   /// Like Raw, as lower-case hex digits.
   std::string Hex();
@@ -39,15 +39,14 @@ class Sha256 : public Digest {
   Sha256() : Digest(DigestKind::kSha256) {}
 };
 
-/// SHA-1: 40 hex digits. git names its objects by it. Like MD5, it does not
-/// stand up to somebody who makes files that collide.
+/// SHA-1: 40 hex digits. git names its objects by it. Like MD5, it is not
+/// collision-resistant.
 class Sha1 : public Digest {
  public:
   Sha1() : Digest(DigestKind::kSha1) {}
 };
 
-/// MD5: 32 hex digits. It detects accidents only, because anyone can make files
-/// that collide.
+/// MD5: 32 hex digits. Detects accidents only: it is not collision-resistant.
 class Md5 : public Digest {
  public:
   Md5() : Digest(DigestKind::kMd5) {}
@@ -56,8 +55,8 @@ class Md5 : public Digest {
 /// XXH3, many times as fast as the digests above. Detects accidents only.
 class Xxh3 {
  public:
-  /// k64: 16 hex digits, as xxhsum(1) prints them. k128: 32, for bytes that lie
-  /// on a disk for long.
+  /// k64: 16 hex digits, as xxhsum(1) prints them. k128: 32, for bytes that
+  /// stay on a disk for long.
   enum class Width : uint8_t { k64, k128 };
 
   explicit Xxh3(Width width = Width::k64);

@@ -11,15 +11,15 @@ struct evp_mac_ctx_st;
 
 namespace ctxfs {
 
-/// HMAC-SHA-256 over bytes that come in pieces: only who has the key can make
-/// bytes that match it.
+/// An incremental HMAC-SHA-256: only holders of the key can produce bytes that
+/// match it.
 class KeyedDigest {
  public:
-  /// An empty key has no digest.
+  /// With an empty key there is no digest.
   explicit KeyedDigest(std::string_view key);
   void Update(Bytes bytes);
-  /// Returns the 32 bytes of the digest; empty if there is no key, or if the
-  /// library failed. This or Hex may be called once.
+  /// Returns the 32 bytes of the digest; empty without a key, or if the library
+  /// failed. Either this or Hex may be called, once.
   std::string Raw();
   /// The first 16 bytes as 32 lower-case hex digits.
   std::string Hex();

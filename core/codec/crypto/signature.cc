@@ -25,7 +25,7 @@ const unsigned char* BytesOf(std::string_view text) {
   return reinterpret_cast<const unsigned char*>(text.data());
 }
 
-/// The digest for a curve; null for a curve of another size.
+/// The digest for a curve; null for an unsupported size.
 const EVP_MD* DigestFor(const EVP_PKEY& key) {
   switch (EVP_PKEY_bits(&key)) {
     case 256:

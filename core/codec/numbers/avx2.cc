@@ -9,7 +9,7 @@ namespace ctxfs {
 
 bool HasAvx2() {
 #if defined(__x86_64__)
-  // clang 14's __builtin_cpu_supports does not know f16c.
+  // clang 14's __builtin_cpu_supports does not support f16c.
   static const bool has = [] {
     unsigned eax = 0;
     unsigned ebx = 0;

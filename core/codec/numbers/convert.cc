@@ -100,8 +100,8 @@ bool UnpackPlane(Bytes codes, unsigned bit, unsigned width, const uint8_t* dict,
   std::byte* to = out.data() + plane;
   unsigned largest = 0;
   size_t i = 0;
-  // Eight codes take `width` bytes. A load of 8 bytes has all of them if it is
-  // within `codes` and they do not start too late in its first byte.
+  // Eight codes take `width` bytes. A load of 8 bytes contains all of them if
+  // it is within `codes` and they start early enough in its first byte.
   if (width * 8 + bit <= 64) {
     const std::byte* from = codes.data();
     for (; i + 8 <= count && InBounds(i / 8 * width, 8, codes.size());

@@ -17,7 +17,7 @@ void Block(const std::byte* codes, std::byte* out, const Value& value) {
       word |= std::to_integer<uint64_t>(codes[group * kBits + i]) << (8 * i);
     }
     for (unsigned i = 0; i < kGroup; ++i) {
-      // Shifting the code to the top and down again extends its sign.
+      // Sign extension: shifts the code to the top and down again.
       const auto high = static_cast<int64_t>(word << (64 - kBits * (i + 1)));
       const auto code = static_cast<float>(high >> (64 - kBits));
       StoreFloat(out, value(code));

@@ -14,14 +14,14 @@ namespace ctxfs {
 /// 3, 4, 6 or 8 bits, packed from the lowest bit on. This is the layout of q8,
 /// q4, k6, k4, k3, k2, int8 and int4 (docs/formats/mcf.md, sections 6 and 7).
 constexpr size_t kBlockCodes = 32;
-/// Bytes of a block once it is dequantised to float32.
+/// Bytes of a dequantised block (float32).
 constexpr size_t kBlockFloatBytes = kBlockCodes * sizeof(float);
 
-/// Bytes of a block of codes of `bits`.
+/// Bytes of a block of `bits`-bit codes.
 constexpr size_t BlockBytes(unsigned bits) { return size_t{4} * bits; }
 
-/// The bits of every NaN after dequantising. Processors differ in the sign and
-/// payload of the NaNs that they make.
+/// The bits of every dequantised NaN. Processors differ in the sign and payload
+/// of the NaNs that they produce.
 constexpr uint32_t kDequantNan = 0x7FC00000;
 
 /// Writes a dequantised value, little-endian.
@@ -29,10 +29,10 @@ inline void StoreFloat(std::byte* out, float value) {
   StoreLe(std::isnan(value) ? std::bit_cast<float>(kDequantNan) : value, out);
 }
 
-/// One implementation of dequantising. All give the same bits. `out` takes
-/// kBlockFloatBytes a block, little-endian, and need not be aligned.
+/// An implementation of dequantising. All return the same bits. `out` takes
+/// kBlockFloatBytes per block, little-endian, unaligned.
 struct DequantKernels {
-  /// value = code * scale, with a scale for each of `count` blocks. With a
+  /// value = code * scale, with one scale for each of `count` blocks. With a
   /// scale of zero every value is +0.0.
   void (*blocks)(unsigned bits, const std::byte* codes, const float* scales,
                  size_t count, std::byte* out);
@@ -40,7 +40,7 @@ struct DequantKernels {
   void (*affine)(unsigned bits, const std::byte* codes, float scale, float zero,
                  size_t count, std::byte* out);
   /// value = code * scales[i / group], plus adds[i / group] unless `adds` is
-  /// null, of `count` codes of a byte each. `group` is a multiple of 8.
+  /// null, for `count` one-byte codes. `group` is a multiple of 8.
   void (*grouped)(const int8_t* codes, const float* scales, const float* adds,
                   size_t count, size_t group, std::byte* out);
 };

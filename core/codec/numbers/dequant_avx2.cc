@@ -12,11 +12,11 @@
 namespace ctxfs {
 namespace {
 
-constexpr size_t kLanes = 8;  // floats of a vector
+constexpr size_t kLanes = 8;  // floats per vector
 
-/// The `kBits` bytes of eight codes in each lane. Codes of six bits do not fit
-/// in one word: lanes 4 to 7 have the word that starts at bit 24, where the
-/// upper four codes start.
+/// Loads the `kBits` bytes of eight codes into each lane. Six-bit codes do not
+/// fit into one word: lanes 4 to 7 have the word that starts at bit 24, where
+/// the upper four codes start.
 template <unsigned kBits>
 CTXFS_AVX2 inline __m256i Words(const std::byte* p) {
   if constexpr (kBits == 2) {
@@ -42,7 +42,7 @@ CTXFS_AVX2 inline __m256 Codes(const std::byte* p) {
     const auto* bytes = reinterpret_cast<const __m128i*>(p);
     return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(bytes)));
   } else {
-    // Shifting the code to the top of the lane and down again extends its sign.
+    // Sign extension: shifts the code to the top of the lane and down again.
     constexpr int kTop = 32 - static_cast<int>(kBits);
     const __m256i shifts =
         kBits == 6

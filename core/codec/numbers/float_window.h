@@ -14,10 +14,10 @@ namespace ctxfs {
 
 constexpr uint64_t kFloatsAtATime = 64 * 1024;
 
-/// Fills `out` with the bytes from `offset` on of a file of float32. `compute`
-/// is called as compute(first, floats) and sets `floats` to the elements
-/// [first, first + floats.size()), at most kFloatsAtATime at a time. The window
-/// may start and end within an element.
+/// Fills `out` with the bytes from `offset` on of a file of float32.
+/// compute(first, floats) sets `floats` to the elements [first, first +
+/// floats.size()), at most kFloatsAtATime per call. The window may start and
+/// end within an element.
 template <typename Compute>
 Status FillFloats(uint64_t offset, MutableBytes out, const Compute& compute) {
   std::vector<float> floats;

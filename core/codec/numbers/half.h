@@ -7,8 +7,8 @@
 namespace ctxfs {
 
 /// Returns the bits of the float32 that equals a float16. A NaN keeps its sign
-/// and payload: this is integer arithmetic, because the conversion of the
-/// processors makes signalling NaNs quiet.
+/// and payload: this uses integers, because the processors' conversion makes
+/// signalling NaNs quiet.
 constexpr uint32_t HalfToFloatBits(uint16_t half) {
   constexpr uint32_t kInfinity = 0x7F800000;
   constexpr uint32_t kBiasStep = 127 - 15;

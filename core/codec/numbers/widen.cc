@@ -76,7 +76,7 @@ void Each(Bytes from, std::span<float> to, const Convert& convert) {
   }
 }
 
-/// WidenToFloat for what VisitNumber does not know.
+/// WidenToFloat for types without VisitNumber.
 void WidenOther(DType dtype, Bytes from, std::span<float> to) {
   switch (dtype) {
     case DType::kBool:
