@@ -22,8 +22,8 @@ namespace ctxfs {
 namespace {
 
 /// Allocates memory that is charged to no thread (HeapMeter). The thread that
-/// frees an evicted block may be opening a container. Bytes that it frees
-/// without having allocated them would lower the count of what it has taken.
+/// frees an evicted block may be opening a container. Freeing bytes that it did
+/// not allocate would lower the count of its own memory.
 template <typename T>
 struct UnmeteredAllocator {
   using value_type = T;
@@ -71,9 +71,9 @@ uint64_t BlockCache::Room() const {
   return budget_ - lent - std::min(budget_ - lent, in_production_);
 }
 
-/// Interrupts shared work when the request that runs it is interrupted and
-/// nobody else waits for it. A request that comes later waits until the work
-/// has stopped, and starts it anew.
+/// Interrupts shared work when its own request is interrupted and nobody else
+/// waits for it. Later requests wait until the work has stopped, and restart
+/// it.
 class BlockCache::SharedWork final : public Interrupt,
                                      private InterruptListener {
  public:
@@ -93,7 +93,7 @@ class BlockCache::SharedWork final : public Interrupt,
     return true;
   }
   // A thread that must answer its own request at once does not wait within
-  // shared work, even if other requests want the result.
+  // shared work, even if other requests need the result.
   bool MayTake(uint64_t bytes) const override { return first_.MayTake(bytes); }
 
   void AddListener(InterruptListener& one) const override {
@@ -102,15 +102,15 @@ class BlockCache::SharedWork final : public Interrupt,
   void RemoveListener(InterruptListener& one) const override {
     running_.listeners.Remove(one);
   }
-  // Once the first one is interrupted, only the others matter: they tell. It
-  // may be interrupted since the wait has asked.
+  // Once the first request is interrupted, only the others matter, and they
+  // notify. The interrupt may come after the wait has tested it.
   Clock::time_point AskAgainAt() const override {
     if (!first_.interrupted()) return first_.AskAgainAt();
     return interrupted() ? Clock::time_point() : Clock::time_point::max();
   }
 
  private:
-  // One who waits for the work tells the same when it leaves.
+  // A waiting request that leaves sends the same notice.
   void MayBeInterrupted() override { running_.listeners.Tell(); }
 
   const Interrupt& first_;  // of the request that runs the work
@@ -138,8 +138,8 @@ bool BlockCache::MayBegin(uint64_t memory, bool works, bool counts) const {
   return short_of_memory_.empty() || Held() >= *short_of_memory_.rbegin();
 }
 
-/// A thread in Enter, from its first wait on. What it works on waits, too,
-/// which may be what another thread needs to begin.
+/// A thread in Enter, from its first wait on. The work that it runs waits, too,
+/// which may allow another thread to begin.
 class BlockCache::Waiting {
  public:
   Waiting(BlockCache& cache, bool works, const Interrupt& interrupt)
@@ -165,7 +165,8 @@ class BlockCache::Waiting {
   InterruptibleWait wait_;
 };
 
-/// An entry of short_of_memory_; without it, another thread may hold most.
+/// An entry of short_of_memory_; its removal may make another thread's
+/// reservation the largest.
 class BlockCache::ShortOfMemory {
  public:
   ShortOfMemory(BlockCache& cache, uint64_t held) CTXFS_REQUIRES(cache.mutex_)
@@ -207,7 +208,7 @@ Result<std::shared_ptr<BlockCache::Running>> BlockCache::Enter(
     const bool begin = idle && MayBegin(memory, works, works && !waiting);
     CTXFS_TRY(context.CheckFor(begin ? bytes : Interrupt::kUnknownWork));
     if (begin) {
-      // All allocations come before the first change.
+      // All allocations come before the first change of state.
       auto running = std::make_shared<Running>();
       running->memory = memory;
       running->inner = works;
@@ -268,8 +269,7 @@ std::list<BlockCache::Kept>::iterator BlockCache::Evict(
 
 void BlockCache::MarkConsumed(const Block& block) {
   // The last consumed blocks stay, because reads that were sent earlier may
-  // still arrive. Small blocks stay, too: they would make the walk below a long
-  // one.
+  // still arrive. Small blocks stay, too: they would make the loop below long.
   constexpr uint64_t kMaxConsumed = uint64_t{32} << 20;
   constexpr uint64_t kLeastConsumed = uint64_t{1} << 20;
   const MutexLock lock(mutex_);
@@ -278,8 +278,7 @@ void BlockCache::MarkConsumed(const Block& block) {
       it->second->bytes->size() < kLeastConsumed) {
     return;
   }
-  // After all blocks that are not consumed, before those that were consumed
-  // earlier.
+  // After all unconsumed blocks, and before earlier consumed ones.
   auto place = kept_.end();
   while (place != kept_.begin() && std::prev(place)->consumed) --place;
   kept_.splice(place, kept_, it->second);
@@ -295,7 +294,7 @@ void BlockCache::MarkConsumed(const Block& block) {
 BlockCache::Pinned BlockCache::TakeKept(Key key) {
   const auto it = by_key_.find(key);
   if (it == by_key_.end()) return nullptr;
-  // A late read of a consumed block is no reason to keep it.
+  // A late read does not make a consumed block recent.
   if (!it->second->consumed) kept_.splice(kept_.begin(), kept_, it->second);
   ++stats_.hits;
   return it->second->bytes;
@@ -338,8 +337,7 @@ Result<BlockCache::Pinned> BlockCache::Find(const Block& block,
 Result<BlockCache::Pinned> BlockCache::ProduceAndKeep(
     const Block& block, const ReadContext& context, Running& running) {
   const UnmeteredHeap cached;
-  // Counted before anything is made, because the request may not have enough
-  // left.
+  // Charged before production, because the request may have too little left.
   CTXFS_TRY(context.Charge(running.memory));
   if (running.inner) base_.reset();  // this work becomes the base
   EvictTo(Room());
@@ -353,7 +351,7 @@ Result<BlockCache::Pinned> BlockCache::ProduceAndKeep(
     return std::move(produced).error();
   }
 
-  // All allocations come before the first change.
+  // All allocations come before the first change of state.
   Pinned bytes = std::allocate_shared<const Buffer>(
       UnmeteredAllocator<Buffer>(), std::move(*produced));
   std::list<Kept> one;
@@ -379,7 +377,7 @@ Status BlockCache::Once(Key key, const ReadContext& context,
   if (entered == nullptr) return {};
   const OnExit leave([&]() CTXFS_REQUIRES(mutex_) { Leave(key); });
   if (memory > 0) {
-    base_.reset();  // it would take memory in addition to `memory`
+    base_.reset();  // it would add to `memory`
     EvictTo(Room());
   }
   const MutexUnlock unlocked(mutex_);

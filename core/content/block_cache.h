@@ -21,50 +21,51 @@ namespace ctxfs {
 class SpillFile;
 class SpillStore;
 
-/// The one bounded store of produced bytes, and the one place where threads
+/// The one bounded cache of produced bytes, and the one place where threads
 /// wait for each other: work of one key runs once at a time, without a lock,
-/// and serves all who wait for it. The least recently used block goes first.
+/// and serves all requests that wait for it. The least recently used block is
+/// evicted first.
 ///
-/// A request that is interrupted stops waiting. Work that it runs itself stops
-/// too, unless another request that is not interrupted waits for it.
+/// An interrupted request stops waiting. The work that it runs stops, too,
+/// unless another request that is not interrupted waits for it.
 ///
-/// `budget` bounds kept blocks plus those being produced. A block larger than
-/// the budget is produced when nothing else is, and kept alone until another
-/// takes its place: a reader of it would else produce it at every read.
+/// `budget` bounds cached blocks plus blocks in production. A block larger than
+/// the budget is produced when nothing else is, and stays cached alone until
+/// another replaces it: otherwise every read of it would produce it again.
 ///
 /// Work may read other blocks through the cache: a container can be a block of
 /// another container. Threads cannot deadlock:
-///  - Blocks do not depend on each other in a circle, so a thread never waits
+///  - Blocks do not depend on each other in a cycle, so a thread never waits
 ///    for work that waits for it.
 ///  - A thread reserves memory before its work begins, and holds none while it
-///    waits. Nested work, whose thread already holds some, waits only while a
-///    thread is running that waits for nothing. If there is none, the thread
-///    with the largest reservation goes on and exceeds the budget.
-/// The block that work has read last stays in memory, up to
-/// limits::kNestedBytes, even if that exceeds the budget. The next work mostly
-/// reads it too, so that a reader of a whole nested container has its outer
-/// block decoded once, however small the cache.
+///    waits. Nested work, whose thread already holds some, waits only while
+///    some thread runs that waits for nothing. If there is none, the thread
+///    with the largest reservation continues and exceeds the budget.
+/// The last block that work has read stays in memory, up to
+/// limits::kNestedBytes, even beyond the budget. The next work mostly reads it,
+/// too, so a reader of a whole nested container decodes the outer block once,
+/// however small the cache.
 ///
-/// Under mutex_ it holds:
+/// Invariants under mutex_:
 ///  - kept_ and by_key_ have the same blocks, each key once. stats_.bytes is
 ///    the sum of their sizes; consumed_bytes_ that of the consumed ones, which
 ///    are at the end of kept_.
-///  - running_ has a key from Enter to Leave. in_production_ is the sum of what
-///    its work has reserved.
+///  - running_ has a key from Enter to Leave. in_production_ is the sum of the
+///    reservations of running work.
 ///  - working_ counts the threads that run such work and are not Waiting.
 ///  - short_of_memory_ has an entry for each thread that waits for memory.
 class BlockCache {
  public:
   struct Stats {
-    uint64_t bytes = 0;      // kept now
-    uint64_t blocks = 0;     // kept now
-    uint64_t hits = 0;       // Gets answered from memory
+    uint64_t bytes = 0;      // cached now
+    uint64_t blocks = 0;     // cached now
+    uint64_t hits = 0;       // Gets served from memory
     uint64_t produced = 0;   // bytes produced, ever
-    uint64_t evictions = 0;  // blocks let go, ever
+    uint64_t evictions = 0;  // blocks evicted, ever
     uint64_t passed = 0;     // verifications, ever
     uint64_t failed = 0;
     uint64_t spilled = 0;  // bytes in temporary files now
-    uint64_t waiting = 0;  // requests that wait for the work of another, now
+    uint64_t waiting = 0;  // requests that wait for others' work, now
   };
 
   using Pinned = std::shared_ptr<const Buffer>;
@@ -72,27 +73,27 @@ class BlockCache {
   explicit BlockCache(uint64_t budget);
   ~BlockCache();
 
-  /// Sets the file for blocks that are larger than the budget and can be made
-  /// in pieces; null for none. Called before the first request.
+  /// Sets the file for blocks that exceed the budget and can be streamed; null
+  /// for none. Called before the first request.
   void SpillTo(std::shared_ptr<SpillFile> file);
 
-  /// The store that has the bytes of `block`; null if they are in memory.
+  /// The store for the bytes of `block`; null if the block belongs in memory.
   SpillStore* StoreOf(const Block& block) const;
 
-  /// Bytes of memory that it may take.
+  /// Maximum bytes of memory.
   uint64_t budget() const { return budget_; }
 
-  /// The block's bytes, from memory or produced now. Failures are not kept:
-  /// the next Get tries again.
+  /// The block's bytes, cached or produced now. Failures are not cached: the
+  /// next Get retries.
   Result<Pinned> Get(const Block& block, const ReadContext& context);
 
-  /// The block's bytes if they are in memory, else null.
+  /// The block's bytes if they are cached, else null.
   Pinned FindKept(const Block& block);
 
-  /// Runs `work` unless `done` already holds; while it runs, others with the
-  /// same key wait, and then ask `done` again. `work` gets a context that is
-  /// interrupted only while `context` and all who wait are.
-  /// `memory` is what it takes, and is kept free for it.
+  /// Runs `work` unless `done` already holds. Meanwhile other requests with the
+  /// same key wait, and then test `done` again. The context of `work` is
+  /// interrupted only while `context` and all waiting requests are. `memory` is
+  /// the need of `work`, and is reserved for it.
   Status Once(Key key, const ReadContext& context,
               const std::function<bool()>& done,
               const std::function<Status(const ReadContext&)>& work,
@@ -101,19 +102,20 @@ class BlockCache {
   /// Memory outside of the cache that counts against its budget. It takes
   /// precedence over blocks, up to half of the budget.
   using Lease = std::shared_ptr<const void>;
-  /// Counts `bytes` until the lease is destroyed. Fails with kNoMemory if all
-  /// leases would exceed that half and 8 MiB; a single lease may exceed both.
+  /// Counts `bytes` until the lease is destroyed. Fails with kNoMemory if the
+  /// sum of leases would exceed half of the budget and 8 MiB; a single lease
+  /// may exceed both.
   Result<Lease> Lend(uint64_t bytes);
 
   /// Counts a verification's outcome.
   void CountVerdict(Verdict verdict);
 
-  /// Tells the cache that the reader has all of the block. The kernel keeps the
-  /// bytes in its page cache, so the block is evicted first, and its memory
-  /// serves the next one.
+  /// Tells the cache that the reader has read all of the block. The kernel has
+  /// the bytes in its page cache, so the block is evicted first, and its memory
+  /// reused for the next one.
   void MarkConsumed(const Block& block);
 
-  /// Forgets every kept block. Slices already handed out stay valid.
+  /// Evicts every block. Slices that were handed out stay valid.
   void Drop();
 
   Stats stats() const;
@@ -130,53 +132,53 @@ class BlockCache {
     bool consumed = false;
   };
 
-  /// Work that is being done for one request while others wait for it.
+  /// Work for one request, for which others may wait.
   struct Running {
     std::thread::id thread = std::this_thread::get_id();
     uint64_t memory = 0;  // bytes reserved; under mutex_
-    bool inner = false;   // whether it is within other work
+    bool inner = false;   // nested in other work
     bool running = true;  // under mutex_
     std::atomic<uint32_t> waiting = 0;
     InterruptListeners listeners = {};  // waits within the work
   };
   class SharedWork;
 
-  /// Marks `key` as running and reserves `memory`, after waiting for both: for
-  /// the thread that runs it, if any, and for room. Returns null as soon as
-  /// `done` holds, kInterrupted if `context` is or may not take work of `bytes`
-  /// bytes.
+  /// Marks `key` as running and reserves `memory`, after waiting for the thread
+  /// that runs the key, if any, and for room. Returns null once `done` holds,
+  /// and kInterrupted if `context` is interrupted or may not start work of
+  /// `bytes` bytes.
   Result<std::shared_ptr<Running>> Enter(Key key, uint64_t memory,
                                          uint64_t bytes,
                                          const ReadContext& context,
                                          const std::function<bool()>& done)
       CTXFS_REQUIRES(mutex_);
   void Leave(Key key) CTXFS_REQUIRES(mutex_);
-  /// Ends the reservation.
+  /// Releases the reservation.
   void Release(Running& running) CTXFS_REQUIRES(mutex_);
-  /// Returns whether the caller is within work that this thread runs.
+  /// Returns whether this thread is running work.
   bool Works() const CTXFS_REQUIRES(mutex_);
-  /// Bytes reserved for work that this thread runs.
+  /// Bytes reserved for the work that this thread runs.
   uint64_t Held() const CTXFS_REQUIRES(mutex_);
-  /// Whether work that takes `memory` may begin; `works`: within other work of
-  /// this thread, which `counts` in working_.
+  /// Whether work that takes `memory` may begin. `works`: nested in other work
+  /// of this thread; `counts`: working_ includes that.
   bool MayBegin(uint64_t memory, bool works, bool counts) const
       CTXFS_REQUIRES(mutex_);
   class Waiting;
   class ShortOfMemory;
-  /// Waits until `other` has ended, or the interrupt of `waiting`.
+  /// Waits until `other` is finished, or until an interrupt of `waiting`.
   void Await(const std::shared_ptr<Running>& other, Waiting& waiting)
       CTXFS_REQUIRES(mutex_);
-  /// The bytes kept for `key`, counted as a hit; null if there are none.
+  /// The cached bytes of `key`, counted as a hit; null on a cache miss.
   Pinned TakeKept(Key key) CTXFS_REQUIRES(mutex_);
   Result<Pinned> Find(const Block& block, const ReadContext& context)
       CTXFS_REQUIRES(mutex_);
-  /// Lets go of the lock while the block is being produced.
+  /// Unlocks the mutex while the block is being produced.
   Result<Pinned> ProduceAndKeep(const Block& block, const ReadContext& context,
                                 Running& running) CTXFS_REQUIRES(mutex_);
   /// Bytes of the budget that are not reserved for production.
   uint64_t Room() const CTXFS_REQUIRES(mutex_);
   void EvictTo(uint64_t bytes) CTXFS_REQUIRES(mutex_);
-  /// Evicts a block, and returns the next older one.
+  /// Evicts a block, and returns the next one in kept_.
   std::list<Kept>::iterator Evict(std::list<Kept>::iterator kept)
       CTXFS_REQUIRES(mutex_);
 
@@ -196,7 +198,7 @@ class BlockCache {
   uint64_t in_production_ CTXFS_GUARDED_BY(mutex_) = 0;  // reserved bytes
   uint64_t working_ CTXFS_GUARDED_BY(mutex_) =
       0;  // threads, without waiting ones
-  // Bytes that each thread that waits for memory has reserved.
+  // Reserved bytes of each thread that waits for memory.
   std::multiset<uint64_t> short_of_memory_ CTXFS_GUARDED_BY(mutex_);
   std::optional<Key> base_ CTXFS_GUARDED_BY(mutex_);  // last read by work
   Stats stats_ CTXFS_GUARDED_BY(mutex_);

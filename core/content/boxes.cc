@@ -16,7 +16,7 @@ namespace {
 constexpr uint64_t kMaxRuns = 4096;  // extents of one array
 constexpr size_t kWindow = 256 * limits::kKiB;
 
-/// The boxes of a list of numbers.
+/// A list of numbers as boxes.
 class BoxNumbers {
  public:
   BoxNumbers(std::span<const uint64_t> numbers, size_t rank)
@@ -41,7 +41,7 @@ class BoxNumbers {
     }
     return true;
   }
-  /// The dimension in which the boxes start at the most different places.
+  /// The dimension with the most distinct offsets of boxes.
   size_t MostDivided() const {
     std::vector<uint64_t> starts(count());
     size_t best = 0;
@@ -62,14 +62,13 @@ class BoxNumbers {
   const size_t rank_;
 };
 
-/// Where the elements of a box are in the array: in runs, in the order in which
-/// the box has them.
+/// The runs of a box's elements in the array, in the order of the box.
 class Runs {
  public:
   Runs(const std::vector<uint64_t>& shape, const Box& box) {
     const std::vector<uint64_t> strides = RowMajorStrides(shape);
     size_t outer = shape.size();
-    // A run goes on through dimensions of which the box has all.
+    // A run extends over dimensions that the box covers fully.
     while (outer > 0 && box.sizes[outer - 1] == shape[outer - 1]) {
       length_ *= shape[--outer];
     }
@@ -85,7 +84,7 @@ class Runs {
 
   uint64_t count() const { return count_; }
   uint64_t length() const { return length_; }  // of each, in elements
-  /// The first element of a run. Grows with its number.
+  /// The first element of a run, which increases with `run`.
   uint64_t At(uint64_t run) const {
     uint64_t at = start_;
     for (size_t i = dimensions_.size(); i-- > 0;) {
@@ -94,7 +93,7 @@ class Runs {
     }
     return at;
   }
-  /// The first run that ends after an element; count() if there is none.
+  /// The first run that ends after `element`; count() if there is none.
   uint64_t FirstAfter(uint64_t element) const {
     uint64_t low = 0;
     uint64_t high = count_;
@@ -159,14 +158,14 @@ class Boxed final : public Transform {
   }
 
  private:
-  /// Copies what a box has of a window, all of whose runs it stores in a row.
+  /// Copies a box's part of a window, whose runs are adjacent in the box.
   Status Copy(const Part& part, uint64_t offset, MutableBytes window,
               MutableBytes read, const ReadContext& context) const {
     const Runs& runs = part.runs;
     const uint64_t length = runs.length() * width_;
     const uint64_t end = offset + window.size();
     const uint64_t first = runs.FirstAfter(offset / width_);
-    uint64_t at = 0;  // in what the box stores
+    uint64_t at = 0;  // within the stored box
     uint64_t size = 0;
     for (uint64_t run = first; run < runs.count(); ++run) {
       const auto [from, to] =
@@ -191,7 +190,7 @@ class Boxed final : public Transform {
     return {};
   }
 
-  /// What the window [offset, end) has of a run at `start`.
+  /// The intersection of the window [offset, end) and a run at `start`.
   static std::pair<uint64_t, uint64_t> Within(uint64_t start, uint64_t length,
                                               uint64_t offset, uint64_t end) {
     return {std::max(start, offset), std::min(start + length, end)};

@@ -7,7 +7,7 @@
 
 namespace ctxfs {
 
-/// context.Check() at every 256th step of a loop, whose steps `i` counts.
+/// Calls context.Check() at every 256th step of a loop with the counter `i`.
 inline Status CheckAt(const ReadContext& context, uint64_t i) {
   return i % 256 == 0 ? context.Check() : Status();
 }

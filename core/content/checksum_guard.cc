@@ -59,8 +59,7 @@ Status ChecksumGuard::Verify(const ReadContext& context) const {
 
 Status ChecksumGuard::Read(uint64_t offset, MutableBytes out,
                            const ReadContext& context) const {
-  // A read of all guarded bytes verifies what it returns: small entries are
-  // read once.
+  // Verifies a read of all guarded bytes directly: small entries are read once.
   const bool whole = offset == guarded_.offset && out.size() == guarded_.length;
   if (!whole || verdict() != Verdict::kUnknown) {
     CTXFS_TRY(Verify(context));

@@ -10,9 +10,9 @@
 
 namespace ctxfs {
 
-/// Verifies the bytes [offset, offset + length) of a container before the first
-/// read of any of them. That reads all of them once. The verdict is kept, and
-/// reads fail if the checksum did not match; an I/O error is not kept.
+/// Verifies the bytes [offset, offset + length) of a container at the first
+/// read of any of them, which reads all of them once. The verdict is kept, and
+/// reads fail after a checksum mismatch; an I/O error is not kept.
 class ChecksumGuard {
  public:
   struct Guarded {
@@ -30,11 +30,11 @@ class ChecksumGuard {
   const Guarded& guarded() const { return guarded_; }
 
   /// Reads [offset, offset + out.size()), which lies within the guarded bytes,
-  /// after verifying them. Fails with kChecksum if they do not match.
+  /// after verifying them. Fails with kChecksum on a mismatch.
   Status Read(uint64_t offset, MutableBytes out,
               const ReadContext& context) const;
 
-  /// Bytes that Verify has to read: none once there is a verdict.
+  /// Bytes that Verify still has to read: 0 once there is a verdict.
   uint64_t PendingWork() const {
     return verdict() == Verdict::kUnknown ? guarded_.length : 0;
   }

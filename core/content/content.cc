@@ -10,15 +10,15 @@
 namespace ctxfs {
 namespace {
 
-/// Returns whether a block that could not be decoded in pieces may be decoded
-/// as a whole: if `error` says that it needs a larger window than the cache has
-/// room for. A full disk does not count: memory has no more room than that.
+/// Returns whether a block that could not be streamed may be decoded as a
+/// whole: if `error` says that it needs a larger window than the cache has room
+/// for. A full disk is no reason: memory has no more room.
 bool MayTakeMemory(const Block& block, const Error& error) {
   return error.code == Code::kNoMemory &&
          block.streamed_size() <= limits::kDecodedBytes;
 }
 
-/// The bytes of a block: in memory, or else in a temporary file.
+/// The bytes of a block, in memory or in a temporary file.
 struct MadeBlock {
   BlockCache::Pinned bytes;
   SpillStore::Pinned part;
@@ -40,7 +40,7 @@ Result<MadeBlock> MakeBlock(const Block& block, const ReadContext& context) {
   return MadeBlock{std::move(bytes), nullptr};
 }
 
-/// Puts [from, from + length) of a block into the window.
+/// Appends [from, from + length) of a block to the window.
 Status ReadBlock(const Block& block, uint64_t from, size_t length,
                  const ReadContext& context, Window& window) {
   const MadeBlock made = CTXFS_TRY(MakeBlock(block, context));
@@ -126,7 +126,7 @@ struct ExtentAsks {
   }
 };
 
-/// Bytes of work that have to be done before the first byte of an extent.
+/// Bytes of work before the first byte of an extent can be read.
 struct ExtentWork {
   uint64_t length;
 
@@ -180,8 +180,8 @@ Content Content::Slice(uint64_t offset, uint64_t length) const {
   const uint64_t stop = offset + length;
   for (size_t i = 0; i < extents_.size(); ++i) {
     const uint64_t start = StartOf(i);
-    // Keeps no bytes of the last extent that the slice touches, so that an
-    // empty slice still verifies.
+    // Keeps the last extent that the slice touches, even with 0 bytes, so that
+    // an empty slice still verifies.
     if (ends_[i] < offset || start > stop) continue;
     const uint64_t from = std::max(start, offset);
     const uint64_t to = std::min(ends_[i], stop);

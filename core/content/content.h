@@ -18,13 +18,13 @@
 
 namespace ctxfs {
 
-/// Bytes made while parsing: a JSON view, an .npy header.
+/// Bytes generated while parsing: a JSON view, an .npy header.
 struct Literal {
   std::shared_ptr<const std::string> text;
 };
 
-/// Bytes of a container from `offset` on; `guard` is null where no checksum
-/// covers them.
+/// Bytes of a container from `offset` on; `guard` is null if no checksum covers
+/// them.
 struct Range {
   std::shared_ptr<const Source> source;
   uint64_t offset = 0;
@@ -37,14 +37,14 @@ struct Decoded {
   uint64_t offset = 0;
 };
 
-/// A pure function from a window to its bytes: any window, any order, no
-/// state, never cached.
+/// A pure function from a window to its bytes: windows in any order, no state,
+/// never cached.
 class Transform {
  public:
   virtual ~Transform() = default;
   virtual Status Compute(uint64_t offset, MutableBytes out,
                          const ReadContext& context) const = 0;
-  /// Verifies the bytes that are computed from.
+  /// Verifies the bytes that the transform reads.
   virtual Status Verify(const ReadContext& /*context*/) const { return {}; }
   /// Implements Content::HasUnreadable for these bytes.
   virtual bool HasUnreadable(uint64_t& /*budget*/,
@@ -61,7 +61,7 @@ struct Computed {
 
 using Extent = std::variant<Literal, Range, Decoded, Computed>;
 
-/// A virtual file: extents in order, with their running ends. Immutable once
+/// A virtual file: extents in order, with their cumulative ends. Immutable once
 /// built. There is no fifth kind of extent.
 class Content {
  public:
@@ -79,7 +79,7 @@ class Content {
   /// Length of the file in bytes.
   uint64_t size() const { return ends_.empty() ? 0 : ends_.back(); }
 
-  /// The end of the extent that byte `offset` is in; past the end, the size.
+  /// The end of the extent at byte `offset`; past the end, the size.
   uint64_t ExtentEnd(uint64_t offset) const {
     return offset < size() ? ends_[ExtentAt(offset)] : size();
   }
@@ -89,48 +89,48 @@ class Content {
   /// verifies.
   Content Slice(uint64_t offset, uint64_t length) const;
 
-  /// Puts the bytes [offset, offset + length), cut at the end of the file, into
-  /// `window`. After an Error the window holds none of them.
+  /// Appends the bytes [offset, offset + length), clipped to the file, to
+  /// `window`. After an Error the window contains none of them.
   Status Read(uint64_t offset, size_t length, const ReadContext& context,
               Window& window) const;
 
-  /// Returns whether reading [offset, offset + length), cut at the end of the
-  /// file, checks that `source` has not changed: all of it is stored in or
-  /// decoded from that source alone, and it is not empty.
+  /// Returns whether reading [offset, offset + length), clipped to the file,
+  /// checks that `source` has not changed: the range is not empty, and is
+  /// stored in or decoded from that source alone.
   bool ReadsOnly(const Source& source, uint64_t offset, size_t length) const;
 
-  /// Returns the range of a source that the file consists of; nullopt if it is
-  /// anything else than one range of stored bytes.
+  /// Returns the range of a source that is the whole file; nullopt if the file
+  /// is anything but one range of stored bytes.
   std::optional<Range> AsStored() const;
 
-  /// Returns the block that the file consists of, from its first byte to its
-  /// last; null if it is anything else.
+  /// Returns the block that is the whole file; null if the file is anything
+  /// else.
   std::shared_ptr<const Block> AsBlock() const;
 
-  /// Produces the blocks and verifies the guards that a reader will need soon.
-  /// Failures are reported by the read.
+  /// Prefetches: produces the blocks and verifies the guards that a reader will
+  /// need soon. Failures are reported by the read.
   void Prepare(const ReadContext& context) const;
 
   /// Tells the cache that a reader has read to the end.
   void MarkConsumed(const ReadContext& context) const;
 
-  /// Whether more than `bytes` bytes have to be decoded, computed or scanned
-  /// before all of the file can be read.
+  /// Whether reading the whole file requires decoding, computing or scanning
+  /// more than `bytes` bytes.
   bool WorkExceeds(uint64_t bytes) const;
 
-  /// The memory that the largest of its blocks takes to produce.
+  /// The peak memory of producing the largest of its blocks.
   uint64_t LargestBlock() const;
 
   /// Returns whether a part of the file is known to be unreadable while others
-  /// may be sound. Verifies up to `budget` bytes to find out, and subtracts
-  /// them; beyond that only earlier findings count.
+  /// may be sound. Verifies up to `budget` bytes for that, and subtracts them;
+  /// after that, only earlier verdicts count.
   bool HasUnreadable(uint64_t& budget, const ReadContext& context) const;
 
   /// Verifies every extent now instead of at its first read.
   Status Verify(const ReadContext& context) const;
 
-  /// Verifies every extent, and also reads what no checksum covers and what is
-  /// computed.
+  /// Verifies every extent, and also reads bytes without a checksum and
+  /// computed bytes.
   Status Scan(const ReadContext& context) const;
 
  private:
@@ -147,7 +147,7 @@ class Content {
 /// A file that holds `text`.
 Content LiteralContent(std::string text);
 
-/// Fills `out` with the bytes at `offset`, all of which are in the file.
+/// Fills `out` with the bytes at `offset`, which lie within the file.
 Status ReadInto(const Content& content, uint64_t offset, MutableBytes out,
                 const ReadContext& context);
 

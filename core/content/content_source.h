@@ -12,9 +12,9 @@
 
 namespace ctxfs {
 
-/// A Content as the bytes of a container: an encoded entry that is a container
-/// itself. Keeps no bytes: reads go through the cache, which decodes the entry
-/// again after it was evicted.
+/// A Content as the bytes of a container: an encoded entry that is itself a
+/// container. Stores no bytes: reads go through the cache, which decodes the
+/// entry again after an eviction.
 class ContentSource final : public DerivedSource {
  public:
   /// `content` is made from `stored`. The cache must outlive the source.
@@ -26,8 +26,8 @@ class ContentSource final : public DerivedSource {
 
   uint64_t size() const override { return content_.size(); }
 
-  /// May decode the entry. That is not counted as work of the request: the
-  /// container that it is has a bound of its own.
+  /// May decode the entry. That does not count as work of the request: the
+  /// nested container has its own bound.
   Status ReadAt(uint64_t offset, MutableBytes out,
                 const Request& request) const override;
 

@@ -11,8 +11,8 @@
 
 namespace ctxfs {
 
-/// A file below cache_dir with the bytes of a file of a container, all of them,
-/// verified. It is stale when what they were made from is.
+/// A file below cache_dir with all bytes of a container's file, verified. It is
+/// stale when the source of the bytes is.
 class MadeFile final : public DerivedSource {
  public:
   MadeFile(SourcePtr made_from, SpillFile::Loan file)

@@ -12,10 +12,10 @@
 
 namespace ctxfs {
 
-/// A Content that is made at its first use, by one thread for all who wait for
-/// it, and kept, as memory of the cache (BlockCache::Lend). A permanent failure
-/// is kept, too, because finding that a file is damaged or over a limit can
-/// take long. After any other failure the next use tries again.
+/// A Content that one thread makes at its first use for all that wait for it,
+/// and that is kept in memory of the cache (BlockCache::Lend). A permanent
+/// failure is kept, too, because detecting damage or an excess of a limit can
+/// take long. After a transient failure the next use retries.
 class MadeOnce {
  public:
   using Make = std::function<Result<Content>(const ReadContext&)>;
@@ -28,7 +28,7 @@ class MadeOnce {
       const HeapMeter meter;
       Result<Content> made = make_(shared);
       if (!made && !made.error().Permanent()) return made.error();
-      // What was made under an interrupt may be incomplete.
+      // After an interrupt the result may be incomplete.
       CTXFS_TRY(shared.Check());
       BlockCache::Lease lease = CTXFS_TRY(shared.cache().Lend(meter.bytes()));
       kept_ = std::make_unique<const Result<Content>>(std::move(made));
@@ -44,7 +44,8 @@ class MadeOnce {
 
  private:
   const Make make_;
-  mutable BlockCache::Lease lease_;                      // the memory of kept_
+  mutable BlockCache::Lease lease_;                      // for the memory of
+                                                         // kept_
   mutable std::unique_ptr<const Result<Content>> kept_;  // set before state_
   mutable std::atomic<const Result<Content>*> state_ = nullptr;
   const uint64_t owner_ = NewOwner();

@@ -9,12 +9,12 @@
 
 namespace ctxfs {
 
-/// A request, and the cache that it reads through. Every function that decodes
-/// receives one. A Block, Content or container must not keep one.
+/// A request with the cache that it reads through. Every function that decodes
+/// takes one. A Block, Content or container must not store one.
 class ReadContext : public Request {
  public:
   /// Implicit, so that a cache can be passed where nothing interrupts a read.
-  // NOLINTNEXTLINE(google-explicit-constructor)
+  /// NOLINTNEXTLINE(google-explicit-constructor)
   ReadContext(BlockCache& cache) : cache_(&cache) {}
   ReadContext(BlockCache& cache, const Interrupt& interrupt)
       : Request(interrupt), cache_(&cache) {}
@@ -23,13 +23,13 @@ class ReadContext : public Request {
 
   BlockCache& cache() const { return *cache_; }
 
-  /// This request, narrowed as Request::With does.
+  /// This request, narrowed like Request::With.
   template <typename Narrow>
   ReadContext With(Narrow&& narrow) const {
     return {*cache_, Request::With(std::forward<Narrow>(narrow))};
   }
 
-  /// The bytes of `block`, from the cache or produced now.
+  /// The bytes of `block`, cached or produced now.
   Result<BlockCache::Pinned> Get(const Block& block) const {
     return cache_->Get(block, *this);
   }
@@ -38,7 +38,7 @@ class ReadContext : public Request {
   BlockCache* cache_;
 };
 
-/// A context outside any request, with a cache of its own that keeps nothing.
+/// A context outside any request, with its own cache of size 0.
 class LoneContext {
  public:
   // NOLINTNEXTLINE(google-explicit-constructor)

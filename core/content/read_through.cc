@@ -9,7 +9,7 @@
 namespace ctxfs {
 namespace {
 
-/// Reads as many bytes of a file as there are, up to all of `out`.
+/// Reads up to out.size() bytes of a file, fewer only at its end.
 size_t ReadSome(int file, uint64_t offset, MutableBytes out) {
   ssize_t n = 0;
   do {

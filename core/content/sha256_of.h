@@ -16,7 +16,7 @@ Result<std::string> Sha256Of(const Content& content,
 Result<std::string> Sha256Of(std::shared_ptr<const Source> source,
                              const ReadContext& context);
 
-/// Hex digits in lower case, as Sha256Of writes them.
+/// Converts hex digits to lower case, as Sha256Of returns them.
 std::string LowerHex(std::string digits);
 
 }  // namespace ctxfs

@@ -13,7 +13,7 @@
 namespace ctxfs {
 namespace {
 
-/// Bytes of the cache's memory that decoding one block may take.
+/// Maximum memory of the cache for decoding one block.
 uint64_t MemoryFor(const BlockCache& cache) {
   return std::min(cache.budget(), kMaxStreamMemory);
 }
@@ -43,7 +43,7 @@ SpillFile::Loan FindFile(const BlockCache& cache, const Block& block) {
 }
 
 std::list<SpillStore::Kept>::iterator SpillStore::Oldest() {
-  // What is lent would keep its room.
+  // Evicting a lent block would free no room.
   const auto last = std::find_if(
       kept_.rbegin(), kept_.rend(),
       [this](const Kept& one) { return !file_->IsLent(*one.bytes); });
@@ -58,7 +58,7 @@ SpillStore::Clock::time_point SpillStore::EvictableAt() {
 }
 
 SpillStore::Evicted SpillStore::EvictOldest() {
-  Pinned bytes;  // freed without the lock
+  Pinned bytes;  // freed unlocked
   const MutexLock lock(mutex_);
   const auto oldest = Oldest();
   if (oldest == kept_.end()) return Evicted::kNone;
@@ -75,8 +75,8 @@ Result<SpillStore::Pinned> SpillStore::Reserve(uint64_t size) {
     Result<Pinned> part = file_->Reserve(size);
     if (part || part.error().sys_errno != ENOSPC) return part;
     const Evicted evicted = EvictOldest();
-    // The file is in use, but by no block that can be evicted: by one that is
-    // being decoded, or by an evicted one that still has readers. Either ends.
+    // The room is taken by a block in production, or by an evicted one that
+    // still has readers. Both are temporary.
     const bool ends = evicted == Evicted::kNone && bytes() > file_->lent();
     if (ends || evicted == Evicted::kNoneYet) return Pinned();
     if (evicted == Evicted::kNone) return part;
@@ -132,7 +132,7 @@ Result<SpillStore::Pinned> SpillStore::Get(const Block& block,
     found = CTXFS_TRY(Produce(block, shared));
     return {};
   };
-  if (look()) return found;  // most reads: nothing listens for them
+  if (look()) return found;  // most reads return here, without a listener
   InterruptibleWait wait(file_->room(), context.interrupt());
   while (true) {
     if (wait.IsInterrupted()) return context.Check().error();

@@ -16,15 +16,15 @@
 
 namespace ctxfs {
 
-/// Keeps the bytes of blocks that are too large for the BlockCache in a
-/// temporary file. Each is decoded once, in pieces, and verified before any
-/// byte is served. The least recently used block is evicted first, but while it
-/// is read, not before four times as long has passed as decoding it took.
-/// Readers of more blocks than there is room for therefore take turns, and do
-/// not decode a block for every read. Safe for any number of threads.
+/// Stores blocks that are too large for the BlockCache in a temporary file.
+/// Each is decoded once, in pieces, and verified before any byte is served. The
+/// least recently used block is evicted first, but one that is being read stays
+/// at least four times as long as its decoding took. Readers of more blocks
+/// than fit therefore take turns, instead of decoding a block for every read.
+/// Safe for any number of threads.
 ///
-/// kept_ has each block once, whole and verified, since one is decoded within
-/// BlockCache::Once with its key.
+/// Invariant: kept_ has each block at most once, whole and verified, since
+/// decoding happens within BlockCache::Once with its key.
 class SpillStore {
  public:
   using Pinned = std::shared_ptr<const SpillFile::Part>;
@@ -33,17 +33,17 @@ class SpillStore {
       : file_(std::move(file)) {}
 
   /// The bytes of a block whose streamed_size is not 0, decoded now if they are
-  /// not there. Others who want the same block wait. Fails with kIo and ENOSPC
+  /// not stored. Other requests for the block wait. Fails with kIo and ENOSPC
   /// if there is no room for them.
   Result<Pinned> Get(const Block& block, const ReadContext& context);
 
-  /// The bytes of the block with this key, as a file of their own that a reader
-  /// may have open; null if there is none. Half of the room is kept for others.
+  /// The bytes of the block with this key, as a separate file that a reader may
+  /// have open; null if there is none. At most half of the room is lent.
   SpillFile::Loan FindFile(Key key);
 
-  /// Bytes of the disk that are in use.
+  /// Bytes of the disk in use.
   uint64_t bytes() const { return file_->bytes(); }
-  /// Bytes that were decoded into the file, ever.
+  /// Bytes ever decoded into the file.
   uint64_t produced() const { return produced_; }
 
  private:
@@ -51,20 +51,20 @@ class SpillStore {
   struct Kept {
     Key key;
     Pinned bytes;
-    Clock::time_point until;  // kept until then while it is read
+    Clock::time_point until;  // not evicted before, while it is being read
     Clock::time_point used;
   };
 
   Pinned Find(Key key);
-  /// Returns null if it has to wait until others have been read.
+  /// Returns null if it has to wait until other blocks have been read.
   Result<Pinned> Produce(const Block& block, const ReadContext& context);
-  /// Reserves room, and evicts older blocks for it; null as above.
+  /// Reserves room, evicting older blocks if needed; null as for Produce.
   Result<Pinned> Reserve(uint64_t size);
   enum class Evicted : uint8_t { kOne, kNoneYet, kNone };
   Evicted EvictOldest();
-  /// The block to be evicted next, which is not lent; the end if there is none.
+  /// The next block to evict, which is not lent; end() if there is none.
   std::list<Kept>::iterator Oldest() CTXFS_REQUIRES(mutex_);
-  /// When it may be evicted, unless it is read meanwhile.
+  /// When it may be evicted, unless it is read until then.
   Clock::time_point EvictableAt() CTXFS_REQUIRES(mutex_);
 
   const std::shared_ptr<SpillFile> file_;
@@ -73,7 +73,7 @@ class SpillStore {
   std::list<Kept> kept_ CTXFS_GUARDED_BY(mutex_);  // most recent first
 };
 
-/// SpillStore::FindFile for a block that `cache` keeps in a temporary file.
+/// SpillStore::FindFile for a block that `cache` stores in a temporary file.
 SpillFile::Loan FindFile(const BlockCache& cache, const Block& block);
 
 }  // namespace ctxfs

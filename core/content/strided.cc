@@ -15,15 +15,15 @@ namespace {
 using limits::kKiB;
 using limits::kMiB;
 
-constexpr uint64_t kChunk = 256 * kKiB;  // made at a time
-constexpr uint64_t kPiece = 4 * kMiB;    // of stored bytes, kept in the cache
+constexpr uint64_t kChunk = 256 * kKiB;  // computed at a time
+constexpr uint64_t kPiece = 4 * kMiB;    // of cached stored bytes
 constexpr size_t kPieces = 16;           // in use at a time
 // Elements further apart than this are read one by one, unless few elements are
 // between two neighbours or all pieces can be in use at once.
 constexpr uint64_t kFarApart = 64 * kKiB;
 constexpr uint64_t kFewElements = 8;
 
-/// Bytes of stored elements, in the cache while its neighbours are read.
+/// Stored elements, cached while their neighbours are read.
 class PieceBlock final : public Block {
  public:
   PieceBlock(Key key, const Content& stored, uint64_t offset, uint64_t size)
@@ -48,7 +48,7 @@ class Pieces {
   Pieces(Key key, const Content& stored, const ReadContext& context)
       : key_(key), stored_(stored), context_(context) {}
 
-  /// The bytes from `at` on, at least one, up to the end of their piece.
+  /// The bytes from `at`, at least one, to the end of their piece.
   Result<Bytes> From(uint64_t at) {
     const uint64_t number = at / kPiece;
     Slot& slot = slots_[number % kPieces];
@@ -71,7 +71,7 @@ class Pieces {
     slot.number = UINT64_MAX;
     const uint64_t offset = number * kPiece;
     const uint64_t size = std::min(kPiece, stored_.size() - offset);
-    // Decoded bytes are in the cache already.
+    // Decoded bytes are cached already.
     if (stored_.LargestBlock() > 0) {
       CTXFS_TRY(stored_.Read(offset, static_cast<size_t>(size), context_,
                              slot.window));
@@ -95,8 +95,8 @@ class Pieces {
   std::array<Slot, kPieces> slots_;
 };
 
-/// Removes dimensions of one element, and joins neighbouring dimensions where
-/// that changes nothing.
+/// Removes dimensions of size one, and merges adjacent dimensions where that
+/// changes no element.
 StridedLayout Simplified(StridedLayout layout) {
   std::vector<uint64_t> shape;
   std::vector<uint64_t> strides;
@@ -160,7 +160,7 @@ class Strided final : public Transform {
   }
 
  private:
-  /// Copies elements from number `first` on.
+  /// Copies elements, starting with number `first`.
   Status Gather(uint64_t first, MutableBytes out, Pieces& pieces,
                 const ReadContext& context) const {
     const size_t rank = layout_.shape.size();
@@ -192,8 +192,8 @@ class Strided final : public Transform {
     return {};
   }
 
-  /// Copies `count` elements of the last dimension, the first being element
-  /// `at` of the stored ones.
+  /// Copies `count` elements of the last dimension; the first is the stored
+  /// element `at`.
   Status Run(uint64_t at, uint64_t count, MutableBytes out, Pieces& pieces,
              const ReadContext& context) const {
     const uint64_t width = layout_.width;
@@ -216,8 +216,8 @@ class Strided final : public Transform {
     return {};
   }
 
-  /// Copies the element at byte `from` and those after it that are in the same
-  /// piece, at most `most`; adds the number of those after it to `i`.
+  /// Copies the element at byte `from` and the following ones in its piece, at
+  /// most `most`; adds the number of the following ones to `i`.
   Status Copy(uint64_t from, uint64_t most, std::byte* to, Pieces& pieces,
               uint64_t& i) const {
     const uint64_t width = layout_.width;

@@ -9,17 +9,17 @@
 
 namespace ctxfs {
 
-/// Where the elements of an array are among stored elements of the same width,
-/// and how their bytes differ from little-endian values.
+/// The positions of an array's elements among stored elements of the same
+/// width, and how their bytes differ from little-endian values.
 struct StridedLayout {
   uint32_t width = 1;  // bytes of an element, 1 to 16
   std::vector<uint64_t> shape;
-  std::vector<uint64_t> strides;  // in elements; one a dimension
+  std::vector<uint64_t> strides;  // in elements, one per dimension
   uint64_t offset = 0;            // of the first element, in elements
-  /// Bytes of a unit whose order is reversed; 1: none is.
+  /// Bytes of a unit whose byte order is reversed; 1: no reversal.
   uint32_t swap = 1;
-  /// Bytes of the floats that an element consists of; the sign of the first or
-  /// of the second is flipped.
+  /// Bytes of the floats in an element; the sign of the first or of the second
+  /// is flipped.
   uint32_t float_width = 1;
   bool flip_first = false;
   bool flip_second = false;
@@ -30,11 +30,11 @@ std::vector<uint64_t> RowMajorStrides(const std::vector<uint64_t>& shape);
 /// Column-major strides of `shape`: the first index varies fastest.
 std::vector<uint64_t> ColumnMajorStrides(const std::vector<uint64_t>& shape);
 
-/// The elements of an array in row-major order, little-endian: a part of
-/// `stored` where its bytes are just these, else computed from it. The layout
-/// leads to no byte past the end of `stored`, and the product of the shape
+/// The elements of an array in row-major order, little-endian: a range of
+/// `stored` if its bytes are already that, else computed from it. The layout
+/// addresses no byte past the end of `stored`, and the product of the shape
 /// times the width does not overflow. `key` names pieces of the stored bytes in
-/// the cache: no other Content may have it.
+/// the cache: no other Content may use it.
 Content StridedContent(Key key, const Content& stored, StridedLayout layout);
 
 }  // namespace ctxfs

@@ -15,7 +15,7 @@ struct Key {
   bool operator==(const Key&) const = default;
 };
 
-/// A number that no other owner in this process ever had.
+/// A process-wide unique number, never reused.
 inline uint64_t NewOwner() {
   static std::atomic<uint64_t> next = 1;
   return next.fetch_add(1, std::memory_order_relaxed);
@@ -24,7 +24,7 @@ inline uint64_t NewOwner() {
 /// The result of verifying checksummed bytes. Final: kPassed and kFailed never
 /// change.
 enum class Verdict : uint8_t { kUnknown, kPassed, kFailed };
-/// EntryInfo::verified.
+/// The text of EntryInfo::verified.
 constexpr const char* VerifiedText(Verdict verdict) {
   constexpr const char* kTexts[] = {"no", "yes", "failed"};
   return kTexts[static_cast<size_t>(verdict)];

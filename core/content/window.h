@@ -10,17 +10,17 @@
 
 namespace ctxfs {
 
-/// Where the bytes of an answer were.
+/// The origin of the bytes of a result.
 enum class Origin : uint8_t {
-  kMemory,     // decoded, computed or rendered, just now or for others before
+  kMemory,     // decoded, computed or rendered, now or earlier
   kDisk,       // decoded to a temporary file (SpillStore)
-  kContainer,  // stored as they are
+  kContainer,  // stored uncompressed
 };
 inline constexpr size_t kOrigins = 3;
 
-/// The answer to one read: slices in file order, valid until the Window is
-/// cleared or read into again. Slices of cached blocks and literals are not
-/// copied; the Window keeps what they point into alive.
+/// The result of one read: slices in file order, valid until the Window is
+/// cleared or reused. Slices of cached blocks and literals are not copied; the
+/// Window keeps their memory alive.
 class Window {
  public:
   const std::vector<Bytes>& slices() const { return slices_; }
@@ -32,7 +32,7 @@ class Window {
     bytes_.fill(0);
   }
 
-  /// Makes room for `size` bytes of scratch in all; only after Clear().
+  /// Reserves `size` bytes of scratch in total; only after Clear().
   void Reserve(size_t size) {
     if (scratch_.size() < size) scratch_ = Buffer(size);
   }

@@ -16,7 +16,7 @@ namespace ctxfs {
 
 Status WithinCache(const ReadContext& context,
                    const std::function<Status(const ReadContext&)>& work) {
-  // Allows a document of usual size, however small the cache is.
+  // Suffices for a usual document, however small the cache is.
   constexpr uint64_t kLeast = 64 * limits::kMiB;
   static const uint64_t owner = NewOwner();
   static std::atomic<uint64_t> number = 0;
@@ -36,11 +36,11 @@ Status WithinCache(const ReadContext& context,
     const AllowedWork in_turn(shared.interrupt());
     Status done = work(shared.With(in_turn));
     ::malloc_trim(0);
-    // `work` may have mistaken the refusal for a fault of what it reads.
+    // `work` may have mistaken the refusal for a fault of its input.
     CTXFS_TRY(HeapAllowance::Check());
     return done;
   };
-  // Nobody else has this key, so Once waits for memory only.
+  // This key is unique, so Once waits for memory only.
   return cache.Once(
       {owner, number++}, context, [] { return false; }, alone,
       std::max(cache.budget(), kLeast));

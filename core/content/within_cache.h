@@ -8,10 +8,10 @@
 
 namespace ctxfs {
 
-/// Runs work whose memory is not known in advance, so that all such work and
-/// the cached blocks together stay within `cache=`. Calls `work` with 1 MiB
-/// first; if it needs more, calls it again with the cache's whole budget, while
-/// nothing else is produced. Fails with kLimit and EFBIG if it takes more than
+/// Runs work of unknown memory, so that all such work and the cached blocks
+/// together stay within `cache=`. Calls `work` with 1 MiB first; if that does
+/// not suffice, calls it again with the whole budget of the cache, while
+/// nothing else is produced. Fails with kLimit and EFBIG if it needs more than
 /// that budget and more than 64 MiB.
 Status WithinCache(const ReadContext& context,
                    const std::function<Status(const ReadContext&)>& work);
