@@ -25,8 +25,8 @@ constexpr uint32_t kVersion = 1;
 constexpr size_t kFixedBytes = 64;
 constexpr size_t kDigestAt = 32;
 
-/// Their xxh3, by the widest vectors that the processor has: XXH3_64bits is
-/// compiled for those that all have.
+/// The xxh3 of a block, with the widest vectors of this processor: XXH3_64bits
+/// is compiled for the vectors that all processors have.
 uint64_t ChecksumOf(Bytes bytes) {
 #ifdef XXH_DISPATCH_DISABLE_REPLACE
   return XXH3_64bits_dispatch(bytes.data(), bytes.size());
@@ -35,7 +35,7 @@ uint64_t ChecksumOf(Bytes bytes) {
 #endif
 }
 
-/// How many of `blocks` follow one another in memory, at most `most`.
+/// The number of leading `blocks` that are adjacent in memory, at most `most`.
 size_t RunLength(std::span<const MutableBytes> blocks, size_t most) {
   size_t length = 1;
   while (length < std::min(most, blocks.size()) &&
@@ -105,7 +105,7 @@ bool BlockFile::ReadRun(uint64_t i, MutableBytes run) const {
 
 size_t BlockFile::Read(uint64_t first,
                        std::span<const MutableBytes> out) const {
-  // Few enough to be in the processor's cache when they are summed.
+  // Few enough to stay in the processor's cache until they are summed.
   size_t most = 4;
   size_t done = 0;
   while (done < out.size()) {
@@ -115,7 +115,7 @@ size_t BlockFile::Read(uint64_t first,
                            blocks.back().data() + blocks.back().size());
     if (!ReadRun(i, run)) {
       if (blocks.size() == 1) return done;
-      most = 1;  // the first of them may be there
+      most = 1;  // the first of them may be complete
       continue;
     }
     for (size_t k = 0; k < blocks.size(); ++k, ++done) {

@@ -15,18 +15,18 @@
 
 namespace ctxfs {
 
-/// An open file of a BlockStore, whose head is known. It needs the descriptor
-/// alone, not the directory of the store. The file may be removed or damaged
-/// at any time: a block that does not match its checksum is not given out. Safe
-/// for any number of threads.
+/// An open file of a BlockStore with a parsed head. It needs only the
+/// descriptor, not the directory of the store. The file may be removed or
+/// damaged at any time: a block with a wrong checksum is not returned. Safe for
+/// any number of threads.
 class BlockFile {
  public:
   static constexpr uint64_t kBlockBytes = 64 * 1024;
   static constexpr size_t kDigestBytes = 32;
 
-  /// Reads the head of a file that should have `count` blocks from number
-  /// `first` on, of the object with this raw SHA-256 of its key. Returns
-  /// nullopt if the head is damaged or another one.
+  /// Parses the head of a file that should have `count` blocks from number
+  /// `first` on, of the object whose key has this raw SHA-256. Returns nullopt
+  /// if the head is damaged or differs.
   static std::optional<BlockFile> Load(Fd file, uint64_t first, uint32_t count,
                                        std::string_view digest);
 
@@ -36,20 +36,20 @@ class BlockFile {
   static std::string HeadOf(std::string_view digest, uint64_t first,
                             const std::vector<Bytes>& blocks);
 
-  /// Fills `out` with the blocks from number `first` on, which the file has, as
-  /// far as they are undamaged; returns how many those are. Each of `out` has
-  /// the size of its block. The contents of the others are undefined. Those
-  /// that follow one another in memory take fewer calls.
+  /// Fills `out` with the undamaged consecutive blocks from number `first` on,
+  /// which the file has; returns their number. Each of `out` has the size of
+  /// its block. The rest of `out` is undefined. Buffers that are adjacent in
+  /// memory take fewer calls.
   size_t Read(uint64_t first, std::span<const MutableBytes> out) const;
 
   uint64_t first() const { return first_; }
   uint32_t count() const { return static_cast<uint32_t>(sums_.size()); }
-  /// The number after that of the last block.
+  /// The number after the last block's.
   uint64_t end() const { return first_ + sums_.size(); }
   bool Covers(uint64_t number) const {
     return number >= first_ && number < end();
   }
-  /// Whether the store has dropped the file.
+  /// Whether the store has removed the file.
   bool dropped() const;
   int descriptor() const { return file_.get(); }
   const std::string& digest() const { return digest_; }
@@ -57,8 +57,8 @@ class BlockFile {
  private:
   explicit BlockFile(Fd file) : file_(std::move(file)) {}
 
-  /// Reads blocks from index `i` on, together; false if the file has not all of
-  /// them.
+  /// Reads adjacent blocks from index `i` on by one call; false if the file is
+  /// too short.
   bool ReadRun(uint64_t i, MutableBytes run) const;
 
   Fd file_;

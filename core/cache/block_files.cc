@@ -43,8 +43,8 @@ bool IsObjectName(std::string_view name) {
   return IsHex(name, kDigits);
 }
 
-/// The number of blocks in a file with this name, 0 for any other file of a
-/// store; nullopt if the name is not one of a store.
+/// The number of blocks in a file of this name, 0 for any other file of a
+/// store; nullopt if the name is foreign.
 std::optional<uint32_t> BlocksOf(std::string_view name) {
   if (name.starts_with(kUnfinished)) {
     return ParsePair(name.substr(1)) ? std::optional(0U) : std::nullopt;
@@ -82,8 +82,8 @@ int64_t Nanoseconds(const struct timespec& time) {
 
 Fd OpenRegular(int directory, const char* name) {
   struct stat st {};
-  // Opening a device may do something. What takes its place after this is
-  // opened, but not waited for.
+  // Opening a device may have side effects. A file that replaces it after this
+  // check is opened, but does not block.
   if (::fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) != 0) return Fd(-1);
   if (S_ISREG(st.st_mode)) {
     Fd file(

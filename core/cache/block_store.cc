@@ -34,11 +34,11 @@ using block_files::RemoveForeign;
 namespace {
 
 constexpr size_t kMaxObjects = 256;
-// Room is made for such a part of the store at a time.
+// Evicts 1/16 of the store at a time.
 constexpr uint64_t kParts = 16;
 
-/// Writes the head and the blocks of a file by one call if that takes them all:
-/// the kernel makes large pages of large writes. Returns an errno.
+/// Writes the head and the blocks of a file, by one call if possible: the
+/// kernel uses large pages for large writes. Returns an errno.
 int WriteAll(int fd, Bytes head, const std::vector<Bytes>& blocks) {
   std::vector<iovec> left = {
       {const_cast<std::byte*>(head.data()), head.size()}};
@@ -60,7 +60,7 @@ int WriteAll(int fd, Bytes head, const std::vector<Bytes>& blocks) {
   return 0;
 }
 
-/// Makes `path` and the directories above it, with mode 0700.
+/// Creates `path` and its parents, with mode 0700.
 Status MakeDirectories(const std::string& path) {
   for (size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
     const std::string part = path.substr(0, end);
@@ -101,7 +101,7 @@ BlockStore::Object* BlockStore::Find(const std::string& digest, bool create) {
   Object& object = objects_[name];
   CTXFS_ASSERT(objects_.size() <= kMaxObjects);
   struct stat st {};
-  // Another process may have dropped the directory.
+  // Another process may have removed the directory.
   const bool gone =
       object.directory.ok() &&
       (::fstat(object.directory.get(), &st) != 0 || st.st_nlink == 0);
@@ -144,7 +144,7 @@ void BlockStore::List(Object& object) {
 
 BlockStore::Run* BlockStore::RunWith(Object& object, uint64_t number) {
   auto at = object.runs.lower_bound(number);
-  // A longer run can end behind one that begins later.
+  // A longer run can start earlier and end later than the next one.
   for (unsigned i = 0; i < kMaxBlocks && at != object.runs.end(); ++i, ++at) {
     const Run& run = at->second;
     CTXFS_ASSERT(run.count > 0 && run.count <= kMaxBlocks);
@@ -159,7 +159,7 @@ uint64_t BlockStore::NextIn(const Object& object, uint64_t number,
   uint64_t next = end;
   for (auto at = object.runs.lower_bound(number); at != object.runs.end();
        ++at) {
-    // Longer runs that end behind it begin behind `next`.
+    // All longer runs from here on start after `next`.
     if (at->first >= next + kMaxBlocks) break;
     next = std::min(next, std::max(number, at->second.first));
   }
@@ -199,7 +199,7 @@ std::pair<Fd, BlockStore::Run> BlockStore::OpenRun(const std::string& digest,
     (void)::futimens(file.get(), nullptr);
   }
   if (file.ok()) return {std::move(file), *run};
-  // Another process dropped it, or it is no file; any other failure is
+  // Another process removed it, or it is no regular file; other failures are
   // transient.
   const bool gone = errno == ENOENT || (damaged_ == Damaged::kDropped &&
                                         RemoveForeign(directory, name.c_str()));
@@ -239,7 +239,7 @@ std::string BlockStore::DigestOf(const std::string& key) {
 
 bool BlockStore::TakeDue() {
   const MutexLock lock(mutex_);
-  // What other processes wrote before is not known.
+  // Earlier writes of other processes are unknown.
   if (unseen_ <= (seen_ ? most_ / kParts : 0)) return false;
   unseen_ = 0;
   seen_ = true;
@@ -251,7 +251,7 @@ bool BlockStore::TakeFull() {
   return std::exchange(full_, false);
 }
 
-// On a full disk, others need room more than this cache.
+// On a full disk, other programs need the space more than this cache.
 void BlockStore::MakeRoom() {
   if (TakeFull() && Evict(most_ / 2) > 0) {
     const MutexLock lock(mutex_);
@@ -269,8 +269,7 @@ Fd BlockStore::OpenUnfinished(const std::string& digest, std::string* name) {
   const MutexLock lock(mutex_);
   *name =
       fmt::format("{}{}-{}", block_files::kUnfinished, ::getpid(), written_++);
-  // Once more if what makes room has just removed the directory, as it was
-  // empty.
+  // Retries once if an eviction has just removed the empty directory.
   for (int attempt = 0; attempt < 2; ++attempt) {
     Object* const object = Find(digest, /*create=*/true);
     if (object == nullptr) break;
@@ -293,7 +292,7 @@ int BlockStore::Finish(const std::string& digest, const std::string& name,
   if (failed == 0) {
     if (rename()) return 0;
     failed = errno;
-    // No file takes the place of a directory.
+    // rename(2) cannot replace a directory by a file.
     if (RemoveForeign(directory, last.c_str()) && rename()) return 0;
   }
   (void)::unlinkat(directory, name.c_str(), 0);
@@ -379,7 +378,7 @@ Fd OpenLock(int top) {
 }  // namespace
 
 uint64_t BlockStore::Evict(uint64_t most) const {
-  // Without a lock file, twice at a time is better than never.
+  // Without a lock file, evicting twice at a time is better than never.
   const Fd lock = OpenLock(top_.get());
   if (lock.ok() && ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return 0;
   struct File {
@@ -399,7 +398,7 @@ uint64_t BlockStore::Evict(uint64_t most) const {
       files.push_back({file.used_ns, file.bytes, object + "/" + file.name});
     };
     block_files::ForEachFile(directory, add_file);
-    // Fails unless it is empty.
+    // Fails unless the directory is empty.
     (void)::unlinkat(top_.get(), object.c_str(), AT_REMOVEDIR);
   };
   block_files::ForEachObject(top_.get(), add);

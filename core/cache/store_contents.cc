@@ -17,7 +17,7 @@ namespace {
 
 using block_files::File;
 
-/// Whether a file begins as a store writes it.
+/// Whether a file has the header of a store's file.
 bool IsOfStore(int directory, const File& file) {
   const Fd open = block_files::OpenRegular(directory, file.name.c_str());
   std::string head(block_files::kMagic.size(), '\0');
@@ -26,7 +26,7 @@ bool IsOfStore(int directory, const File& file) {
          head == block_files::kMagic;
 }
 
-/// Visits the files of a store one by one. Keeps no names: there can be
+/// Visits the files of a store one by one, without keeping names: there can be
 /// 200,000.
 class StoreWalk {
  public:
@@ -51,7 +51,8 @@ class StoreWalk {
         VisitFile(directory, file);
     });
     if (found_.blocks > before.blocks) ++found_.objects;
-    // Fails unless it is empty. One that was empty before may be another's.
+    // Fails unless the directory is empty. One that was empty before may be
+    // foreign.
     if (removes_ && found_.bytes > before.bytes) {
       (void)::unlinkat(top_, name.c_str(), AT_REMOVEDIR);
     }
@@ -67,7 +68,7 @@ class StoreWalk {
 
   bool Remove(int directory, const File& file) {
     if (::unlinkat(directory, file.name.c_str(), 0) == 0) return true;
-    if (errno != ENOENT) failed_ = errno;  // ENOENT: another process did
+    if (errno != ENOENT) failed_ = errno;  // ENOENT: another process removed it
     return false;
   }
 

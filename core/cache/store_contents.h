@@ -9,25 +9,24 @@
 
 namespace ctxfs {
 
-/// What a BlockStore has on disk.
+/// Totals of a BlockStore on disk.
 struct StoreContents {
   uint64_t objects = 0;
   uint64_t blocks = 0;
-  uint64_t files = 0;  // kept as they are
-  uint64_t bytes = 0;  // of the files
+  uint64_t files = 0;  // whole files
+  uint64_t bytes = 0;  // of all files
 };
 
-/// Counts what the store in `directory` has. Opens no store, so nothing is made
-/// there. Returns nullopt if there is no such directory; fails with kIo like
+/// Counts the files of the store in `directory`, without opening or creating
+/// one. Returns nullopt if the directory does not exist; fails with kIo like
 /// BlockStore::Open.
 Result<std::optional<StoreContents>> CountStore(const std::string& directory);
 
-/// Removes the files of the store in `directory`, and the directories of
-/// objects that are empty then. Returns what was removed. Files that do not
-/// begin as those of a store stay, and so does everything that is called
-/// otherwise or is a link. Other processes may use the store meanwhile: they
-/// miss the blocks and fetch them again. Fails like CountStore, and if a file
-/// cannot be removed.
+/// Removes the files of the store in `directory`, and directories of objects
+/// that become empty. Returns the totals removed. Foreign names, links, and
+/// files without the header of a store stay. Other processes may use the store
+/// meanwhile: they get cache misses and fetch the blocks again. Fails like
+/// CountStore, and if a file cannot be removed.
 Result<std::optional<StoreContents>> ClearStore(const std::string& directory);
 
 }  // namespace ctxfs

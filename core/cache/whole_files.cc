@@ -32,7 +32,7 @@ std::optional<BlockStore::Whole> BlockStore::OpenWhole(const std::string& key) {
     if (!digest || found) return;
     Fd opened = block_files::OpenRegular(directory, file.name.c_str());
     if (!opened.ok()) return;
-    // It was used now.
+    // Marks the file as used now.
     (void)::futimens(opened.get(), nullptr);
     found = Whole{std::move(opened), *digest};
   });

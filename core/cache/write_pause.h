@@ -6,18 +6,17 @@
 
 namespace ctxfs {
 
-/// Stops writing for a while after a disk refused it: each attempt on a full
-/// disk costs as much as a write, and fails again. Not safe for several
-/// threads.
+/// Pauses writing after a disk refused it: each attempt on a full disk costs as
+/// much as a write, and fails again. Not thread-safe.
 class WritePause {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// From a refusal to the next attempt.
+  /// The time from a refusal to the next attempt.
   static constexpr std::chrono::seconds kLasts{10};
 
-  /// Whether an errno says that the disk refuses all writes: it is full, over a
-  /// quota, read-only, or not writable for this user.
+  /// Whether an errno means that the disk refuses all writes: it is full, over
+  /// a quota, read-only, or not writable for this user.
   static bool IsRefusal(int error) {
     return IsFull(error) || error == EROFS || error == EACCES ||
            error == EPERM || error == EIO;
@@ -28,14 +27,14 @@ class WritePause {
   bool MayWrite(Clock::time_point now = Clock::now()) const {
     return error_ == 0 || now >= until_;
   }
-  /// Notes the end of an attempt: 0, or an errno.
+  /// Records the result of an attempt: 0, or an errno.
   void Note(int error, Clock::time_point now = Clock::now()) {
     if (error == 0) error_ = 0;
     if (!IsRefusal(error)) return;
     error_ = error;
     until_ = now + kLasts;
   }
-  /// Lets the next write be attempted: room was made.
+  /// Ends the pause: space was freed.
   void Shorten() { until_ = {}; }
 
   /// The errno of the last refusal; 0 if a write succeeded after it.
