@@ -13,12 +13,12 @@
 namespace ctxfs {
 namespace {
 
-// More zeros than a writer pads with are not looked through.
+// Longer runs of zeros, which no writer pads with, are not scanned further.
 constexpr uint64_t kMaxPadding = 16 * limits::kMiB;
 constexpr uint64_t kPiece = 64 * limits::kKiB;
 
-/// Returns the first byte from `at` on that is not zero, or the size of the
-/// source; the byte behind kMaxPadding zeros, if there are as many.
+/// Returns the first non-zero byte from `at` on, or the size of the source;
+/// after kMaxPadding zeros, the next byte.
 Result<uint64_t> EndOfPadding(const Source& source, uint64_t at,
                               const ReadContext& context) {
   const uint64_t end = at + std::min(kMaxPadding, source.size() - at);

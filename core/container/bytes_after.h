@@ -14,17 +14,17 @@ namespace ctxfs {
 
 class FormatSet;
 
-/// Whether bytes may be padding.
+/// Whether bytes are all zero, so that they may be padding.
 bool AllZero(Bytes bytes);
 
-/// The format that bytes have by their first ones: "start like a gzip file";
-/// empty if it is not known. Null for `formats`: only those that are not
-/// mounted.
+/// Describes the format that first bytes indicate: "start like a gzip file";
+/// empty if unknown. With null `formats`, only formats that are not mounted.
 std::string FormatText(Bytes head, const FormatSet* formats);
 
-/// A warning of the bytes from `at` to the end of `source`, of which a
-/// container shows nothing: `text`, and how they start, but for zeros. If that
-/// is like another file, the container is only a part of this one.
+/// A warning about the bytes from `at` to the end of `source`, which a
+/// container does not show: `text`, and the format that they start with, unless
+/// they are zeros. If they look like another file, the container is only a part
+/// of this one.
 Result<Warning> BytesAfter(const Source& source, uint64_t at, std::string text,
                            const FormatSet* formats,
                            const ReadContext& context);

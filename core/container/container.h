@@ -21,21 +21,21 @@
 
 namespace ctxfs {
 
-/// What a warning means for the answer of a check.
+/// The effect of a warning on the result of a check.
 enum class Severity : uint8_t {
-  kNote,       // odd, and every byte can be had
-  kOfEntries,  // counts faults that the entries report one by one
+  kNote,       // odd, but every byte is available
+  kOfEntries,  // a count of faults that the entries report one by one
   kPartial,    // the container does not show a part of the file
   kDamage,     // a part of the container cannot be read
 };
 
-/// Something wrong or odd that does not stop a container from being used.
+/// A defect or oddity that leaves the container usable.
 struct Warning {
   std::string text;
   uint64_t offset = kNoOffset;  // byte of the container
   Severity severity = Severity::kNote;
 
-  /// "byte 40: ..." or just the text.
+  /// "byte 40: ...", or the text alone without an offset.
   std::string Text() const {
     return Error{Code::kCorrupt, text, offset}.Text();
   }
@@ -43,30 +43,30 @@ struct Warning {
 
 class Container;
 
-/// A container inside or beside a container, shown as a directory and opened
-/// when someone first looks inside.
+/// A container inside or beside a container, shown as a directory and opened at
+/// the first look inside.
 struct ChildContainer {
   std::string path;  // made safe like an entry's name
   /// Opens the source of its bytes. Null if `open` is set.
   std::function<Result<std::shared_ptr<const Source>>(const ReadContext&)>
       open_source;
-  /// kEntries for a member of an archive: it shares the directories that
-  /// entries make, and further members may be below it.
+  /// kEntries for a member of an archive: it shares the directories of entries,
+  /// and further members may be below it.
   Role role = Role::kPrimary;
-  /// If set, is called instead of open_source and opens the container itself.
-  /// Fails only if it may succeed later.
+  /// If set, opens the container itself, instead of open_source. Fails only
+  /// with transient errors.
   std::function<Result<std::shared_ptr<const Container>>(const ReadContext&)>
       open = nullptr;
 };
 
-/// Where a tree shows the entries of a container, after it has made their names
-/// safe and numbered repeated ones.
+/// The paths at which a tree shows the entries of a container, after it has
+/// made their names safe and numbered repeated ones.
 class PathsInTree {
  public:
   virtual ~PathsInTree() = default;
   /// Returns the paths of entries [first, end), empty for one without a file.
-  /// The numbers after the entries' are those of Container::Children. Takes
-  /// time in proportion to all names of the tree.
+  /// Numbers past the entries are those of Container::Children. Takes time in
+  /// proportion to all names of the tree.
   virtual std::vector<std::string> Of(uint32_t first, uint32_t end) const = 0;
 };
 
@@ -88,26 +88,26 @@ class Container : public std::enable_shared_from_this<Container> {
 
   const std::shared_ptr<const Source>& source() const { return source_; }
 
-  /// Bytes of all files that the container is made from. The work that a
-  /// request may cause is a multiple of them.
+  /// Bytes of all files of the container. The work that a request may cause is
+  /// a multiple of them.
   uint64_t StoredSize() const { return stored_size_; }
 
-  /// Whether it is only a directory of another container, and so has no
+  /// Whether it is only a directory of another container, without its own
   /// `.ctxfs/`.
   bool is_part() const { return part_; }
 
-  /// The size in bytes that the file must have according to its index. Greater
-  /// than its actual size only if the file was cut.
+  /// The size in bytes that the index requires. Greater than the actual size
+  /// only if the file was truncated.
   uint64_t NeededSize() const { return needed_size_; }
-  /// The part of the index that was cut off, such as "the central directory";
-  /// NeededSize() is then a lower bound. Empty if none was.
+  /// The truncated part of the index, such as "the central directory";
+  /// NeededSize() is then a lower bound. Empty if the index is complete.
   std::string_view LostPart() const { return lost_part_; }
 
-  /// Returns the warnings from opening. Info() may list later ones, too.
+  /// Returns the warnings from opening. Info() may also list later ones.
   const std::vector<Warning>& warnings() const { return warnings_; }
 
   /// The contents of info.json: format, version, counts, sizes, warnings, and
-  /// "packed" of a file that is compressed as a whole. If `context` is
+  /// "packed" for a file that is compressed as a whole. If `context` is
   /// interrupted, the result is incomplete and must not be used.
   Json Info(const ReadContext& context) const;
 
@@ -119,8 +119,8 @@ class Container : public std::enable_shared_from_this<Container> {
   /// entry.
   virtual Tables Files() const = 0;
 
-  /// Tables of files whose text has the paths of entries. `paths` outlives the
-  /// tables and their contents, and must not be used before the first Open.
+  /// Tables of files whose text contains the paths of entries. `paths` outlives
+  /// the tables and their contents, and must not be used before the first Open.
   virtual Tables FilesWithPaths(const PathsInTree& /*paths*/) const {
     return {};
   }
@@ -128,24 +128,25 @@ class Container : public std::enable_shared_from_this<Container> {
   /// The containers inside or beside this one. The tree calls it once.
   virtual std::vector<ChildContainer> Children() const { return {}; }
 
-  /// What views may use. Reads nothing.
+  /// The parts for views. Reads nothing.
   virtual Exports Export() const { return {}; }
 
-  /// The container's own metadata, parsed anew at each call; null if there is
-  /// none, discarded (Json::is_discarded) if the read failed.
+  /// The container's own metadata, parsed at each call; null if there is none,
+  /// discarded (Json::is_discarded) if the read failed.
   virtual Json Metadata(const Request& /*request*/) const { return nullptr; }
 
-  /// Adds to `info`, which describes an entry, what `metadata`, the result of
-  /// Metadata(), says about it.
+  /// Adds the properties of an entry in `metadata`, the result of Metadata(),
+  /// to `info`.
   virtual void Annotate(const Json& /*metadata*/, EntryInfo& /*info*/) const {}
 
-  /// Returns the faults of the container itself that opening it has found: what
-  /// breaks a rule of its format, and is the fault of no single entry. They are
-  /// its warnings of kDamage.
+  /// Returns the faults of the container itself that opening it has found:
+  /// violations of its format that concern no single entry. They are its
+  /// warnings of kDamage.
   std::vector<Error> Faults() const;
 
-  /// Returns Faults(), and those that neither opening the container nor reading
-  /// its files finds. May read everything; for a check, not for a mount.
+  /// Returns Faults(), and further faults that neither opening the container
+  /// nor reading its files finds. May read everything; for a check, not for a
+  /// mount.
   virtual std::vector<Error> Inspect(const ReadContext& /*context*/) const {
     return Faults();
   }
@@ -154,8 +155,8 @@ class Container : public std::enable_shared_from_this<Container> {
   std::shared_ptr<const FileTable> Entries() const;
 
  protected:
-  /// Adds the members of info.json that depend on the format; size and warnings
-  /// are there already. Json, not text: commands and the report read it.
+  /// Adds the members of info.json that depend on the format, after size and
+  /// warnings. Json, not text: commands and the report read it.
   virtual void AddInfo(Json& info, const ReadContext& context) const = 0;
 
   /// A pointer to `part`, this container or a member of it, that keeps the
@@ -165,20 +166,21 @@ class Container : public std::enable_shared_from_this<Container> {
     return std::shared_ptr<const T>(shared_from_this(), &part);
   }
 
-  // Called only while the container is being opened: no lock guards them.
+  // Called only while the container is being opened: no lock guards the
+  // members.
 
-  /// Adds the bytes of a further file that the container is made from.
+  /// Adds the size of a further file of the container.
   void AddStoredSize(uint64_t bytes);
-  /// Notes that the index places something before byte `end` of the file.
+  /// Notes that the index refers to bytes of the file up to `end`.
   void Need(uint64_t end) { needed_size_ = std::max(needed_size_, end); }
-  /// Like Need; `lost`, a part of the index, was cut off as well.
+  /// Like Need; `lost`, a part of the index, was truncated as well.
   void NeedMore(uint64_t end, std::string_view lost) {
     Need(end);
     lost_part_ = lost;
   }
   void Warn(Warning warning) { warnings_.push_back(std::move(warning)); }
   void WarnAll(const std::vector<Warning>& warnings);
-  /// The texts of all warnings, as info.json has them.
+  /// The texts of all warnings, as in info.json.
   Json WarningTexts() const;
 
  private:

@@ -22,7 +22,7 @@ std::string CutFile::Text() const {
 
 std::string CutFile::Whole() const {
   const std::string count = std::to_string(whole);
-  // An index that was cut does not say how many there were.
+  // A truncated index does not contain the number of entries.
   const bool known = whole < entries;
   const std::string of = known ? " of " + std::to_string(entries) : "";
   const bool one = (known ? entries : whole) == 1;

@@ -13,8 +13,8 @@ namespace ctxfs {
 struct CutFile {
   uint64_t needs = 0;    // bytes; a lower bound if a part of the index is lost
   uint64_t has = 0;      // bytes
-  uint64_t whole = 0;    // entries that can be read
-  uint64_t entries = 0;  // those, and the damaged ones in the index
+  uint64_t whole = 0;    // readable entries
+  uint64_t entries = 0;  // readable entries plus damaged ones in the index
   std::string lost;      // see Container::LostPart
   std::string kind = "entry";  // of entry, such as "tensor"
 
@@ -27,8 +27,8 @@ struct CutFile {
   std::string Whole() const;
 };
 
-/// Returns how much of the file of `container` is left; nullopt if it was not
-/// cut. Takes time in proportion to the entries.
+/// Returns the remaining part of the file of `container`; nullopt if it was not
+/// truncated. Takes O(entries) time.
 std::optional<CutFile> CutOf(const Container& container);
 
 }  // namespace ctxfs

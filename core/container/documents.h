@@ -15,20 +15,19 @@
 
 namespace ctxfs {
 
-/// Makes the text of a file, or says why it cannot.
+/// Generates the text of a file.
 using MakeText = std::function<Result<std::string>(const ReadContext&)>;
 
 /// Opens a file.
 using OpenContent = std::function<Result<Content>(const ReadContext&)>;
 
-/// Text that `make` makes at the first read. The cache keeps it under `key`
-/// while it has room, and drops it when `source`, which the text is made from,
-/// changes: reads then fail with kStale. `make` may read blocks through the
-/// cache, but none that do so themselves.
+/// Text that `make` generates at the first read. It is cached under `key`, and
+/// dropped when its source, `source`, changes: reads then fail with kStale.
+/// `make` may read blocks through the cache, but none that do so themselves.
 Result<Content> CachedText(Key key, std::shared_ptr<const Source> source,
                            MakeText make, const ReadContext& context);
 
-/// Cost of finding the size of a text that is made from `bytes` decoded bytes.
+/// Cost of computing the size of a text generated from `bytes` decoded bytes.
 /// Listings measure small texts, which saves a request for each.
 constexpr Cost TextCost(uint64_t bytes) {
   return bytes <= 4 * limits::kKiB ? Cost::kSmallRead : Cost::kDecode;
@@ -36,29 +35,29 @@ constexpr Cost TextCost(uint64_t bytes) {
 
 // Tables of one file, at `path` below the directory of `role`.
 
-/// A file whose text is made when its size or its bytes are first wanted: see
-/// CachedText. `cost` is that of making it.
+/// A file whose text is generated when its size or its bytes are first needed:
+/// see CachedText. `cost` is that of generating it.
 std::shared_ptr<const FileTable> TextDocument(
     Role role, std::string path, Key key, std::shared_ptr<const Source> source,
     MakeText make, Cost cost = Cost::kDecode);
 
-/// A file whose text is made at each open. `live`: it may differ each
-/// time, so that the kernel keeps none of it.
+/// A file whose text is generated at each open. `live`: it may differ each
+/// time, so that the kernel caches none of it.
 std::shared_ptr<const FileTable> FreshDocument(Role role, std::string path,
                                                MakeText make,
                                                bool live = false);
 
-/// A file that `open` opens, each time anew.
+/// A file that `open` opens, again at each open.
 std::shared_ptr<const FileTable> OpenedFile(Role role, std::string path,
                                             OpenContent open,
                                             FileFacts facts = {});
 
-/// A file whose content `make` makes at the first open. It is then kept; a
-/// failure is not.
+/// A file whose content `make` generates at the first open. A success is kept;
+/// a failure is not.
 std::shared_ptr<const FileTable> KeptFile(Role role, std::string path,
                                           OpenContent make);
 
-/// A file whose content is known beforehand.
+/// A file with fixed content.
 std::shared_ptr<const FileTable> FixedFile(
     Role role, std::string path, Content content,
     std::optional<EntryInfo> info = std::nullopt);

@@ -6,12 +6,12 @@
 
 namespace ctxfs {
 
-/// The sum, or UINT64_MAX if it is larger: containers declare their sizes.
+/// The sum, saturated at UINT64_MAX: containers declare their sizes.
 constexpr uint64_t AddUpTo(uint64_t a, uint64_t b) {
   return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/// Elements of an array of that shape; UINT64_MAX if there are more.
+/// Number of elements of an array; UINT64_MAX if there are more.
 inline uint64_t ElementsOf(std::span<const uint64_t> shape) {
   uint64_t product = 1;
   for (const uint64_t extent : shape) {

@@ -11,28 +11,27 @@
 
 namespace ctxfs {
 
-/// Everything known of one entry without decoding it. Made when asked for: the
-/// container itself keeps only what its index holds.
+/// The description of one entry without its bytes. Made on demand: the
+/// container itself keeps only its index.
 struct EntryInfo {
-  std::optional<std::string> name;  // as stored, any bytes; none: unreadable
+  std::optional<std::string> name;  // as stored, any bytes; nullopt: unreadable
   std::string kind;                 // "entry", "tensor", ...
   uint64_t size = 0;                // bytes of its file, decoded
   uint64_t stored_size = 0;
-  /// Where the stored bytes start in the container; kNoOffset: in many places.
+  /// Start of the stored bytes in the container; kNoOffset: several places.
   uint64_t offset = 0;
   std::string codec = "none";
-  std::string checksum;      // "crc32c:9a71bb4c", empty for none
+  std::string checksum;      // "crc32c:9a71bb4c"; empty for none
   std::string verified;      // "yes", "no", "failed" or "none"
-  std::string content_type;  // what the container calls it, empty for nothing
+  std::string content_type;  // as stored; empty for none
   std::string dtype;         // empty unless the entry is an array
   std::optional<std::vector<uint64_t>> shape;
-  std::string note;  // why something is a guess or cannot be read
-  /// Whether the bytes are computed from stored ones, so that how and where it
-  /// is stored does not apply.
+  std::string note;  // why a value is a guess or the entry is unreadable
+  /// Whether the bytes are computed, so that codec and offset do not apply.
   bool computed = false;
-  bool incomplete = false;      // the store failed while this was made
-  Json extra = Json::object();  // whatever else the container says of it
-  /// Adds findings of earlier reads, or facts that take too long to collect for
+  bool incomplete = false;      // a read failed while this was made
+  Json extra = Json::object();  // other metadata of the entry
+  /// Adds results of earlier reads, or facts that take too long to collect for
   /// every entry. Only extended attributes show them. Null: there are none.
   std::function<void(EntryInfo&, const Request&)> add_findings = nullptr;
 };

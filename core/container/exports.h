@@ -23,19 +23,19 @@ struct ArrayInfo {
   std::string name;  // a path for the array's files in views
   DType dtype = DType::kU8;
   std::vector<uint64_t> shape;  // outermost first; empty for a scalar
-  /// The elements, little-endian and row-major: exactly as many bytes as dtype
-  /// and shape need, which was checked against the bytes in the file.
+  /// The elements, little-endian and row-major: exactly the bytes that dtype
+  /// and shape need, checked against the bytes in the file.
   std::function<Result<Content>(const ReadContext&)> open;
   /// Whether `open` reads the container. Views then delay calling it.
   bool opening_reads = false;
   /// Whether it is the result of applying a delta to another array.
   bool merged = false;
   /// Whether its elements are wider than the stored ones, because no DType is
-  /// as narrow. Views that must give the stored type leave the array out.
+  /// as narrow. Views that must have the stored type omit the array.
   bool widened = false;
 };
 
-/// The purpose of a file of a model, which its name does not show reliably.
+/// The purpose of a model's file, which its name does not show reliably.
 enum class DocumentRole : uint8_t {
   kDescription,  // a JSON object about the whole container
   kConfig,
@@ -50,34 +50,32 @@ enum class DocumentRole : uint8_t {
   kChatTemplate,
 };
 
-/// A file of a container that views may use: number `file` of `table`.
+/// A file of a container for views: number `file` of `table`.
 struct Document {
   DocumentRole role = DocumentRole::kDescription;
   std::shared_ptr<const FileTable> table;
   uint32_t file = 0;
 };
 
-/// The parts of a container that views may use. Making one reads nothing.
+/// The parts of a container for views. Making an Exports reads nothing.
 struct Exports {
   /// Returns every array, in the order of the container's files. Null if there
   /// can be none. May read a little of each array.
   std::function<std::vector<ArrayInfo>(const ReadContext&)> arrays = nullptr;
   /// Returns all weights of a model with their values, under the names that
   /// loaders expect: quantised ones as float32, deltas applied (docs/views.md,
-  /// section 4). Reads headers at most. Fails if a weight cannot be read or has
-  /// no values, because a loader would not notice: it would use random values
-  /// instead, or take the codes for values. If this is null, `arrays` has all
-  /// weights.
+  /// section 4). Reads at most headers. Fails if a weight cannot be read or has
+  /// no values: a loader would silently use random values instead, or take the
+  /// codes for values. If null, `arrays` has all weights.
   std::function<Result<std::vector<ArrayInfo>>(const ReadContext&)> weights =
       nullptr;
-  /// The name of a file of all arrays without its suffix, such as "model";
-  /// empty if there should be no such file.
+  /// The base name of a file of all arrays, such as "model"; empty for no such
+  /// file.
   std::string_view bundle_name = {};
   /// Whether rows of arrays are vectors for nearest-neighbour search.
   bool vectors = false;
 
-  /// Returns the container as a table; null if it is not a table. Reads
-  /// nothing.
+  /// Returns the container as a table; null if it is none. Reads nothing.
   std::function<Table()> table = nullptr;
 
   std::vector<Document> documents = {};

@@ -15,8 +15,8 @@
 
 namespace ctxfs {
 
-/// FileTable::Path as a function. One that returns a std::string does not
-/// compile: nothing would keep the text.
+/// FileTable::Path as a function. A function that returns a std::string does
+/// not compile: nothing would own the text.
 class PathFunction {
  public:
   using Path = std::optional<std::string_view>;
@@ -37,9 +37,10 @@ class PathFunction {
   std::function<Path(uint32_t, std::string&)> function_;
 };
 
-/// A FileTable given as functions, named like those of FileTable. Null ones do
-/// what FileTable does by default. Functions may refer to objects that `owner`
-/// keeps alive: usually they capture `this`, and `owner` is Share(*this).
+/// A FileTable given as functions, named like those of FileTable. Null
+/// functions behave like the defaults of FileTable. Functions may refer to
+/// objects that `owner` keeps alive: usually they capture `this`, and `owner`
+/// is Share(*this).
 struct FileSet {
   Placement placement = {};
   uint32_t count = 1;
@@ -66,13 +67,13 @@ inline std::optional<std::string_view> NoPath(uint32_t /*file*/,
 }
 
 /// The paths of files derived from entries: at most one per entry, with the
-/// entry's number and path, and a suffix. `may_have` says whether an entry may
-/// have a file, as far as the index tells.
+/// entry's number, its path and a suffix. `may_have` returns whether an entry
+/// may have a file, according to the index.
 PathFunction PathsOfEntries(std::shared_ptr<const FileTable> entries,
                             std::function<bool(uint32_t)> may_have,
                             std::string suffix = {});
 
-/// The path of an entry without a name: "#N".
+/// The path of an unnamed entry: "#N".
 std::string_view UnnamedEntryPath(uint32_t entry, std::string& scratch);
 
 }  // namespace ctxfs

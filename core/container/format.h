@@ -23,45 +23,44 @@ struct OpenOptions {
   bool verify = true;    // false: checksums are ignored
   bool salvage = false;  // structural faults become faults of entries
   bool alone = false;    // opens no other file that the container names
-  /// The file was found, and nobody said that it is a container: a format with
-  /// a name_suffix then opens it only if its name has that suffix.
+  /// The file was found by a search, not named as a container: a format with a
+  /// name_suffix then opens it only if its name has that suffix.
   bool found = false;
-  /// The key of encrypted entries. Without it they are listed but not opened.
+  /// The key of encrypted entries. Without it they are listed but locked.
   std::shared_ptr<const MasterKey> key = nullptr;
-  /// With kEveryone, a file that the container names is opened only if everyone
-  /// who may read the container may read it.
+  /// With kEveryone, a file that the container names is opened only if it is
+  /// readable for everyone who may read the container.
   AccessScope access = AccessScope::kMounter;
   /// See SourceOptions.
   bool watch_ctime = false;
-  /// Where what takes a pass over a file is kept for other mounts; null:
-  /// nowhere. Outlives the containers.
+  /// Shares the results of passes over whole files with other mounts; null: not
+  /// shared. Outlives the containers.
   PersistentCache* kept = nullptr;
-  /// All formats, for containers that name or hold files of other formats.
-  /// OpenContainer sets it. Null: no other format is known.
+  /// All formats, for containers that name or contain files of other formats;
+  /// set by OpenContainer. Null: no other format is known.
   const FormatSet* formats = nullptr;
 
   SourceOptions source_options() const { return {access, watch_ctime}; }
 };
 
-/// What programs and tests must know of a format without opening a container.
+/// Properties of a format for programs and tests that open no container.
 struct Traits {
-  /// A mirror shows its files as files and not as directories, because common
-  /// programs open them.
+  /// A mirror shows the format's files as files and not as directories, because
+  /// common programs open them.
   bool stays_file = false;
-  /// Opening a container may open files beside it, which it names.
+  /// Opening a container may open files beside it that it names.
   bool opens_neighbours = false;
-  /// A file holds a single thing. In another container it is no container with
-  /// a directory of its own: archives have thousands of arrays, which the views
-  /// of the archive show.
+  /// A file has a single item. A nested file is not shown as a directory:
+  /// archives have thousands of arrays, which the views of the archive show.
   bool leaf = false;
-  /// Entries may have a checksum and need not. (Without it either all have one,
+  /// Entries may or may not have a checksum. (If not set, either all have one,
   /// or none can.)
   bool optional_checksums = false;
-  /// Containers that zstd has compressed are a form of the format itself, which
-  /// `resembles` tells and `open` reads.
+  /// A container compressed by zstd is a variant of the format itself, which
+  /// `resembles` accepts and `open` reads.
   bool zstd_is_own = false;
-  /// Opening a container reads its last bytes: those of a file with one of the
-  /// format's extensions are fetched from a server together with its first.
+  /// Opening a container reads its last bytes: for a file with one of the
+  /// format's extensions, a server's first and last bytes are fetched together.
   bool index_at_end = false;
 };
 
@@ -71,11 +70,11 @@ struct Traits {
 struct Format {
   std::string_view name;
 
-  /// The contents of its containers in a few words, for people.
+  /// A short description of its contents, for people.
   std::string_view contents;
 
   /// Extensions of its files, without dots, separated by blanks: "sjgn sjgz".
-  /// They only show which entries may be containers themselves; formats are
+  /// They only show which entries may be nested containers; formats are
   /// recognised by their content.
   std::string_view extensions;
 
@@ -83,8 +82,8 @@ struct Format {
   /// configuration files end in .pth.
   std::string_view text_extensions = {};
 
-  /// The folders of golden/ that have its containers, and the pages of docs/
-  /// that describe it, separated by blanks.
+  /// The folders of golden/ with its containers, and the pages of docs/ that
+  /// describe it, separated by blanks.
   std::string_view golden = {};
   std::string_view docs = {};
 
@@ -97,35 +96,35 @@ struct Format {
       const ReadContext& context);
 
   /// Whether a file that starts with `head`, and that no probe recognises, may
-  /// be opened if the user or other metadata says that it is a container. It
-  /// can be a compressed container, or one of a related format, which `open`
-  /// refuses with kNotContainer and the name of that format. Null: never.
+  /// be opened if the user or other metadata calls it a container. It can be a
+  /// compressed container, or one of a related format, for which `open` fails
+  /// with kNotContainer and the name of that format. Null: never.
   bool (*resembles)(Bytes head) = nullptr;
 
-  /// Like resembles, for files that bytes other than their first ones identify.
+  /// Like resembles, for files that are identified by bytes past the head.
   /// Null: never.
   bool (*resembles_source)(const Source& source,
                            const Request& request) = nullptr;
 
-  /// The end of the names of its files, for a format whose files cannot be
-  /// recognised by their bytes alone: a file with such a name that `resembles`
-  /// a container is one. Empty: names are ignored.
+  /// The suffix of its file names, if the bytes alone do not identify its
+  /// files: a file with this suffix that `resembles` a container is one. Empty:
+  /// names are ignored.
   std::string_view name_suffix = {};
 
   /// The name of a file that describes all files in its folder. A mirror shows
-  /// that container as FOLDER~dir. Empty: there is none.
+  /// the folder's container as FOLDER~dir. Empty: none.
   std::string_view folder_index = {};
-  /// The end of the names of the files that such a folder has, and that are no
-  /// containers of their own because they are parts of it. Empty: all files are
-  /// what their bytes say.
+  /// The suffix of the names of files that are parts of such a folder, and
+  /// therefore no containers of their own. Empty: all files are what their
+  /// bytes indicate.
   std::string_view folder_parts = {};
 
-  /// Whether `directory` is a container of this format. Null: none is.
+  /// Whether `directory` is a container of this format. Null: never.
   bool (*probe_directory)(const Source& directory,
                           const Request& request) = nullptr;
 
   /// Whether a directory that no probe recognises was probably meant to be such
-  /// a container. Opening it then gives an error that says what is missing.
+  /// a container. Opening it fails with an error that names the missing part.
   bool (*resembles_directory)(const Source& directory,
                               const Request& request) = nullptr;
 
@@ -135,7 +134,8 @@ struct Format {
   bool reads_directories() const { return probe_directory != nullptr; }
 };
 
-/// All formats, as an interface for each of them: they include no others.
+/// All formats, as an interface for single formats, which do not include each
+/// other.
 class FormatSet {
  public:
   /// The format whose probe accepts a file that starts with `head`, or null.
@@ -150,10 +150,10 @@ class FormatSet {
   ~FormatSet() = default;
 };
 
-/// Every format, in the order in which their probes are called.
+/// Every format, in the order of their probes.
 std::span<const Format* const> Formats();
 
-/// The first bytes of a file, as many as probes see.
+/// Reads the first bytes of a file, as many as probes need.
 Result<Buffer> ReadHead(const Source& source, const Request& request);
 
 /// Whether a file that starts with `head` is a container.
@@ -161,12 +161,12 @@ bool IsContainer(Bytes head);
 /// Like IsContainer, but only for formats without Traits::stays_file: a mirror
 /// shows such a container in place of the file.
 bool IsContainerInPlaceOfFile(Bytes head);
-/// Whether a file that starts with `head` is a container if its name is one for
-/// which IsContainerName is true.
+/// Whether a file that starts with `head` is a container, given that
+/// IsContainerName is true for its name.
 bool IsContainerIfNamed(Bytes head);
 /// Whether `name` ends in the name_suffix of some format.
 bool IsContainerName(std::string_view name);
-/// The format whose folder_parts `name` ends in; null if there is none.
+/// The format with folder_parts that `name` ends in; null if there is none.
 const Format* FormatOfPart(std::string_view name);
 /// Whether a directory is a container.
 bool IsContainerDirectory(const Source& directory,
@@ -181,8 +181,8 @@ std::vector<std::string_view> WordsOf(std::string_view list);
 /// Whether `name` ends in an extension of some format without Traits::leaf.
 bool HasContainerExtension(std::string_view name);
 
-/// Whether the name of a file is one that containers have which a mirror shows
-/// in place of the file (IsContainerInPlaceOfFile).
+/// Whether the name of a file is typical of containers that a mirror shows in
+/// place of the file (IsContainerInPlaceOfFile).
 bool MayReplaceFile(std::string_view name);
 
 /// Whether the name of a file has an extension of a format with
@@ -195,13 +195,13 @@ enum class NameClaim : uint8_t {
   kContainerOrText,  // an extension of Format::text_extensions
   kContainer,        // another extension of some format, or a name_suffix
 };
-/// Upper and lower case are the same in an extension.
+/// Extensions are not case-sensitive.
 NameClaim ClaimOf(std::string_view name);
 
-/// Whether a file that no format recognises claims by its name that it is a
-/// container. If text files share its extension, a text claims nothing, unless
-/// it is a page or a pointer that was saved in place of a container. `head` is
-/// that of RecogniseForeign (foreign_formats.h).
+/// Whether the name of an unrecognised file claims that it is a container. A
+/// text with an extension that text files share claims nothing, unless it is a
+/// page or a pointer that was saved in place of a container. `head` is that of
+/// RecogniseForeign (foreign_formats.h).
 bool ClaimsContainer(std::string_view name, Bytes head);
 
 /// Opens `source` with the first format that recognises it, or else that it

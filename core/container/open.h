@@ -10,8 +10,8 @@
 
 namespace ctxfs {
 
-/// Makes a T from `arguments` and reads its index with T::Load, whose errors it
-/// returns.
+/// Makes a T from `arguments` and parses its index with T::Load, whose errors
+/// it returns.
 template <typename T, typename... Arguments>
 Result<std::shared_ptr<const Container>> LoadContainer(
     const ReadContext& context, Arguments&&... arguments) {

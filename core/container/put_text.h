@@ -9,8 +9,8 @@
 
 namespace ctxfs {
 
-/// Sets member `key` of `object` to `bytes`. If they are not UTF-8, KEY_hex has
-/// them as well.
+/// Sets member `key` of `object` to `bytes`. If they are not UTF-8, also sets
+/// KEY_hex.
 inline void PutText(Json& object, const char* key, std::string_view bytes) {
   object[key] = bytes;
   if (!IsUtf8(bytes)) object[std::string(key) + "_hex"] = Hex(bytes);

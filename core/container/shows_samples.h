@@ -11,26 +11,26 @@
 
 namespace ctxfs {
 
-/// A sample of a data set as people look at it.
+/// A sample of a data set, for display.
 struct ShownSample {
   std::string key = {};
-  std::string caption = {};  // empty if it has none
+  std::string caption = {};  // empty for none
   std::string picture = {};  // the bytes of a JPEG or PNG file; empty for none
-  std::string note = {};     // why a picture that it has is left out
+  std::string note = {};     // why its picture is omitted
 };
 
-/// A container of samples, some of which have captions or pictures. Its own
-/// interface, as SaysFacts is.
+/// A container of samples, some of which have captions or pictures. A separate
+/// interface, like SaysFacts.
 class ShowsSamples {
  public:
-  /// Bytes of a sample's text, and of a picture that is shown.
+  /// Maximum bytes of a sample's text, and of a picture.
   static constexpr uint64_t kMaxTextBytes = 64 * 1024;
   static constexpr uint64_t kMaxPictureBytes = 256 * 1024;
 
   virtual ~ShowsSamples() = default;
 
-  /// The first samples that have a caption or a picture, at most `most` of
-  /// them. Samples that cannot be read are left out.
+  /// The first samples with a caption or a picture, at most `most` of them.
+  /// Omits unreadable samples.
   virtual Result<std::vector<ShownSample>> FirstSamples(
       size_t most, const ReadContext& context) const = 0;
 };

@@ -13,12 +13,12 @@
 
 namespace ctxfs {
 
-/// What the values of a table's column mean to those who read tables.
+/// The meaning of the values of a table's column.
 enum class CellKind : uint8_t {
   kNumber,  // of the column's dtype; bool too
   kUuid,    // 16 bytes
-  kText,    // a line of JSON a row: a string, or null
-  kBytes,   // the same, the string being base64
+  kText,    // a line of JSON per row: a string, or null
+  kBytes,   // like kText, but the string is base64
 };
 
 /// A column of a table.
@@ -26,14 +26,14 @@ struct TableColumn {
   std::string name;
   CellKind kind = CellKind::kNumber;
   DType dtype = DType::kU8;  // of numbers
-  /// Values of a row: more than one makes the cell a list. 1 unless numbers.
+  /// Values per row: more than one makes the cell a list. 1 unless numbers.
   uint64_t per_row = 1;
-  /// The values of all rows, little-endian and row-major, or the lines.
+  /// The values of all rows, little-endian and row-major; or the lines.
   std::function<Result<Content>(const ReadContext&)> open;
-  /// One byte a row, 0 for null; null itself where no row can be. Lines say so
-  /// themselves, and so `open` has them.
+  /// One byte per row, 0 for null; no function if no row can be null. Null too
+  /// for lines, in which `open` includes the nulls.
   std::function<Result<Content>(const ReadContext&)> open_valid = nullptr;
-  /// Whether each row is a list, even of one value.
+  /// Whether each row is a list, even with one value.
   bool list = false;
 
   /// Whether the cells are lines of JSON.
@@ -47,12 +47,11 @@ struct TableColumn {
   }
 };
 
-/// Rows of typed columns, each as long as the table. What views/table.* are
-/// made of.
+/// Rows of typed columns, each as long as the table: the data of views/table.*.
 struct Table {
   uint64_t rows = 0;
   std::vector<TableColumn> columns;
-  bool as_text = true;  // whether anyone would want it as CSV and JSON lines
+  bool as_text = true;  // whether CSV and JSON lines are useful
 };
 
 }  // namespace ctxfs

@@ -12,8 +12,8 @@
 
 namespace ctxfs {
 
-/// A container whose entries are tensors. A format says what each tensor is;
-/// this class makes files and exports of them.
+/// A container whose entries are tensors. A format describes each tensor; this
+/// class derives files and exports.
 class TensorContainer : public Container {
  public:
   using Container::Container;
@@ -29,12 +29,12 @@ class TensorContainer : public Container {
   virtual Result<Content> OpenTensor(uint32_t tensor,
                                      const Request& request) const = 0;
   virtual EntryInfo DescribeTensor(uint32_t tensor) const = 0;
-  /// The tensor as views use it; nullopt if it cannot be read, or its type and
-  /// shape do not say what its bytes are.
+  /// The tensor as an array for views; nullopt if it cannot be read, or if its
+  /// type and shape do not define its bytes.
   virtual std::optional<ArrayInfo> ArrayOf(uint32_t tensor) const = 0;
 
   /// Bytes of the values of a quantised tensor as float32; nullopt if it is not
-  /// quantised, cannot be read, or has no values that can be computed.
+  /// quantised, cannot be read, or has no computable values.
   virtual std::optional<uint64_t> ValueBytes(uint32_t /*tensor*/) const {
     return std::nullopt;
   }
@@ -43,7 +43,7 @@ class TensorContainer : public Container {
   virtual EntryInfo DescribeValues(uint32_t tensor) const;
 
  protected:
-  /// What the files of all tensors have together.
+  /// Totals over the files of all tensors.
   struct Totals {
     uint64_t bytes = 0;
     uint64_t unreadable = 0;  // tensors
@@ -53,9 +53,8 @@ class TensorContainer : public Container {
   std::shared_ptr<const FileTable> TensorFiles() const;
   /// views/dequantized/NAME of each tensor that has ValueBytes.
   std::shared_ptr<const FileTable> ValueFiles() const;
-  /// Every tensor that is an array, and as the weights of a model all tensors,
-  /// provided that each is an array. Nothing for more than
-  /// limits::kArrayEntries tensors.
+  /// Exports every tensor that is an array, and if each is one, all tensors as
+  /// the weights of a model. Empty for more than limits::kArrayEntries tensors.
   Exports TensorExports() const;
   /// Incomplete if interrupted.
   Totals SumTensors(const ReadContext& context) const;

@@ -10,8 +10,8 @@
 
 namespace ctxfs {
 
-/// What stands for a container that does not parse: no entries, the reason in
-/// info.json, and the file's bytes. `source` is null when there are none.
+/// Replaces a container that does not parse: no entries, the reason in
+/// info.json, and the file's bytes. `source` is null if there are none.
 std::shared_ptr<const Container> UnreadableContainer(
     std::shared_ptr<const Source> source, Error reason);
 

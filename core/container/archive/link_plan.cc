@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kLinksPerCheck = 1024;
 
-/// The components of a path in the tree, one after the other.
+/// The components of a path in the tree, in order.
 class Components {
  public:
   explicit Components(std::string_view name)
@@ -26,7 +26,7 @@ class Components {
   bool done() const { return rest_.empty(); }
   std::string_view Take() {
     std::string_view component = TakeComponent(rest_);
-    // A name with a plain path does not end in a component that is left out.
+    // A name with a plain path does not end in an omitted component.
     while (plain_ && IsLeftOut(component)) component = TakeComponent(rest_);
     return component;
   }
@@ -51,7 +51,7 @@ bool IsName(std::string_view component) {
   return !component.empty() && component != "." && component != "..";
 }
 
-/// Whether the kernel can follow a target from where the link is.
+/// Whether a target is relative to the link's directory.
 bool IsRelative(std::string_view target) {
   return !target.empty() && target.front() != '/' &&
          target.size() <= kMaxLinkTarget &&
@@ -78,7 +78,7 @@ LinkPlan::Node LinkPlan::Find(Node parent, std::string_view name) const {
 
 LinkPlan::Node LinkPlan::Make(std::string_view path) {
   const size_t components = CountComponents(path);
-  // Beyond so many components the tree has other names.
+  // A tree shortens longer paths, so their names differ.
   if (components > limits::kComponents ||
       trie_.size() + components > kMaxLinkNodes) {
     return kNone;
@@ -96,7 +96,7 @@ LinkPlan::Node LinkPlan::Make(std::string_view path) {
 }
 
 void LinkPlan::NoteTops(std::string_view target) {
-  // The first name, and all names of a target that goes up after one.
+  // The first name, and all names of a target with ".." after a name.
   bool named = false;
   std::string_view rest = target;
   while (!rest.empty()) {
@@ -121,7 +121,7 @@ bool LinkPlan::IsWinner(const Claim& claim, const Claim& of) const {
 
 void LinkPlan::AddLink(uint32_t entry, std::string_view path,
                        std::string_view target) {
-  // Without memory for it the container is not used (HeapAllowance).
+  // Without memory, the container is discarded (HeapAllowance).
   if (links_.size() >= kMaxLinks || tops_.size() >= kMaxLinkNodes ||
       !AdmitGrowth(links_) || !HeapAllowance::Check()) {
     surplus_.push_back(entry);
@@ -133,8 +133,7 @@ void LinkPlan::AddLink(uint32_t entry, std::string_view path,
   link.node = Make(path);
   if (link.node == kNone || !IsRelative(target)) link.state = State::kHidden;
   if (link.node != kNone) {
-    // Nothing leads through one that is longer, and it can have any number of
-    // names.
+    // No link leads through a longer one, which can have any number of names.
     if (target.size() <= kMaxLinkTarget) NoteTops(target);
     uint32_t& holder = trie_[link.node].link;
     if (holder == kNone || IsWinner(link.claim, links_[holder].claim)) {
@@ -159,7 +158,7 @@ void LinkPlan::AddOther(uint32_t entry, std::string_view path, bool directory) {
     if (trie_[node].link == kNone) continue;
     Link& link = links_[trie_[node].link];
     const bool same = claim.only_plain == link.claim.only_plain;
-    // The link's place is a directory, or that of the other entry.
+    // The link's path is a directory's, or another entry's.
     if (!left.done() || (directory && same) || IsWinner(claim, link.claim)) {
       link.state = State::kHidden;
     }
@@ -230,7 +229,7 @@ uint32_t LinkPlan::Advance(Step& step, State& state) const {
 }
 
 void LinkPlan::Follow(uint32_t link) {
-  std::vector<Step> steps;  // each waits for the one after it
+  std::vector<Step> steps;  // each waits for the next one
   const auto start = [&](uint32_t number) {
     Link& one = links_[number];
     one.state = State::kBeingFollowed;
@@ -257,7 +256,7 @@ void LinkPlan::Follow(uint32_t link) {
 
 Result<std::vector<uint32_t>> LinkPlan::Hidden(const ReadContext& context) {
   for (Link& link : links_) {
-    // Another link is below it, so that its place is a directory.
+    // Another link is below this one, so that its path is a directory's.
     if (link.node != kNone && trie_[link.node].has_children) {
       link.state = State::kHidden;
     }

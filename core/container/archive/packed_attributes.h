@@ -6,12 +6,12 @@
 
 namespace ctxfs {
 
-/// StoredAttributes in 8 bytes, for archives of millions of members: a time of
+/// StoredAttributes in 8 bytes, for archives of millions of members: a time in
 /// whole seconds, and permission bits.
 class PackedAttributes {
  public:
-  /// Seconds since 1970. A time of 71 million years from then is not kept.
-  /// `local`: in a time zone that is not known.
+  /// Seconds since 1970. Times of 71 million years and more are dropped.
+  /// `local`: in an unknown time zone.
   void SetMtime(int64_t seconds, bool local = false) {
     constexpr int64_t kEnd = int64_t{1} << (63 - kSecondsAt);
     if (seconds >= kEnd || seconds < -kEnd) return;

@@ -6,25 +6,24 @@
 
 namespace ctxfs {
 
-/// Whether a plain path leaves a component of a name out (docs/tree.md,
-/// section 7).
+/// Whether a plain path omits a component of a name (docs/tree.md, section 7).
 constexpr bool IsLeftOut(std::string_view component) {
   return component.empty() || component == ".";
 }
 
-/// Takes the first component off `rest`.
+/// Removes and returns the first component of `rest`.
 std::string_view TakeComponent(std::string_view& rest);
 
-/// Whether the plain path of a file is another one than its name: some
-/// component is left out. A name that ends in such a component has no other.
+/// Whether the plain path of a file differs from its name: some component is
+/// omitted. False if the name ends in such a component.
 bool HasPlainPath(std::string_view name);
 
-/// `name` without the components that a plain path leaves out. Points into
-/// `scratch` if that is another name.
+/// `name` without the components that a plain path omits. Points into `scratch`
+/// if it differs from `name`.
 std::string_view PlainPathOf(std::string_view name, std::string& scratch);
 
-/// The name of a directory without the slashes and "/." at its end; empty for
-/// the root.
+/// The name of a directory without trailing slashes and "/."; empty for the
+/// root.
 std::string_view DirectoryName(std::string_view name);
 
 }  // namespace ctxfs

@@ -23,7 +23,7 @@ std::string QuantisationText(const Json& quantisation) {
   return text;
 }
 
-/// The document of that role; null if there is none.
+/// The document with that role; null if there is none.
 const Document* Find(const std::vector<Document>& documents,
                      DocumentRole role) {
   const auto found =
@@ -32,7 +32,7 @@ const Document* Find(const std::vector<Document>& documents,
   return found == documents.end() ? nullptr : &*found;
 }
 
-/// Its text; empty if there is none or it is too long.
+/// The text of that document; empty if there is none or it is too long.
 Result<std::string> ReadText(const std::vector<Document>& documents,
                              DocumentRole role, const ReadContext& context) {
   const Document* const document = Find(documents, role);
@@ -77,8 +77,7 @@ void AddConfigFacts(const Json& config, Facts& facts) {
     facts.Add("architecture", classes->front());
   }
   AddNamed(config, {{"architecture", "model_type"}}, facts);
-  // Models of several kinds of input have the numbers of the one for text in an
-  // object of their own.
+  // Multimodal models have the numbers of the text model in a separate object.
   const Json* const text = MemberAt(config, "text_config");
   for (const Json* one : {&config, text}) {
     if (one == nullptr) continue;

@@ -13,28 +13,28 @@
 
 namespace ctxfs {
 
-/// A member of a JSON object, and the fact that it is.
+/// A member of a JSON object, and the key of the fact for it.
 struct NamedFact {
   const char* key;
   const char* name;  // of the member
   const char* unit = "";
 };
 
-/// Adds those members of `object` that are there, unless a fact has the key
-/// already.
+/// Adds the `named` members of `object` that exist, unless their key is already
+/// taken.
 void AddNamed(const Json& object, std::initializer_list<NamedFact> named,
               Facts& facts);
 
-/// The caption of a sample that is a JSON object; empty if it has none.
+/// The caption of a sample that is a JSON object; empty if there is none.
 std::string CaptionIn(std::string_view json, const Request& request);
 
-/// The text of the document of that role, parsed; null if there is none, or it
-/// is longer than 4 MiB or no JSON. Fails if it cannot be read.
+/// The parsed text of the document with that role; null if there is none, or if
+/// it is longer than 4 MiB or no JSON. Fails if it cannot be read.
 Result<Json> ReadDocument(const std::vector<Document>& documents,
                           DocumentRole role, const ReadContext& context);
 
-/// Adds what config.json says of a model: architecture, context length, layers,
-/// heads, vocabulary, quantisation.
+/// Adds the facts of a model's config.json: architecture, context length,
+/// layers, heads, vocabulary, quantisation.
 void AddConfigFacts(const Json& config, Facts& facts);
 
 /// Adds the facts of config.json and tokenizer_config.json among `documents`,

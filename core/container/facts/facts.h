@@ -15,17 +15,17 @@ namespace ctxfs {
 
 class FileTable;
 
-/// One thing that a container says of itself.
+/// A statement of a container about itself.
 struct Fact {
   std::string key;   // "context_length"
   Json value;        // a text, a number or a boolean
   std::string unit;  // "tokens"; empty for none
-  /// Bytes of the whole text if `value` is only its beginning; else 0.
+  /// Bytes of the whole text if `value` is truncated; else 0.
   uint64_t length = 0;
 };
 
-/// The facts of a container, in the order in which they are shown. Bounded: a
-/// container can say megabytes of itself.
+/// The facts of a container, in display order. Bounded: a container can have
+/// megabytes of metadata.
 class Facts {
  public:
   static constexpr size_t kMax = 200;
@@ -33,30 +33,30 @@ class Facts {
   static constexpr size_t kTextBytes = 512;
 
   /// Adds a scalar. An object or array becomes its JSON text. Ignores null and
-  /// empty texts. Bytes that are not UTF-8 become U+FFFD, numbers that JSON
-  /// cannot have become texts.
+  /// empty texts. Bytes that are not UTF-8 become U+FFFD; numbers that JSON
+  /// cannot represent become texts.
   void Add(std::string_view key, const Json& value, std::string_view unit = {});
 
-  /// Adds a text of `length` bytes, of which `beginning` is at least
-  /// kTextBytes, or all.
+  /// Adds a text of `length` bytes. `beginning` has at least its first
+  /// kTextBytes, or all of it.
   void AddText(std::string_view key, std::string_view beginning,
                uint64_t length);
 
-  /// Adds the member `name` of `object` as `key`, if there is one.
+  /// Adds the member `name` of `object` as `key`, if it exists.
   void AddMember(std::string_view key, const Json& object, const char* name,
                  std::string_view unit = {});
 
-  /// Adds each member of `object` that has no name in `without`, as PREFIX and
+  /// Adds each member of `object` whose name is not in `without`, as PREFIX and
   /// its name.
   void AddMembers(std::string_view prefix, const Json& object,
                   const std::vector<std::string_view>& without = {});
 
   const std::vector<Fact>& all() const { return all_; }
   bool Has(std::string_view key) const;
-  /// Whether further facts are left out, so that reading them is in vain.
+  /// Whether further facts are dropped, so that reading them is useless.
   bool full() const { return all_.size() >= kMax; }
   void LeaveOut(uint64_t count) { left_out_ += count; }
-  /// Facts beyond the first kMax.
+  /// Number of facts beyond the first kMax.
   uint64_t left_out() const { return left_out_; }
 
  private:
@@ -64,25 +64,25 @@ class Facts {
   uint64_t left_out_ = 0;
 };
 
-/// A container that says something of itself. Its own interface, because most
-/// of what includes container.h has no use for facts.
+/// A container with facts. A separate interface, because most users of
+/// container.h need no facts.
 class SaysFacts {
  public:
   virtual ~SaysFacts() = default;
 
-  /// Adds what the container says of itself, the identity of its contents first
+  /// Adds the container's facts, the identity of its contents first
   /// (docs/commands.md, section 5). May read metadata and short entries. Facts
-  /// that were added before a failure are right.
+  /// that were added before a failure are valid.
   virtual Status AddFacts(const ReadContext& context, Facts& facts) const = 0;
 };
 
-/// Adds the number of elements of all entries that are arrays, and of those of
-/// each dtype, as "parameters" and "parameters.DTYPE".
+/// Adds the number of elements of all array entries, and of those of each
+/// dtype, as "parameters" and "parameters.DTYPE".
 Status AddParameters(const FileTable& entries, const ReadContext& context,
                      Facts& facts);
 
-/// Adds dtype and shape of each entry that is an array, as "array.NAME". Once
-/// there are as many facts as may be, all further entries count as left out.
+/// Adds dtype and shape of each array entry, as "array.NAME". Once `facts` is
+/// full, further entries only count as left out.
 Status AddArrays(const FileTable& entries, const ReadContext& context,
                  Facts& facts);
 

@@ -10,7 +10,7 @@
 
 namespace ctxfs {
 
-// Files of a model that from_pretrained reads, by their names.
+// Files of a model that from_pretrained reads, by name.
 
 /// The role of the file `name`; nullopt if loaders do not read it.
 std::optional<DocumentRole> ModelFileRole(std::string_view name);
@@ -18,9 +18,9 @@ std::optional<DocumentRole> ModelFileRole(std::string_view name);
 /// The name of the file of a role; empty if loaders do not read it.
 std::string_view ModelFileName(DocumentRole role);
 
-/// Opens the files of the model that stand in the folder of `container`. None
-/// if config.json is not among them, because nobody loads a model without it.
-/// Leaves out a file that cannot be opened or has more than 1 GiB.
+/// Opens the files of the model in the folder of `container`. None if there is
+/// no config.json, because no loader works without it. Omits files that cannot
+/// be opened or have more than 1 GiB.
 std::vector<Document> FindModelFiles(const Source& container,
                                      const Request& request);
 

@@ -33,12 +33,11 @@ class NameList {
     return {};
   }
 
-  /// Makes names fit for Find. Returns every name that occurred before, with
-  /// the last such one, in the order of names and then of numbers. Fails as Add
-  /// does.
+  /// Sorts the names for Find. Returns each repeated name with its previous
+  /// occurrence, in the order of names and then of numbers. Fails like Add.
   Result<std::vector<std::pair<uint32_t, uint32_t>>> Sort();
 
-  /// The first name that equals `name`. Only after Sort.
+  /// The first name equal to `name`. Only after Sort.
   std::optional<uint32_t> Find(std::string_view name) const;
 
  private:

@@ -19,8 +19,8 @@ namespace {
 
 constexpr uint64_t kMaxReadBytes = 8 * limits::kMiB;
 
-/// ", 0 to 1" of numbers that are stored as `Stored` each, which `number`
-/// converts; empty if none is finite.
+/// ", 0 to 1" for numbers stored as `Stored`, which `number` converts; empty if
+/// none is finite.
 template <typename Stored, typename Number>
 std::string RangeOf(std::string_view bytes, const Number& number) {
   using Value = std::invoke_result_t<const Number&, Stored>;
@@ -39,12 +39,12 @@ std::string RangeOf(std::string_view bytes, const Number& number) {
   return fmt::format(", {} to {}", range->first, range->second);
 }
 
-/// The bits of a bfloat16 are the upper ones of a float.
+/// The bits of a bfloat16 are the upper half of a float's.
 float Bf16ToFloat(uint16_t bits) {
   return std::bit_cast<float>(uint32_t{bits} << 16U);
 }
 
-/// RangeOf; empty for a type that has no order.
+/// RangeOf; empty for a type without an order.
 std::string RangeText(DType dtype, std::string_view bytes) {
   if (dtype == DType::kF16) return RangeOf<uint16_t>(bytes, &HalfToFloat);
   if (dtype == DType::kBf16) return RangeOf<uint16_t>(bytes, &Bf16ToFloat);
@@ -57,7 +57,7 @@ std::string RangeText(DType dtype, std::string_view bytes) {
       [] { return std::string(); });
 }
 
-/// Nothing if it cannot be read for good: a check reports that.
+/// Empty after a permanent error, which a check reports.
 Result<std::string> ReadRange(const ArrayInfo& array, uint64_t& room,
                               const ReadContext& context) {
   const Result<Content> content = array.open(context);

@@ -10,9 +10,9 @@
 
 namespace ctxfs {
 
-/// Adds type, shape and range of each array: "f32 [24, 3], -1 to 1". The ranges
-/// are those of numbers that are neither NaN nor infinite, and are left out
-/// once 8 MiB were read. An array that cannot be read has none.
+/// Adds type, shape and range of each array: "f32 [24, 3], -1 to 1". Ranges
+/// exclude NaN and infinities, and are omitted once 8 MiB were read, and for
+/// unreadable arrays.
 Status AddSignals(const std::string& prefix,
                   const std::vector<ArrayInfo>& arrays,
                   const ReadContext& context, Facts& facts);

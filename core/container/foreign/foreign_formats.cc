@@ -19,9 +19,9 @@ using namespace std::string_view_literals;
 constexpr std::string_view kCowrieGo = "the Go code of Cowrie reads it";
 constexpr std::string_view kCowrieC = "the C code of Cowrie reads it";
 
-// Signatures of at least two bytes; one of two has a function, too. That of
-// safetensors is the end of a header length below 2^40 and the start of the
-// JSON header.
+// Signatures of at least two bytes; two-byte signatures have a function, too.
+// The signature of safetensors is the end of a header length below 2^40 and the
+// start of the JSON header.
 constexpr ForeignFormat kForeign[] = {
     {0, "PAR1"sv, "a Parquet file", "pyarrow, pandas or duckdb reads it"},
     {0, "PARE"sv, "an encrypted Parquet file", "pyarrow reads it with its key"},
@@ -116,7 +116,7 @@ bool Matches(Bytes head, const Source* source, const Request& request,
          (format.matches == nullptr || format.matches(head, source, request));
 }
 
-/// A directory that is a data set or model of its own, by names in it.
+/// A directory that is a data set or model, by names in it.
 struct ForeignFolder {
   std::string_view first;
   std::string_view second;  // empty: none
@@ -154,7 +154,7 @@ bool LooksLikeText(Bytes head) {
     const bool blank = c == '\t' || c == '\n' || c == '\r';
     if (!blank && static_cast<unsigned char>(c) < ' ') return false;
   }
-  // The end of the head may have cut a character of up to four bytes.
+  // The end of the head may split a character of up to four bytes.
   const size_t cuts = head.size() < limits::kProbeBytes ? 0 : 3;
   for (size_t cut = 0; cut <= cuts && cut < text.size(); ++cut) {
     if (IsUtf8(text.substr(0, text.size() - cut))) return true;

@@ -15,40 +15,40 @@ struct ForeignFormat {
   size_t offset;  // of its signature in the file
   std::string_view signature;
   std::string_view name;    // with its article: "a Parquet file"
-  std::string_view advice;  // what reads it: "pyarrow or duckdb reads it"
-  /// Whether a file with the signature is of this format. `source` is null if
-  /// only `head` is known. Null: the signature says it.
+  std::string_view advice;  // a reader: "pyarrow or duckdb reads it"
+  /// Whether a file with the signature has this format. `source` is null if
+  /// only `head` is known. Null: the signature suffices.
   bool (*matches)(Bytes head, const Source* source,
                   const Request& request) = nullptr;
 };
 
-/// The advice on pickles, and on files that hold one.
+/// The advice on pickles, and on files that contain one.
 constexpr std::string_view kRunsCode =
     "loading it runs whatever code its writer put into it; 'python3 -m "
     "pickletools' lists that without running it";
 
-/// The foreign formats that a signature or their structure identifies.
+/// All foreign formats, with a signature or a probe.
 std::span<const ForeignFormat> ForeignFormats();
 
 /// Returns the foreign format of a file that starts with `head`
-/// (limits::kProbeBytes, or all of a shorter file), or null. Without `source`
-/// formats that are recognised by other bytes are not.
+/// (limits::kProbeBytes, or all of a shorter file), or null. Without `source`,
+/// formats that need other bytes are not recognised.
 const ForeignFormat* RecogniseForeign(Bytes head,
                                       const Source* source = nullptr,
                                       const Request& request = Request());
 
-/// Whether `head`, which may be cut at limits::kProbeBytes, is UTF-8 without
-/// control characters.
+/// Whether `head`, which may be truncated at limits::kProbeBytes, is UTF-8
+/// without control characters.
 bool LooksLikeText(Bytes head);
 
-/// Why a file that starts with `head`, and that no format recognises, is not a
-/// container: it is empty, unfinished, or of a foreign format. Looks into the
-/// start of gzip, zlib and zstd files.
+/// Returns why an unrecognised file that starts with `head` is not a container:
+/// it is empty, unfinished, or of a foreign format. Examines the decoded start
+/// of gzip, zlib and zstd files.
 std::string WhyNoContainer(Bytes head, const Source* source = nullptr,
                            const Request& request = Request());
 
-/// Why there is no container in a directory: ": it is a Core ML package; ...".
-/// Empty if it is of no known kind.
+/// Returns why a directory is no container: ": it is a Core ML package; ...".
+/// Empty if its kind is unknown.
 std::string ForeignDirectory(const Source& directory,
                              const Request& request = Request());
 

@@ -21,7 +21,7 @@ unsigned ByteAt(Bytes bytes, size_t at) {
   return std::to_integer<unsigned>(bytes[at]);
 }
 
-/// The bytes at the end of the file; nothing if it is shorter, or unknown.
+/// The last bytes of the file; nothing if it is shorter, or unknown.
 template <size_t kSize>
 std::optional<std::array<std::byte, kSize>> Tail(const Source* source,
                                                  const Request& request) {
@@ -36,13 +36,13 @@ uint64_t SizeOf(Bytes head, const Source* source) {
   return source != nullptr ? source->size() : head.size();
 }
 
-/// A field of a message of Protocol Buffers.
+/// A field of a Protocol Buffers message.
 struct Field {
   uint64_t number;
   unsigned wire;
   uint64_t value;    // of a varint; length of bytes
-  Bytes start = {};  // the first bytes of it, at most those of one read
-  bool cut = false;  // the file ends within it
+  Bytes start = {};  // its first bytes, at most those of one read
+  bool cut = false;  // the file ends within the field
 };
 
 constexpr unsigned kVarint = 0;
@@ -50,7 +50,7 @@ constexpr unsigned kFixed64 = 1;
 constexpr unsigned kBytes = 2;
 constexpr unsigned kFixed32 = 5;
 
-/// Reads one varint of `bytes` from `at` on; fails if there is none.
+/// Reads a varint of `bytes` from `at` on; nullopt if there is none.
 std::optional<uint64_t> Varint(Bytes bytes, size_t& at) {
   constexpr unsigned kMaxBits = 64;
   uint64_t value = 0;
@@ -64,7 +64,7 @@ std::optional<uint64_t> Varint(Bytes bytes, size_t& at) {
 
 /// Parses the file as one message and calls `take` with at most 256 fields.
 /// Returns false as soon as `take` does, or if the file is no message. A field
-/// that the end of the file cuts off is passed as the last one.
+/// truncated by the end of the file is passed as the last one.
 bool WalkFields(Bytes head, const Source* source,
                 const std::function<bool(const Field&)>& take,
                 const Request& request) {
@@ -150,7 +150,8 @@ bool IsMds(Bytes head, const Source* source, const Request& request) {
   const uint64_t count = LoadLe<uint32_t>(head.data());
   const uint64_t size = source->size();
   const uint64_t last_at = 4 + 4 * count;  // of the last offset
-  std::array<std::byte, 5> end{};          // it, and the first byte of JSON
+  std::array<std::byte, 5> end{};          // the last offset, and the first
+                                           // byte of JSON
   if (count == 0 || size < last_at + end.size()) return false;
   const uint64_t first = LoadLe<uint32_t>(head.data() + 4);
   if (!source->ReadAt(last_at, end, request)) return false;
@@ -168,8 +169,8 @@ bool IsArrowStream(Bytes head, const Source* source,
   if (length < 16 || length > SizeOf(head, source) || message.size() < 16) {
     return false;
   }
-  // A flatbuffer: the offset of the root table, which has that of its vtable
-  // before it. Of the vtable's fields the second is the header's type.
+  // A flatbuffer: the offset of the root table, which is preceded by the offset
+  // of its vtable. The second field of the vtable is the header's type.
   const uint64_t root = LoadLe<uint32_t>(message.data());
   if (root > message.size() - 4) return false;
   const int64_t table =
@@ -251,7 +252,7 @@ bool IsMsgpack(Bytes head, const Source* /*source*/,
 
 namespace {
 
-/// Whether one of the numbers of a field, packed or not, is 0.
+/// Whether a number of a field, packed or not, is 0.
 bool HasZero(const Field& field) {
   if (field.wire == kVarint) return field.value == 0;
   const Bytes packed =

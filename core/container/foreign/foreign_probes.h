@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How foreign formats are recognised that have no signature at their start.
-// Each function has the form of ForeignFormat::matches.
+// Probes for foreign formats without a signature at their start. Each function
+// has the form of ForeignFormat::matches.
 #pragma once
 
 #include "core/base/bytes.h"
@@ -18,7 +18,8 @@ bool IsHdf5WithUserBlock(Bytes head, const Source* source,
                          const Request& request);
 /// TFRecord: the masked CRC-32C of the first record's length matches.
 bool IsTfRecord(Bytes head, const Source* source, const Request& request);
-/// Mosaic Data Shard: a count, as many offsets and the file's size, JSON.
+/// Mosaic Data Shard: a count, that number of offsets and the file's size,
+/// JSON.
 bool IsMds(Bytes head, const Source* source, const Request& request);
 /// The Arrow IPC stream: an encapsulated message whose header is a Schema.
 bool IsArrowStream(Bytes head, const Source* source, const Request& request);
@@ -29,19 +30,19 @@ bool IsPickle(Bytes head, const Source* source, const Request& request);
 bool IsJoblib(Bytes head, const Source* source, const Request& request);
 /// MessagePack: a map whose first key is text.
 bool IsMsgpack(Bytes head, const Source* source, const Request& request);
-/// Messages of Protocol Buffers without a magic number, by the numbers and wire
+/// Protocol Buffers messages without a magic number, by the numbers and wire
 /// types of their fields.
 bool IsOnnxTensor(Bytes head, const Source* source, const Request& request);
 bool IsSavedModel(Bytes head, const Source* source, const Request& request);
 bool IsCoreMl(Bytes head, const Source* source, const Request& request);
 /// A zlib stream, by its header (RFC 1950, section 2.2).
 bool IsZlib(Bytes head, const Source* source, const Request& request);
-/// LZMA without a container (.lzma): properties, a dictionary as its writers
-/// choose it, a size, and the first byte of the range coder.
+/// LZMA without a container (.lzma): properties, a dictionary size that its
+/// writers use, a size, and the first byte of the range coder.
 bool IsLzma(Bytes head, const Source* source, const Request& request);
 /// compress (.Z): codes of 9 to 16 bits.
 bool IsCompress(Bytes head, const Source* source, const Request& request);
-/// Brotli has no header at all: a file is one by its name, unless it is text.
+/// Brotli has no header: recognised by its name, unless the file is text.
 bool IsBrotli(Bytes head, const Source* source, const Request& request);
 
 }  // namespace ctxfs::foreign
