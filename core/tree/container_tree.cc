@@ -36,7 +36,7 @@ ContainerTree::ContainerTree(std::shared_ptr<const Container> container,
   may_lack_ = false;
   views_.reset();
   metadata_.reset();
-  // After a refusal the caller discards this tree, which must be a valid one.
+  // After a refusal the caller discards this tree, which must still be valid.
   std::optional<UnmeteredHeap> refused;
   if (!HeapAllowance::Check()) refused.emplace();
   (void)Build(extra, {}, {}, NeverInterrupted());
@@ -114,7 +114,7 @@ Result<uint64_t> ContainerTree::Size(NodeId file,
   const auto measure = [this,
                         file](const ReadContext& shared) -> Result<uint64_t> {
     Result<uint64_t> size = FileTree::Size(file, shared);
-    // The files that the size was computed from may have changed meanwhile.
+    // The files behind the size may have changed meanwhile.
     CTXFS_TRY(container_->source()->CheckUnchanged());
     return size;
   };
@@ -155,8 +155,8 @@ bool ContainerTree::IsInViews(NodeId directory) const {
 }
 
 std::optional<uint32_t> ContainerTree::DirectoryCount(NodeId directory) const {
-  // Another tree would have to be opened for what it has in the directory, and
-  // files be read to see whether a directory has any.
+  // Finding the directories of another tree would require opening it, and
+  // finding whether a directory has files would require reading.
   if (may_lack_ || NestedAt(directory) != nullptr || IsInViews(directory)) {
     return std::nullopt;
   }
@@ -242,8 +242,8 @@ Result<bool> ContainerTree::DirectoryExists(NodeId directory, Cost most,
 
 bool ContainerTree::HoldsAnything(NodeId directory, unsigned& asked,
                                   const ReadContext& context) const {
-  // Looks at this many at most: the headers of a million entries that are no
-  // tensors are not all read.
+  // Bounds the reads: the headers of a million entries that are no tensors are
+  // not all read.
   constexpr unsigned kMaxAsked = 256;
   if (nested_.contains(directory)) {
     if (asked++ == kMaxAsked) return true;

@@ -20,22 +20,22 @@
 
 namespace ctxfs {
 
-/// One container as a tree of files: the files of its tables under safe names,
-/// and the directory `.ctxfs` (docs/tree.md, section 5). A container with too
-/// many names becomes an unreadable one. Immutable.
+/// The tree of one container: the files of its tables under safe names, and the
+/// directory `.ctxfs` (docs/tree.md, section 5). A container with too many
+/// names becomes an unreadable one. Immutable.
 class ContainerTree final : public TreeFiles, private PathsInTree {
  public:
   using Tables = Container::Tables;
 
-  /// `extra` tables and `attached` containers are shown besides the container's
-  /// own.
+  /// `extra` tables and `attached` containers are shown in addition to the
+  /// container's own.
   explicit ContainerTree(std::shared_ptr<const Container> container,
                          Tables extra = {},
                          std::vector<ChildContainer> attached = {},
                          const TreeLimits& most = {},
                          const Interrupt& interrupt = NeverInterrupted());
 
-  /// kLimit if the container had too many names; kInterrupted.
+  /// kLimit if the container had too many names; or kInterrupted.
   const Status& status() const { return status_; }
 
   const Container& container() const { return *container_; }
@@ -45,7 +45,7 @@ class ContainerTree final : public TreeFiles, private PathsInTree {
   }
 
   File At(NodeId file) const override;
-  /// The sizes of generated files, except views, are found once and kept.
+  /// Sizes of generated files, except views, are computed once and kept.
   Result<uint64_t> Size(NodeId file, const ReadContext& context) const override;
   Cost SizeCost(NodeId file) const override;
   const ChildContainer* NestedAt(NodeId directory) const override;
@@ -59,16 +59,15 @@ class ContainerTree final : public TreeFiles, private PathsInTree {
   /// may have a directory of the same path, is attached to `views`.
   std::optional<NodeId> SharedViewsAbove(NodeId directory) const;
 
-  /// The entry that a file is; nothing for another file, and for a directory.
+  /// The entry of a file; nothing for directories and other files.
   std::optional<uint32_t> Entry(NodeId node) const;
-  /// The files of entries [first, end); the root for an entry that has none.
+  /// The files of entries [first, end); the root for an entry without one.
   /// Takes time in proportion to all names.
   std::vector<NodeId> NodesOf(uint32_t first, uint32_t end) const;
-  /// Whether a file holds what the container stores: it is neither a view nor
-  /// metadata.
+  /// Whether a file contains stored data: it is neither a view nor metadata.
   bool IsData(NodeId file) const;
 
-  /// The faults that readers of the files have found.
+  /// The faults found by reading the files.
   FaultLedger& faults() const { return *faults_; }
 
   const std::vector<ChildContainer>& sub_containers() const {
@@ -76,21 +75,20 @@ class ContainerTree final : public TreeFiles, private PathsInTree {
   }
   /// Files and directories, including those in numbered directories.
   uint64_t NodeCount() const;
-  /// How many primary files there are (docs/tree.md, section 3); one for all
-  /// names of a file.
+  /// Number of primary files (docs/tree.md, section 3); hard links count once.
   uint64_t PrimaryFiles() const { return primary_files_; }
-  /// The sum of their sizes in bytes, as far as these are known: from the index
-  /// or because the file was measured.
+  /// The sum of their sizes in bytes, as far as known: from the index or
+  /// because the file was measured.
   uint64_t TotalSize() const;
-  /// Whether it was known when the tree was made: every size is in the index.
+  /// Whether every size was in the index.
   bool KnowsTotalSize() const { return knows_total_size_; }
-  /// The primary files whose sizes are not known yet.
+  /// The primary files whose sizes are still unknown.
   std::vector<NodeId> UnmeasuredFiles() const;
 
  private:
   class Places;
 
-  /// A name of a file that has several.
+  /// A hard link: a name of a file that has several.
   struct HardLink {
     NodeId node;
     NodeId first;
@@ -116,7 +114,7 @@ class ContainerTree final : public TreeFiles, private PathsInTree {
   Result<bool> DirectoryExists(NodeId directory, Cost most,
                                const ReadContext& context) const override;
   bool IsInViews(NodeId directory) const;
-  /// Whether the entry that a directory of nested_ shows is a container.
+  /// Whether the entry of a directory of nested_ is a container.
   Result<bool> IsNested(NodeId directory, Cost most,
                         const ReadContext& context) const;
   /// Returns whether `directory` or a directory below it has anything to list.
@@ -125,9 +123,9 @@ class ContainerTree final : public TreeFiles, private PathsInTree {
                      const ReadContext& context) const;
 
   std::shared_ptr<const Container> container_;
-  Tables tables_;  // the entries' first
-  // File numbers of the tree run through all tables: those of tables_[i] start
-  // at starts_[i]. Numbered files have none.
+  Tables tables_;  // the entries' table first
+  // File numbers of the tree run through all tables: tables_[i] starts at
+  // starts_[i]. Numbered files have none.
   std::vector<FileId> starts_;
   std::vector<ChildContainer> children_;           // nested ones last
   std::unordered_map<NodeId, uint32_t> child_at_;  // directory -> child
@@ -140,9 +138,9 @@ class ContainerTree final : public TreeFiles, private PathsInTree {
   std::optional<NodeId> metadata_;
   const std::shared_ptr<FaultLedger> faults_ = std::make_shared<FaultLedger>();
   uint64_t primary_files_ = 0;
-  uint64_t known_size_ = 0;  // of files whose size is in the index
+  uint64_t known_size_ = 0;  // sum of the sizes in the index
   bool knows_total_size_ = true;
-  KeptSizes sizes_;  // of the others, and of metadata
+  KeptSizes sizes_;  // of all other files, and of metadata
   Status status_;
 };
 

@@ -16,12 +16,12 @@ NodeId MakeEntryDirectory(TreeBuilder& builder, const FileTable& entries) {
   return MakeDirectories(builder, NameTree::kRoot, path.Split(directory));
 }
 
-/// `stored` without what the path of a directory leaves out at its end.
+/// `stored` without the trailing part that a directory's path omits.
 std::string_view NameOf(const FileFacts& facts, std::string_view stored) {
   return facts.kind == FileKind::kDirectory ? DirectoryName(stored) : stored;
 }
 
-/// ForEachPath for some files.
+/// Like ForEachPath, for some files.
 template <typename Act>
 Status ForEachPathOf(std::span<const uint32_t> files, const FileTable& table,
                      const Interrupt& interrupt, const Act& act) {
@@ -102,7 +102,7 @@ Status EntryPlaces::Add(const Interrupt& interrupt) {
   top_ = MakeEntryDirectory(builder_, entries_);
   std::vector<uint32_t> odd = CTXFS_TRY(AddPlain(interrupt));
   if (odd.empty()) return {};
-  // Directories keep their paths, in whatever order the entries are.
+  // Directories keep their paths, whatever the order of the entries.
   CTXFS_TRY(ForEachPathOf(
       odd, entries_, interrupt, [&](uint32_t entry, std::string_view stored) {
         const std::string_view name = NameOf(FactsOf(entry), stored);

@@ -23,10 +23,10 @@ inline Components AllButLast(Components components) {
   return components.first(components.size() - 1);
 }
 
-/// Files that are added between two checks for an interrupt.
+/// Files added between two checks for an interrupt.
 constexpr uint32_t kFilesPerCheck = 16'384;
 
-/// Calls `act` with the number and the path of each file of a table, until it
+/// Calls `act` with the number and path of each file of a table, until `act`
 /// returns false. Fails only if interrupted.
 template <typename Act>
 Status ForEachPath(const FileTable& table, const Interrupt& interrupt,
@@ -42,12 +42,12 @@ Status ForEachPath(const FileTable& table, const Interrupt& interrupt,
   return {};
 }
 
-/// The directory that `components` lead to from `directory`.
+/// Creates the directories `components` below `directory`; returns the last.
 NodeId MakeDirectories(TreeBuilder& builder, NodeId directory,
                        Components components);
 
-/// Puts the entries of a container into its tree, each at its path
-/// (docs/tree.md, section 7).
+/// Adds the entries of a container to its tree, each at its path (docs/tree.md,
+/// section 7).
 class EntryPlaces {
  public:
   /// An entry that is another name of the file `original`.
@@ -59,15 +59,15 @@ class EntryPlaces {
   /// Both must outlive it.
   EntryPlaces(const FileTable& entries, TreeBuilder& builder);
 
-  /// To be called once. Fails only if interrupted: the builder records that a
-  /// limit is exceeded.
+  /// Called once. Fails only if interrupted: the builder records an exceeded
+  /// limit.
   Status Add(const Interrupt& interrupt);
 
-  /// The path that Add gave to a file, but for marks such as "~2". `name` is
-  /// FileTable::Path. Valid until the next call.
+  /// The path that Add assigned to a file, without marks such as "~2". `name`
+  /// is FileTable::Path. Valid until the next call.
   Components PathOf(uint32_t entry, std::string_view name);
 
-  /// By directory: the last entry that is this directory.
+  /// For each directory that is an entry, the last such entry.
   std::unordered_map<NodeId, uint32_t>& directories() { return directories_; }
   const std::vector<HardLinkEntry>& hard_links() const { return hard_links_; }
 
@@ -75,16 +75,16 @@ class EntryPlaces {
   FileFacts FactsOf(uint32_t entry) const;
   /// Adds entries whose names are their plain paths. Returns the others.
   Result<std::vector<uint32_t>> AddPlain(const Interrupt& interrupt);
-  /// Adds one of the others at its plain path. Returns false if another entry
+  /// Adds one of these others at its plain path. Returns false if another entry
   /// has that path.
   bool AddAtPlainPath(uint32_t entry, std::string_view name);
-  /// Returns whether there is room for more.
+  /// Returns whether the builder has room for more.
   bool Put(uint32_t entry, const FileFacts& facts, Components components);
 
   const FileTable& entries_;
   const Placement& placement_;
   TreeBuilder& builder_;
-  NodeId top_ = NameTree::kRoot;  // the directory that all are in
+  NodeId top_ = NameTree::kRoot;  // the common directory of all entries
   SafePath path_;
   std::unordered_map<NodeId, uint32_t> directories_;
   std::vector<HardLinkEntry> hard_links_;

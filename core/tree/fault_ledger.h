@@ -14,8 +14,8 @@
 
 namespace ctxfs {
 
-/// Collects the faults that are found by reading the files of a container: at
-/// most kMaxFaults, with kMaxBytes of text. Safe for any number of threads.
+/// Collects the faults that reading the files of a container finds: at most
+/// kMaxFaults, with kMaxBytes of text. Safe for any number of threads.
 class FaultLedger {
  public:
   static constexpr size_t kMaxFaults = 10'000;
@@ -35,9 +35,9 @@ class FaultLedger {
   /// Returns whether there is no fault. Takes no lock.
   bool empty() const { return !any_.load(std::memory_order_acquire); }
 
-  /// In the order in which they were found.
+  /// In the order of their detection.
   std::vector<Fault> All() const;
-  /// How many faults had no room.
+  /// Number of faults beyond the limits.
   uint64_t left_out() const;
 
  private:
@@ -46,7 +46,7 @@ class FaultLedger {
   std::atomic<bool> any_ = false;
   mutable Mutex mutex_;
   std::vector<Fault> faults_ CTXFS_GUARDED_BY(mutex_);
-  // Indexes in faults_: by path and offset, and the latest by path.
+  // Indexes into faults_: by path and offset, and the latest by path.
   std::unordered_map<std::string, size_t> known_ CTXFS_GUARDED_BY(mutex_);
   std::unordered_map<std::string, size_t> latest_ CTXFS_GUARDED_BY(mutex_);
   size_t bytes_ CTXFS_GUARDED_BY(mutex_) = 0;

@@ -21,7 +21,7 @@ using Fault = FaultLedger::Fault;
 
 constexpr NodeId kNodesPerCheck = 16'384;
 
-/// The faults that are known without reading, and how many more there are.
+/// The faults known without reading, and the number of further ones.
 struct Known {
   std::vector<Fault> faults;
   uint64_t left_out = 0;

@@ -16,7 +16,7 @@
 
 namespace ctxfs {
 
-/// A tree of files: names, and the table and number of the file at each. Nodes
+/// A tree of files: names, each with the table and number of its file. Nodes
 /// are numbered from 0, the root. Immutable.
 class FileTree {
  public:
@@ -59,17 +59,17 @@ class FileTree {
   virtual File At(NodeId file) const = 0;
 
   /// The node of the file's first name: a file with hard links has several. A
-  /// node without other names is its own.
+  /// node without other names is its own first name.
   virtual NodeId FirstName(NodeId node) const { return node; }
-  /// How many names the file at a node has.
+  /// Number of names of the file at a node.
   virtual uint32_t NameCount(NodeId /*node*/) const { return 1; }
 
-  /// The target of a link, as it is shown: with names made safe as those of the
-  /// tree are. The kernel resolves it from the directory that the link is in.
+  /// The target of a link as shown: with names made safe like those of the
+  /// tree. The kernel resolves it from the directory of the link.
   virtual std::string LinkTarget(NodeId /*link*/) const { return {}; }
 
-  /// The container, or the directory of numbered files, that is shown at a
-  /// directory in place of children; null if there is none.
+  /// The container, or the directory of numbered files, that a directory shows
+  /// in place of children; null if there is none.
   virtual const ChildContainer* NestedAt(NodeId /*directory*/) const {
     return nullptr;
   }
@@ -77,15 +77,15 @@ class FileTree {
     return nullptr;
   }
 
-  /// Returns the directory without primary files that has a role: `views` for
-  /// kViews, `.ctxfs` for kMetadata, also if they are renamed because an entry
-  /// has that name. Listings may leave it out. It is in the root.
+  /// Returns the directory for a role without primary files: `views` for
+  /// kViews, `.ctxfs` for kMetadata, even if it is renamed because an entry has
+  /// that name. It is in the root, and listings may omit it.
   virtual std::optional<NodeId> Aside(Role /*role*/) const {
     return std::nullopt;
   }
 
-  /// How many directories are in a directory, those of Aside included. Nothing
-  /// if finding that out takes reading.
+  /// The number of directories in a directory, including those of Aside.
+  /// Nothing if finding it requires reading.
   virtual std::optional<uint32_t> DirectoryCount(NodeId directory) const = 0;
 
   /// Whether a node exists: see FileTable::Exists.
@@ -117,7 +117,7 @@ class FileTree {
     const File file = At(node);
     return file.table->Open(file.number, context);
   }
-  /// Nothing for a directory, too.
+  /// Nothing for a directory.
   std::optional<EntryInfo> Describe(NodeId node,
                                     const ReadContext& context) const {
     if (IsDirectory(node)) return std::nullopt;

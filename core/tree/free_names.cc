@@ -18,7 +18,7 @@ std::string Numbered(const FreeNames::Series& series, uint64_t number) {
 }
 
 /// Equal for series of equal names. Long names that are shortened alike have
-/// the same numbered names, so they are one series. A slash is in no name.
+/// the same numbered names, so they are one series. No name contains a slash.
 std::string KeyOf(const FreeNames::Series& series) {
   return fmt::format("{}{}/{}", series.directory, series.mark,
                      MarkedComponent(series.name, "/", series.mark.empty()));

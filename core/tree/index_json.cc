@@ -16,14 +16,14 @@
 namespace ctxfs {
 namespace {
 
-// Most entries of a block, and most bytes of their names. A name in JSON may be
-// sixteen times as long.
+// Maximum entries of a block, and maximum bytes of their names. JSON may
+// lengthen a name sixteenfold.
 constexpr uint32_t kEntriesABlock = 16'384;
 constexpr uint64_t kNamesABlock = 4 * limits::kMiB;
 // Entries between two checks for an interrupt.
 constexpr uint32_t kEntriesACheck = 256;
 
-/// Made for all blocks. Safe for any number of threads.
+/// Shared by all blocks. Safe for any number of threads.
 class IndexText : public std::enable_shared_from_this<IndexText> {
  public:
   explicit IndexText(const ContainerTree& tree) : tree_(tree) {}
@@ -34,9 +34,9 @@ class IndexText : public std::enable_shared_from_this<IndexText> {
   /// The text of entries [first, end).
   Result<std::string> Text(uint32_t first, uint32_t end,
                            const ReadContext& context);
-  /// Where the next block ends.
+  /// The end of the block that starts at `first`.
   uint32_t EndFrom(uint32_t first) const;
-  /// Parsed once for all who hold it, because it may be long.
+  /// Parsed once for all holders, because it may be long.
   Result<std::shared_ptr<const Json>> Metadata(const Request& request);
 
   const FileTable& entries() const { return *tree_.entries(); }
@@ -70,7 +70,7 @@ Result<std::shared_ptr<const Json>> IndexText::Metadata(
   if (parsed->is_discarded()) {
     return Error{Code::kIo, "the container cannot be read"};
   }
-  // Work that may not go on has parsed nothing, which must not be kept.
+  // Work that was stopped has parsed nothing, which must not be kept.
   CTXFS_TRY(request.CheckMemory());
   const MutexLock lock(mutex_);
   metadata_ = parsed;
@@ -79,7 +79,7 @@ Result<std::shared_ptr<const Json>> IndexText::Metadata(
 
 Result<std::string> IndexText::Text(uint32_t first, uint32_t end,
                                     const ReadContext& context) {
-  // The text of JSON has a name several times, as bytes and as hex digits.
+  // JSON repeats a name several times, as bytes and as hex digits.
   constexpr uint64_t kCopies = 8;
   const std::vector<NodeId> nodes = tree_.NodesOf(first, end);
   const std::shared_ptr<const Json> metadata = CTXFS_TRY(Metadata(context));

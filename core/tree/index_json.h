@@ -12,13 +12,13 @@ namespace ctxfs {
 class ContainerTree;
 
 /// `.ctxfs/index.json` (docs/tree.md, section 5): an array of one object per
-/// entry, in index order, one per line. Made in blocks of many entries, so that
-/// ten million entries take no more memory than one block; the sizes of blocks
-/// are kept. `tree` outlives the table and its contents, and is not read before
-/// the first Open, which makes all of it to find its size.
+/// entry, in index order, one per line. Generated in blocks of many entries, so
+/// that ten million entries take no more memory than one block; the sizes of
+/// blocks are kept. `tree` outlives the table and its contents, and is not read
+/// before the first Open, which generates all of it to find its size.
 std::shared_ptr<const FileTable> IndexJson(const ContainerTree& tree);
 
-/// The object of one entry.
+/// The JSON object of one entry.
 Json EntryJson(const EntryInfo& info, const std::string& path);
 
 }  // namespace ctxfs

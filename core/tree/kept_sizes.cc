@@ -32,7 +32,7 @@ Result<uint64_t> KeptSizes::Get(NodeId file, const Measure& measure,
   const uint64_t known = kept.load(std::memory_order_relaxed);
   if (known != kUnknown) return known;
   uint64_t size = CTXFS_TRY(measure(context));
-  // What was made under an interrupt may be incomplete.
+  // After an interrupt the result may be incomplete.
   CTXFS_TRY(context.Check());
   kept.store(size, std::memory_order_relaxed);
   return size;

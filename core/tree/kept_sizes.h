@@ -16,9 +16,9 @@
 namespace ctxfs {
 
 /// The sizes, in bytes, of the files of a tree that must be opened to be
-/// measured: each is measured once and kept. Takes 12 bytes a file, all of them
-/// when it is made, so that they count as memory of the open container. Safe
-/// for any number of threads.
+/// measured: each is measured once. Takes 12 bytes a file, all allocated when
+/// it is made, so that they count as memory of the open container. Safe for any
+/// number of threads.
 class KeptSizes {
  public:
   using Measure = std::function<Result<uint64_t>(const ReadContext&)>;
@@ -29,15 +29,15 @@ class KeptSizes {
 
   const std::vector<NodeId>& files() const { return files_; }
 
-  /// Whether the size of `file` is kept here once it is known.
+  /// Whether this stores the size of `file` once it is known.
   bool Has(NodeId file) const { return IndexOf(file).has_value(); }
 
   /// The size of `file`, if it has been measured.
   std::optional<uint64_t> Known(NodeId file) const;
 
   /// The size of `file`, one of files(): known, or measured now. A failure of
-  /// `measure` is not kept. (Requests that come at the same moment all measure,
-  /// but the cache lets one of them make the text: see CachedText.)
+  /// `measure` is not kept. (Concurrent requests all call `measure`, but the
+  /// cache lets only one generate the text: see CachedText.)
   Result<uint64_t> Get(NodeId file, const Measure& measure,
                        const ReadContext& context) const;
 

@@ -65,12 +65,12 @@ TreeBuilder::TreeBuilder(uint32_t nodes, const TreeLimits& most) : most_(most) {
       std::bit_ceil(2 * (size_t{std::min(nodes, most.nodes)} + 8));
   full_ = !HeapAllowance::Admit(slots * sizeof(uint32_t));
   Rehash(full_ ? 1 : slots);
-  // The root is in no table: nothing has it as a child.
+  // The root is in no table: it is no node's child.
   tree_.nodes_.push_back({0, NameTree::kRoot, 0, 0, NodeType::kDirectory});
 }
 
 void TreeBuilder::Rehash(size_t slots) {
-  tree_.table_ = {};  // freed first, so that there are never two
+  tree_.table_ = {};  // freed first, so that two never coexist
   tree_.table_.assign(slots, NameTree::kFree);
   for (NodeId node = 1; node < tree_.node_count(); ++node) {
     tree_.table_[tree_.Slot(tree_.Parent(node), tree_.Name(node))] = node;
@@ -176,8 +176,8 @@ Result<NameTree> TreeBuilder::Build() && {
   }
   auto& nodes = tree_.nodes_;
   std::vector<uint32_t>& children = tree_.children_;
-  // A directory's value counts its children first, and then becomes their
-  // place.
+  // A directory's value first counts its children, and then becomes their
+  // index.
   for (NodeId node = 1; node < nodes.size(); ++node) {
     ++nodes[nodes[node].parent].value;
   }

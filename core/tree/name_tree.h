@@ -21,14 +21,14 @@ using FileId = uint32_t;
 /// The type of a node of a tree.
 enum class NodeType : uint8_t { kFile, kDirectory, kLink };
 
-/// Names and nothing else: which paths there are, and the number of the file
-/// at each. A node costs 16 bytes, its name, 4 bytes in its parent's list, 8 in
-/// the look-up table, and a directory 8 more. Immutable; built by TreeBuilder.
+/// Names and file numbers, without content. A node costs 16 bytes, its name, 4
+/// bytes in its parent's list, 8 in the look-up table, and a directory 8 more.
+/// Immutable; built by TreeBuilder.
 class NameTree {
  public:
   static constexpr NodeId kRoot = 0;
 
-  /// Directories and files, the root among them.
+  /// Number of directories and files, including the root.
   uint32_t node_count() const { return static_cast<uint32_t>(nodes_.size()); }
 
   NodeType Type(NodeId node) const { return nodes_[node].type; }
@@ -52,7 +52,7 @@ class NameTree {
   NodeId Child(NodeId directory, uint32_t index) const {
     return children_[nodes_[directory].value + kCounts + index];
   }
-  /// How many of the children are directories.
+  /// How many children are directories.
   uint32_t DirectoryCount(NodeId directory) const {
     return children_[nodes_[directory].value + 1];
   }
@@ -60,48 +60,49 @@ class NameTree {
   /// From the root: "a/b", empty for the root itself.
   std::string Path(NodeId node) const;
 
-  /// How many names were tried while free ones were searched for.
+  /// Number of names that were tried in searches for free ones.
   uint64_t names_tried() const { return names_tried_; }
 
  private:
   friend class TreeBuilder;
 
   struct Node {
-    uint32_t name;  // where it starts in names_
+    uint32_t name;  // its start in names_
     NodeId parent;
-    uint32_t value;  // a file's number, or a directory's place in children_
-    uint8_t length;  // of the name; 255 bytes at the most
+    uint32_t value;  // a file's number, or a directory's index in children_
+    uint8_t length;  // of the name; at most 255 bytes
     NodeType type;
   };
   static constexpr uint32_t kFree = UINT32_MAX;
   static constexpr uint32_t kCounts = 2;  // before a directory's children
 
-  /// The slot of table_ that holds the node, or the free one it would take.
+  /// The slot of table_ for the node, used or free.
   size_t Slot(NodeId parent, std::string_view name) const;
 
   SegmentedVector<Node, 16> nodes_;
   SegmentedVector<char, 18> names_;  // each in one segment
-  /// Of each directory: how many children it has and how many of these are
-  /// directories, then the children.
+  /// For each directory: the number of its children, the number of directories
+  /// among them, then the children.
   std::vector<uint32_t> children_;
   std::vector<uint32_t> table_;  // node ids by (parent, name); a power of two
-  uint64_t seed_ = 0;            // against names made to collide
+  uint64_t seed_ = 0;            // against names crafted to collide
   uint64_t names_tried_ = 0;
 };
 
-/// How large a NameTree may become.
+/// Maximum size of a NameTree.
 struct TreeLimits {
   uint32_t nodes = limits::kTreeNodes;
   uint64_t name_bytes = limits::kTreeNameBytes;
 };
 
-/// Collects paths into a NameTree. Names are safe components; where several
-/// files want one, the lowest file number keeps it (docs/tree.md, section 7). A
-/// builder that has met a limit takes nothing more, for good: one test of ok()
-/// at the end. One without memory for more (HeapAllowance) does the same.
+/// Collects paths into a NameTree. Names are safe components; if several files
+/// claim a name, the lowest file number keeps it (docs/tree.md, section 7).
+/// After exceeding a limit, a builder ignores all further calls: one test of
+/// ok() at the end suffices. Running out of memory (HeapAllowance) has the same
+/// effect.
 class TreeBuilder {
  public:
-  /// `nodes`: about how many there will be.
+  /// `nodes`: an estimate of their number.
   explicit TreeBuilder(uint32_t nodes = 0, const TreeLimits& most = {});
 
   bool ok() const { return !full_; }
@@ -109,26 +110,25 @@ class TreeBuilder {
   /// The type of the child `name` of `parent`; nullopt if there is none.
   std::optional<NodeType> TypeAt(NodeId parent, std::string_view name) const;
 
-  /// The directory `name` of `parent`, made if it is not there. A file in its
-  /// place is moved aside.
+  /// The directory `name` of `parent`, created if needed. A file of that name
+  /// is renamed.
   NodeId MakeDirectory(NodeId parent, std::string_view name);
 
-  /// Puts a file at `name`; if that is taken, ResolveConflicts finds it another
-  /// name. A file that is there already is moved aside instead if `replace` is
-  /// set. Files come in the order of their numbers. `type` is that of a file or
-  /// a link.
+  /// Adds a file at `name`; if that is taken, ResolveConflicts finds another
+  /// name. If `replace` is set, an existing file is renamed instead. Files come
+  /// in the order of their numbers. `type` is a file's or a link's.
   void AddFile(NodeId parent, std::string_view name, FileId file,
                bool replace = false, NodeType type = NodeType::kFile);
 
-  /// Names the files whose names were taken: NAME~file beside a directory,
-  /// else NAME~2, NAME~3, ... before the extension. To be called when all
-  /// files that must keep their names have been added.
+  /// Names the files whose names were taken: NAME~file beside a directory, else
+  /// NAME~2, NAME~3, ... before the extension. Called after all files that must
+  /// keep their names.
   void ResolveConflicts();
 
-  /// `name` if it is free in `parent`, else the first of NAME~2, ... that is.
+  /// `name` if it is free in `parent`, else the first free one of NAME~2, ....
   std::string FreeName(NodeId parent, std::string_view name);
 
-  /// Settles and gives the tree; kLimit for one that would be too large.
+  /// Resolves conflicts and returns the tree; kLimit if it would be too large.
   Result<NameTree> Build() &&;
 
  private:
@@ -139,7 +139,7 @@ class TreeBuilder {
     NodeType type;
   };
 
-  /// The root when there is no room for one more.
+  /// Returns the root if a limit is exceeded.
   NodeId Add(size_t slot, NodeId parent, std::string_view name, uint32_t value,
              NodeType type);
   void Rehash(size_t slots);

@@ -36,7 +36,7 @@ Result<bool> IsContainerEntry(const Source& source, const FileTable& entries,
   if (most < Cost::kDecode) return true;
   const Result<Content> content = entries.Open(entry, context);
   if (!content && !content.error().Permanent()) return content.error();
-  if (!content) return false;  // reading the entry itself says why
+  if (!content) return false;  // reading the entry reports the error
   Buffer head(static_cast<size_t>(size));
   const Status read = ReadInto(*content, 0, head.span(), context);
   if (read) return IsContainer(head.span());

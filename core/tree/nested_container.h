@@ -11,17 +11,16 @@
 
 namespace ctxfs {
 
-/// Returns whether an entry of a container in `source` is a container itself,
-/// by its first bytes (docs/tree.md, section 4). True without a look at them if
-/// they would have to be decoded and `most` does not allow that.
+/// Returns whether an entry of a container in `source` is itself a container,
+/// by its first bytes (docs/tree.md, section 4). Returns true without reading
+/// them if they would have to be decoded and `most` does not allow that.
 Result<bool> IsContainerEntry(const Source& source, const FileTable& entries,
                               uint32_t entry, Cost most,
                               const ReadContext& context);
 
-/// Returns the verified bytes of the entry as a Source: a slice of its own
-/// source if it is stored as it is, else bytes read through the cache of
-/// `context`, which must outlive the result. kLimit for more than
-/// limits::kNestedBytes.
+/// Returns the verified bytes of the entry as a Source: a slice of `source` if
+/// it is stored plainly, else bytes read through the cache of `context`, which
+/// must outlive the result. kLimit for more than limits::kNestedBytes.
 Result<std::shared_ptr<const Source>> OpenContainerEntry(
     const std::shared_ptr<const Source>& source, const FileTable& entries,
     uint32_t entry, const ReadContext& context);

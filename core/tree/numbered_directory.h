@@ -11,9 +11,9 @@
 
 namespace ctxfs {
 
-/// A table of numbered files as a tree of its own: the root is the directory,
-/// node i + 1 is file i. Names are computed from numbers and numbers from
-/// names, in constant time and no memory. `table` outlives it.
+/// A table of numbered files as a tree: the root is the directory, node i + 1
+/// is file i. Names are computed from numbers and numbers from names, in
+/// constant time and no memory. `table` outlives it.
 class NumberedDirectory final : public FileTree {
  public:
   explicit NumberedDirectory(const FileTable& table)

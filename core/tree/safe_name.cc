@@ -141,8 +141,8 @@ std::string MarkedComponent(std::string_view component, std::string_view mark,
   }
   const std::string_view extension = component.substr(dot);
   std::string_view stem = component.substr(0, dot);
-  // Cuts at the same place for every mark: the numbered names of names that are
-  // cut alike are alike, too (free_names.cc).
+  // Cuts at the same place for every mark: names that are cut alike have the
+  // same numbered names (free_names.cc).
   if (component.size() + kMarkRoom > limits::kComponentBytes) {
     stem = CutAtCharacter(
         stem, limits::kComponentBytes - kMarkRoom - extension.size());

@@ -9,21 +9,21 @@
 
 namespace ctxfs {
 
-/// Splits entry names, as stored, into path components that are each safe to be
-/// a file name. Different names never give the same components:
-///  - an empty one becomes "%", "." and ".." become "%2E" and "%2E%2E", NUL
-///    becomes "%00", and '/' in what lies below the 255th component "%2F";
-///  - one that would read as such an encoding has its '%' written "%25";
+/// Splits entry names, as stored, into path components that are valid file
+/// names. The encoding is injective:
+///  - an empty component becomes "%"; "." and ".." become "%2E" and "%2E%2E",
+///    NUL becomes "%00", and '/' below the 255th component "%2F";
+///  - a component that would read as such an encoding has its '%' as "%25";
 ///  - one longer than 255 bytes is cut at 230, on a character boundary, and
 ///    gets "%~" and the 16 hex digits of its xxHash64;
-///  - all other bytes stay as they are.
+///  - all other bytes are unchanged.
 class SafePath {
  public:
   /// The components of `name`, valid until the next Split; views into `name`
-  /// where nothing had to be encoded.
+  /// unless encoded.
   std::span<const std::string_view> Split(std::string_view name);
-  /// The components of the plain path of `name` (HasPlainPath): without those
-  /// that are left out.
+  /// The components of the plain path of `name` (HasPlainPath), without omitted
+  /// components.
   std::span<const std::string_view> SplitPlain(std::string_view name);
 
  private:
@@ -34,17 +34,16 @@ class SafePath {
   std::string plain_;
 };
 
-/// SafePath's rules for one component, '/' being like any other byte to encode.
+/// SafePath's rules for one component, in which '/' is encoded, too.
 std::string SafeComponent(std::string_view component);
 
-/// Returns the target of a symbolic link with each name in it made safe, as the
-/// tree does with names. Empty parts, "." and ".." stay, as the kernel
-/// interprets them.
+/// Makes each name in the target of a symbolic link safe, like names of the
+/// tree. Empty parts, "." and ".." stay, as the kernel interprets them.
 std::string SafeTarget(std::string_view target);
 
-/// `component` with `mark` before its extension (`before_extension`) or at its
-/// end, shortened in its stem if need be: "a.txt" and "~2" give "a~2.txt".
-/// Marks have at most 16 bytes.
+/// Inserts `mark` into `component` before its extension (`before_extension`) or
+/// at its end, shortening the stem if needed: "a.txt" and "~2" become
+/// "a~2.txt". Marks have at most 16 bytes.
 std::string MarkedComponent(std::string_view component, std::string_view mark,
                             bool before_extension);
 

@@ -8,9 +8,9 @@
 
 namespace ctxfs {
 
-/// A list in segments of 2^kShift values. It grows without being moved, so it
-/// never takes its old and its new memory at once, as a vector does. A short
-/// one takes as much as a vector.
+/// A list in segments of 2^kShift values. It grows without moving, so unlike a
+/// vector it never has its old and its new memory at once. A short list takes
+/// as much as a vector.
 template <typename T, unsigned kShift>
 class SegmentedVector {
  public:
