@@ -12,12 +12,12 @@
 namespace ctxfs::remote {
 namespace {
 
-/// Room for descriptors beside a message.
+/// Buffer for the descriptors of a message.
 struct Control {
   alignas(cmsghdr) char bytes[CMSG_SPACE(kMaxPassed * sizeof(int))];
 };
 
-/// Takes descriptors into `descriptors`, which has room for them.
+/// Moves descriptors of a message into `descriptors`, which has the capacity.
 void TakeDescriptors(msghdr& message, std::vector<Fd>& descriptors) {
   for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
        part = CMSG_NXTHDR(&message, part)) {
@@ -61,7 +61,8 @@ bool SendMessage(int socket, const std::string& message,
 
 Received ReceiveMessage(int socket) {
   Received received;
-  // All memory before the message is taken off the socket, or it would be lost.
+  // Allocates everything before the message leaves the socket, or it would be
+  // lost.
   received.text.resize(kMaxMessageBytes);
   received.descriptors.reserve(kMaxPassed);
   Control control{};

@@ -9,22 +9,23 @@
 
 namespace ctxfs::remote {
 
-/// Descriptors that one message may carry.
+/// Maximum descriptors per message.
 constexpr size_t kMaxPassed = 8;
 
 /// Sends a message to a SOCK_SEQPACKET socket, with copies of at most
-/// kMaxPassed descriptors; false if that fails.
+/// kMaxPassed descriptors; false on failure.
 bool SendMessage(int socket, const std::string& message,
                  std::span<const int> descriptors = {});
 
-/// A message that came from such a socket.
+/// A message from such a socket.
 struct Received {
   std::string text;             // empty: the other end is closed
-  std::vector<Fd> descriptors;  // fewer than were sent if there is no room
+  std::vector<Fd> descriptors;  // fewer than were sent if this process has
+                                // reached its limit
 };
 
-/// Receives a message, and waits for it; its text is empty if that fails. Makes
-/// no system call but recvmsg on `socket`.
+/// Waits for a message and receives it; its text is empty on failure. Makes no
+/// system call except recvmsg on `socket`.
 Received ReceiveMessage(int socket);
 
 }  // namespace ctxfs::remote

@@ -10,11 +10,12 @@
 
 namespace ctxfs::remote {
 
-/// Granules that were waited for in vain, known until a moment after that wait
-/// failed and was to end. When the kernel's read-ahead fails, the kernel asks
-/// again for the page that a reader needs: this request has what the first one
-/// left of its time. A later request for the page comes from a program that
-/// reads again, and waits for the server. Not safe for several threads.
+/// Granules whose fetch recently failed; each is remembered until a moment
+/// after the failure and the planned end of its wait. When the kernel's
+/// read-ahead fails, the kernel repeats the request for the page that a reader
+/// needs: the repetition gets only the remaining time of the first request. A
+/// later request for the page comes from a program that reads again, and waits
+/// for the server. Not thread-safe.
 class FailedRanges {
  public:
   using Clock = std::chrono::steady_clock;
@@ -25,13 +26,13 @@ class FailedRanges {
     uint64_t object;
     uint64_t first;
     uint64_t count;
-    Clock::time_point end;  // of the wait, unless it failed before
+    Clock::time_point end;  // planned end of the wait
     Error error;
   };
 
   void Add(Range range, Clock::time_point now = Clock::now());
-  /// Returns the range with a granule; null if it is not known to have failed.
-  /// Valid until the next call.
+  /// Returns the failed range with a granule; null if none is remembered. Valid
+  /// until the next call.
   const Range* Find(uint64_t object, uint64_t granule,
                     Clock::time_point now = Clock::now()) const;
   /// Returns a failed range with the granule if the request that began at
@@ -54,7 +55,7 @@ class FailedRanges {
     Clock::time_point until;
   };
 
-  std::deque<Known> ranges_;  // some of them are known no more
+  std::deque<Known> ranges_;  // some of them are expired
 };
 
 }  // namespace ctxfs::remote

@@ -18,9 +18,10 @@
 namespace ctxfs::remote {
 namespace {
 
-// A fetch, which knows why there is no answer, has less time by this.
+// The fetcher, which knows why there is no response, times out this much
+// earlier.
 constexpr std::chrono::milliseconds kLater(50);
-// A request that ends so many fetchers is likely the reason.
+// A request at which this many fetchers ended is likely the reason.
 constexpr unsigned kMaxRestarts = 8;
 
 /// The request for the tail of an object that is being opened.
@@ -42,7 +43,7 @@ FetchClient::FetchClient(Fd socket, SharedSlots slots,
   for (uint16_t i = 0; i < SharedSlots::kCount; ++i) {
     slots_[i].place = order_.insert(order_.end(), i);
   }
-  ended_ = !message_.ok();  // no wait could be interrupted
+  ended_ = !message_.ok();  // waits could not be interrupted
 }
 
 FetchStats FetchClient::stats() const {
@@ -116,7 +117,7 @@ void FetchClient::Send(Unsent& unsent) {
   request.epoch = epoch_;
   pending->message = Encode(request);
   pending_.emplace(request.id, pending);
-  // Nothing fails from here on for lack of memory.
+  // From here on nothing can fail for lack of memory.
   Transmit(unsent.Release()->message);
 }
 
@@ -150,7 +151,7 @@ void FetchClient::AwaitNews(CondVar::Ticket ticket,
   bool ended = false;
   {
     const MutexUnlock unlocked(mutex_);
-    // A message that could not be taken is still there.
+    // A message that was not processed is still in received_.
     if (received_.text.empty()) {
       if (!message_.Await(socket_, end)) return;
       received_ = ReceiveMessage(socket_.get());
@@ -194,10 +195,10 @@ void FetchClient::Take(FetchReply reply, std::vector<BlockFile> files) {
   const Taken pending(*this, std::move(found->second));
   pending_.erase(found);
   stats_.Add(reply);
-  // Fewer came than were sent, or one was damaged in between.
+  // Descriptors were lost, or a file was damaged meanwhile.
   if (files.size() < reply.files.size()) takes_files_ = false;
   for (BlockFile& file : files) files_.Add(pending->object, std::move(file));
-  // Nothing fails from here on for lack of memory.
+  // From here on nothing can fail for lack of memory.
   pending->reply = std::move(reply);
   pending->done = true;
   if (pending->request.tail) {
@@ -208,7 +209,7 @@ void FetchClient::Take(FetchReply reply, std::vector<BlockFile> files) {
   uint64_t granule = pending->request.first;
   for (const uint16_t slot : pending->request.slots) {
     const bool passed = IsPassed(pending->reply, granule++);
-    // The first granule of an object is kept by the thread that opens it.
+    // The opening thread caches the first granule of an object.
     if (pending->failed() || pending->abandoned || passed) {
       Forget(slot);
     } else if (pending->object != 0) {
@@ -308,7 +309,7 @@ Status FetchClient::TakeSlots(const PendingPtr& pending, size_t count,
       slots.push_back(*slot);
     }
     if (slots.size() == count) return {};
-    // Two that each have some would wait for each other.
+    // Two threads with some slots each would deadlock.
     for (const uint16_t slot : slots) Forget(slot);
     slots.clear();
     CTXFS_TRY(AwaitSlot(request));
@@ -355,7 +356,7 @@ void FetchClient::Abandon(const PendingPtr& pending) {
 
 void FetchClient::ExpectTail(const PendingPtr& tail,
                              const RemoteObject& object) {
-  // Its slots are free if it was lost.
+  // A lost request has freed its slots.
   if (tail->lost != Lost::kNot) return;
   FetchRequest& request = tail->request;
   tail->object = object.number;

@@ -9,18 +9,18 @@
 
 namespace ctxfs::remote {
 
-/// Fails for a URL that is longer than any store takes: its request would be
-/// longer than a message.
+/// Fails for a URL that is longer than any store accepts: its request would not
+/// fit into a message.
 Status CheckLength(const std::string& url);
-/// There is no fetcher any more.
+/// The fetcher has ended, for good.
 Error FetcherEnded();
 /// `times` fetchers ended, one after another, at the same request.
 Error FetcherEndedAgain(unsigned times);
-/// A request waited for servers as long as it may.
+/// A request used up its time to wait for servers.
 Error NoAnswer(std::chrono::milliseconds timeout);
 
-/// Whether a request failed because some of its granules are not in the cache,
-/// which may have the others (Settings::offline).
+/// Whether a request failed because the cache lacks some of its granules, but
+/// may have the others (Settings::offline).
 bool MayBePart(const Error& error, const FetchRequest& request);
 
 }  // namespace ctxfs::remote

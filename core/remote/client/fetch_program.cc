@@ -21,8 +21,8 @@
 namespace ctxfs::remote {
 namespace {
 
-/// How a process is started: with the two descriptors, all signals as they are
-/// at first, and none blocked.
+/// Starts a process with the two descriptors, default signal handlers, and no
+/// blocked signals.
 class Start {
  public:
   Start() {
@@ -36,7 +36,7 @@ class Start {
   Start(const Start&) = delete;
   Start& operator=(const Start&) = delete;
 
-  /// Fails with an errno, as does Run.
+  /// Both Prepare and Run return an errno.
   int Prepare(const Fd& socket, const Fd& memory) {
     sigset_t all;
     sigset_t none;
@@ -71,8 +71,8 @@ class Start {
   posix_spawnattr_t attributes_{};
 };
 
-/// A copy of a descriptor above those that ctxfs-fetch starts with, so that
-/// neither takes the place of the other.
+/// Copies a descriptor to a number above those that ctxfs-fetch starts with, so
+/// that neither overwrites the other.
 Fd Above(const Fd& descriptor) {
   return Fd(::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, 1 + kFetchMemory));
 }
@@ -80,7 +80,7 @@ Fd Above(const Fd& descriptor) {
 Error CannotStart(const std::string& path, int number) {
   Error error = SystemError(
       "cannot start the program that fetches URLs, " + Quote(path), number);
-  // A part of the installation is missing: no other try will find it.
+  // A part of the installation is missing: a retry will not find it.
   if (number == ENOENT) error.code = Code::kUnsupported;
   return error;
 }
@@ -122,7 +122,7 @@ Result<std::shared_ptr<FetchClient>> StartFetchProgram(const std::string& path,
   int failed = start.Prepare(other, memory);
   if (failed == 0) failed = start.Run(path, &process);
   if (failed != 0) return CannotStart(path, failed);
-  // It ends as soon as it has started the process that stays.
+  // The child ends as soon as it has started the fetcher.
   while (::waitpid(process, nullptr, 0) < 0 && errno == EINTR) {
   }
   other = Fd(-1);

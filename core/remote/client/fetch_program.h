@@ -10,20 +10,20 @@
 
 namespace ctxfs::remote {
 
-/// The descriptors that ctxfs-fetch starts with: the socket to its client, and
+/// The descriptors at the start of ctxfs-fetch: the socket to its client, and
 /// the memory of SharedSlots.
 constexpr int kFetchSocket = 3;
 constexpr int kFetchMemory = 4;
 
 /// Starts ctxfs-fetch (fs/remote/fetch_main.cc), the file `path`, which fetches
 /// URLs for this process until that ends. For processes that may have threads
-/// and cannot fork. Waits until it is ready, as `request` allows; fails with
-/// the reason why it is not.
+/// and cannot fork. Waits until ctxfs-fetch is ready, or `request` is
+/// interrupted; fails with the reason why it is not ready.
 Result<std::shared_ptr<FetchClient>> StartFetchProgram(const std::string& path,
                                                        const Request& request);
 
-/// Waits for the first message of a fetcher, which says whether it is ready.
-/// Returns how long it tries to fetch something.
+/// Waits for the first message of a fetcher, which reports whether it is ready.
+/// Returns its timeout for fetches.
 Result<std::chrono::milliseconds> AwaitFetcher(const Fd& socket,
                                                const Request& request);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads of objects by the client of the fetcher: what is requested, and where
-// the bytes come from.
+// Reads of objects by the fetcher's client: what is requested, and where the
+// bytes come from.
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -16,17 +16,17 @@
 namespace ctxfs::remote {
 namespace {
 
-// Fetching in advance leaves half of the requests on their way to reads.
+// Prefetching leaves half of the pending requests to reads.
 constexpr size_t kMaxPendingAhead = FetchClient::kMaxPending / 2;
-// Slots with what was fetched in advance and not read yet.
+// Maximum slots with prefetched, unread bytes.
 constexpr size_t kMaxSlotsAhead = SharedSlots::kCount / 2;
-// Bytes that a read requests at a time, at most.
+// Maximum bytes that a read requests at a time.
 constexpr uint64_t kStepBytes = 16 << 20;
-// Ranges that what is read at a time is divided into, and the granules that
-// each has at least: small ones would cost more by their number than they gain.
+// Number of ranges into which a step is divided, and their minimum granules:
+// more and smaller ranges would cost more than they gain.
 constexpr uint64_t kRanges = 8;
 constexpr uint64_t kLeastGranules = 16;
-// No answer is waited for that would have to come so soon.
+// With less time than this left, a wait is pointless.
 constexpr std::chrono::milliseconds kTooLittle(50);
 
 }  // namespace
@@ -109,9 +109,9 @@ size_t FetchClient::Copy(uint16_t number, uint64_t offset, MutableBytes out,
   Slot& slot = slots_[number];
   const auto at = static_cast<size_t>(offset % kGranuleBytes);
   const size_t n = std::min(out.size(), kGranuleBytes - at);
-  // One of a reader that goes on is the first to go when all of it was read, if
-  // the cache has it. So few slots are in use, whose bytes are in the
-  // processor's cache.
+  // A fully read slot of a sequential reader is reused first if the disk cache
+  // has its bytes. So few slots are in use, and they stay in the processor's
+  // cache.
   if (at == slot.read) slot.read = at + n;
   const bool first = slot.passing && slot.read == kGranuleBytes;
   order_.splice(first ? order_.begin() : order_.end(), order_, slot.place);
@@ -180,7 +180,7 @@ Result<bool> FetchClient::Load(const BlockFile& file,
     const MutexUnlock unlocked(mutex_);
     whole = file.Read(granule, {&bytes, 1}) == 1;
   }
-  // Another thread may have been as fast.
+  // Another thread may have been faster.
   if (!whole || !granules_.emplace(key, *number).second) {
     Forget(*number);
     Freed();
@@ -211,7 +211,7 @@ Result<bool> FetchClient::AwaitGranules(const PendingPtr& pending,
   if (error.code == Code::kInterrupted || error.sys_errno == ENETDOWN) {
     return error;
   }
-  // A server that refuses a tail may serve the same granules by their offsets.
+  // A server that refuses tails may serve the same granules by offset.
   if (pending->request.tail && pending->done) return true;
   const auto end = request.wait().End(timeout_);
   const bool passes = pending->done && error.sys_errno == EAGAIN;
@@ -253,7 +253,7 @@ Status FetchClient::Read(const RemoteObject& object, uint64_t offset,
     const bool here =
         found != granules_.end() && slots_[found->second].pending == nullptr;
     if (!here) CTXFS_TRY(CheckFailed(key, request));
-    // Half a step in advance, so that ranges are large and none is late.
+    // Requests half a step in advance, so that ranges are large and on time.
     if (found == granules_.end() || requested < offset + step / 2) {
       const uint64_t from =
           found == granules_.end() ? offset : std::max(requested, offset);
@@ -264,7 +264,7 @@ Status FetchClient::Read(const RemoteObject& object, uint64_t offset,
     }
     const auto there = granules_.find(key);
     if (there == granules_.end()) {
-      // Other requests hold all slots, or kMaxPending are on their way.
+      // All slots are taken, or kMaxPending requests are pending.
       CTXFS_TRY(AwaitSlot(request));
       continue;
     }

@@ -58,7 +58,7 @@ std::string Encode(const FetchRequest& request) {
 }
 
 void SetEpoch(std::string& request, uint32_t epoch) {
-  std::string bytes;  // in place, as it is short
+  std::string bytes;  // short, so without an allocation
   AppendLe(epoch, bytes);
   std::ranges::copy(bytes, request.begin() + sizeof(FetchRequest::id));
 }

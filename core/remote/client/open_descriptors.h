@@ -12,12 +12,12 @@
 
 namespace ctxfs::remote {
 
-/// Open files of the cache: those that were used last. Not safe for several
-/// threads; the files are.
+/// The most recently used files of the cache, open. Not thread-safe; the files
+/// are.
 class OpenDescriptors {
  public:
-  /// Enough for what is fetched in advance. Each takes a descriptor, and its
-  /// bytes on disk after it was dropped.
+  /// Enough for prefetching. Each takes a descriptor, and its bytes on disk
+  /// even after its eviction.
   static constexpr size_t kMax = 64;
   using FilePtr = std::shared_ptr<const BlockFile>;
 
@@ -25,7 +25,7 @@ class OpenDescriptors {
   /// Whether a file has this granule.
   bool Has(uint64_t object, uint64_t granule) const;
   /// Returns the file with this granule; null if there is none. Closes files
-  /// that the cache has dropped.
+  /// that the cache has evicted.
   FilePtr Find(uint64_t object, uint64_t granule);
   void Drop(const FilePtr& file);
   size_t size() const { return files_.size(); }
@@ -39,17 +39,17 @@ class OpenDescriptors {
   std::list<Held> files_;  // least recently used first
 };
 
-/// Returns the files of a reply, as far as their descriptors came and their
-/// heads are undamaged.
+/// Returns the files of a reply, except those whose descriptors are missing or
+/// whose heads are damaged.
 std::vector<BlockFile> LoadPassed(const FetchReply& reply,
                                   std::vector<Fd> descriptors);
 
-/// Whether a file has a granule in place of its slot.
+/// Whether a file contains a granule instead of its slot.
 bool IsPassed(const FetchReply& reply, uint64_t granule);
 
-/// Divides `out`, which is for the bytes at `offset` of an object of `size`
-/// bytes, into whole granules, at most `most`. There is none unless one begins
-/// at `offset`.
+/// Divides `out`, the buffer for the bytes at `offset` of an object of `size`
+/// bytes, into whole granules, at most `most`. Empty unless a granule begins at
+/// `offset`.
 std::vector<MutableBytes> WholeGranules(uint64_t size, uint64_t offset,
                                         MutableBytes out, uint64_t most);
 

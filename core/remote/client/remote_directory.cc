@@ -9,7 +9,7 @@
 namespace ctxfs::remote {
 namespace {
 
-/// Takes the first component off a path.
+/// Removes and returns the first component of a path.
 std::string_view TakeComponent(std::string_view& path) {
   const size_t slash = std::min(path.find('/'), path.size());
   const std::string_view component = path.substr(0, slash);
@@ -39,7 +39,7 @@ Result<std::vector<DirectoryEntry>> RemoteDirectory::List(
   std::vector<DirectoryEntry> entries;
   entries.reserve(listing->names.size());
   for (const StoreName& name : listing->names) {
-    // As in a file system, a name is one thing.
+    // A name appears once, as in a file system.
     if (!entries.empty() && entries.back().name == name.name) continue;
     entries.push_back({name.name, name.directory});
   }

@@ -9,11 +9,11 @@
 
 namespace ctxfs::remote {
 
-/// A directory of a store, for containers that are several objects. Names are
-/// those of keys. What is not in its listing is not asked for.
+/// A directory of a store, for containers of several objects. Names are those
+/// of keys. Names that are not listed cause no request.
 class RemoteDirectory final : public Source {
  public:
-  /// `url` ends in '/'; `store` lives longer.
+  /// `url` ends in '/'; `store` outlives this.
   RemoteDirectory(UrlStore& store, std::string url)
       : store_(store), url_(std::move(url)) {}
 

@@ -12,17 +12,17 @@ namespace ctxfs::remote {
 namespace {
 
 constexpr uint64_t kFirstAhead = 128 * 1024;
-// For a reader that has read little, and at most.
+// Maximum prefetch for a reader that has read little, and for any reader.
 constexpr uint64_t kMaxAheadAtFirst = 8 << 20;
 constexpr uint64_t kMaxAhead = 32 << 20;
-// What is fetched in advance grows by so much at a time, at most: a request for
-// each read would make many small ones.
+// Maximum growth of the prefetched range at a time: a request for each read
+// would make many small ones.
 constexpr uint64_t kGrowth = 4 << 20;
-// Announced ranges so close are fetched as one: the bytes between them take
+// Announced ranges this close are fetched as one: the bytes between them take
 // less time than another request.
 constexpr uint64_t kTogether = 128 * 1024;
-// An index of which so much was read is fetched in ranges that grow so fast:
-// one of 8 MiB in four round trips.
+// An index of which this much was read is fetched in ranges that grow this
+// fast: an index of 8 MiB takes four round trips.
 constexpr uint64_t kLeastIndex = 32 * 1024;
 constexpr uint64_t kIndexGrowth = 4;
 // Reads this close are one stream: the kernel's reads come in any order.
@@ -74,8 +74,8 @@ uint64_t RemoteSource::EndOf(Stream& stream, uint64_t end,
   if (last > stream.last) ++stream.entries;
   stream.last = last;
   if (stream.entries <= kInARow) return last;
-  // A reader of all entries would wait at the start of each. At most as much
-  // again as it has read.
+  // A reader of all entries would wait at the start of each. Prefetches at most
+  // as much as it has read.
   const uint64_t read = stream.next - stream.start;
   return std::max(last, stream.next + std::min(read, size() - stream.next));
 }

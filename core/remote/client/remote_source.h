@@ -15,9 +15,9 @@
 
 namespace ctxfs::remote {
 
-/// An object on a server, as it was when it was opened: once a read finds that
-/// it has changed, all later reads fail with kStale. Reads wait for the server
-/// until their request is interrupted.
+/// An object on a server, as it was at open: once a read detects a change, all
+/// later reads fail with kStale. Reads wait for the server until their request
+/// is interrupted.
 class RemoteSource final : public Source {
  public:
   /// `with_tail` as for FetchClient::Open.
@@ -25,7 +25,8 @@ class RemoteSource final : public Source {
                                 const std::string& url, const Request& request,
                                 bool with_tail = false);
 
-  /// What a listing told of the object, and who is told when it is another one.
+  /// The object's data in a listing, and the listener for changes of the
+  /// object.
   struct Listed {
     FileIdentity identity;
     std::function<void()> changed;
@@ -40,7 +41,7 @@ class RemoteSource final : public Source {
   uint64_t size() const override { return object_.identity.size; }
   FileTime mtime() const override;
   std::string name() const override;
-  /// Zeros, unless a listing told of it.
+  /// Zeros unless a listing had the object.
   FileIdentity identity() const override { return listed_.identity; }
   Status ReadAt(uint64_t offset, MutableBytes out,
                 const Request& request) const override;
@@ -51,33 +52,32 @@ class RemoteSource final : public Source {
                                const Request& request) const override;
 
  private:
-  /// Reads that each begin near the end of an earlier one.
+  /// A sequence of reads, each near the end of an earlier one.
   struct Stream {
     uint64_t start = 0;         // of the first read
     uint64_t next = INT64_MAX;  // end of the reads so far
-    uint64_t fetched = 0;       // end of what was fetched for them
+    uint64_t fetched = 0;       // end of the range fetched for them
     unsigned reads = 0;
-    uint64_t ahead = 0;    // bytes to fetch beyond a read
-    uint64_t last = 0;     // end of the entry that the last read was of
-    unsigned entries = 0;  // that the reads were of, one after another
+    uint64_t ahead = 0;    // bytes to prefetch after a read
+    uint64_t last = 0;     // end of the entry of the last read
+    unsigned entries = 0;  // consecutive entries that were read
   };
 
-  /// Returns the stream that a read belongs to, with the read added: a new one
-  /// if it is not near another.
+  /// Returns the stream of a read, with the read added: a new stream if no
+  /// other is near.
   Stream& StreamOf(uint64_t offset, uint64_t length) const
       CTXFS_REQUIRES(mutex_);
 
-  /// The end of what may be fetched for a stream after a read that `known` says
-  /// of what follows: that of the entry, or more if entries were read one after
-  /// another.
+  /// The end of prefetching for a stream after a read with `known`: the end of
+  /// the entry, or more if entries were read in sequence.
   uint64_t EndOf(Stream& stream, uint64_t end, const Ahead& known) const
       CTXFS_REQUIRES(mutex_);
-  /// Starts to fetch what Ahead says will follow a read, and for a certain
-  /// one the read as well.
+  /// Starts to fetch the bytes that Ahead predicts after a read; for a certain
+  /// prediction, the bytes of the read as well.
   void FetchKnown(Stream& stream, uint64_t offset, uint64_t length,
                   const Ahead& known) const CTXFS_REQUIRES(mutex_);
-  /// Starts to fetch a read that would wait, and what may follow: an index is
-  /// read from its beginning on, and what it refers to is not.
+  /// Starts to fetch a read that would wait, and the bytes after it: an index
+  /// is read sequentially, but the data that it refers to are not.
   void FetchIndex(const Stream& stream, uint64_t offset, uint64_t length) const
       CTXFS_REQUIRES(mutex_);
   void FetchAhead(uint64_t offset, uint64_t length, const Ahead& known) const;

@@ -19,7 +19,7 @@ namespace ctxfs::remote {
 namespace {
 
 constexpr uint64_t kMaxKeptBytes = 512 * limits::kMiB;
-// A directory that changes all the time is not listed more often than this.
+// Minimum interval between listings of a directory that keeps changing.
 constexpr std::chrono::seconds kLeastLasting(1);
 constexpr std::chrono::seconds kJustNow(2);
 constexpr size_t kMaxOpened = 8;
@@ -35,8 +35,8 @@ Error NoObjects(const std::string& directory) {
 
 bool IsMissing(const Error& error) { return error.sys_errno == ENOENT; }
 
-/// Whether a thread that waited for the one with this error has it, too. One
-/// that was interrupted or had no memory says nothing of the others.
+/// Whether threads that waited for an attempt share its error. An interrupt or
+/// a lack of memory concerns only one thread.
 bool ConcernsAll(const Error& error) {
   return error.code != Code::kInterrupted && error.code != Code::kNoMemory;
 }
@@ -78,13 +78,13 @@ Result<RemoteStore::Kept> RemoteStore::Take(const std::string& directory,
   if (listings == nullptr) return Refused("web servers have no listings");
   ListingBuilder builder(directory);
   Kept kept;
-  // What changes while it is listed is found out by the next listing.
+  // The next listing detects changes during this one.
   kept.taken = Clock::now();
   FetchClient::PageAhead ahead;
   do {
     const PageText text = CTXFS_TRY(client_->ListPage(
         directory, builder.next(), request, std::move(ahead)));
-    // The next page comes while this one is parsed.
+    // Fetches the next page while this one is parsed.
     const std::string next = listings->likely_next(text);
     if (!next.empty() && !builder.HadToken(next)) {
       ahead = client_->RequestPage(directory, next);
@@ -123,7 +123,7 @@ class RemoteStore::EndOfAttempt {
     const MutexLock lock(store_.mutex_);
     attempt_->done = true;
     store_.news_.NotifyAll();
-    // A listing that succeeded has taken the place of what was kept.
+    // A successful listing has replaced the cached one.
     const auto kept = store_.kept_.find(directory_);
     if (kept != store_.kept_.end() && kept->second.attempt == attempt_) {
       store_.kept_.erase(kept);
@@ -180,7 +180,7 @@ Result<StoreListingPtr> RemoteStore::List(const std::string& directory,
     CTXFS_TRY(Await(*others, request));
     if (others->listing != nullptr) return others->listing;
     if (!others->error || !ConcernsAll(*others->error)) continue;
-    // One that began before this thread came had less time.
+    // An attempt that began before this thread came had less time.
     if (others->began < came && IsTransient(*others->error)) continue;
     return *others->error;
   }

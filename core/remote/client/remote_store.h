@@ -18,16 +18,16 @@
 namespace ctxfs::remote {
 
 /// Objects and directories of servers, by a FetchClient. One thread lists a
-/// directory for all that wait for it, and they share its error. Listings are
-/// kept for a while, 512 MiB of them at most.
+/// directory for all that wait for it, and they share its error. At most 512
+/// MiB of listings are cached for a while.
 class RemoteStore final : public UrlStore {
  public:
   /// `lasting`: how long a listing is cached. `names_index_at_end`: whether
-  /// what has this name is a file whose last bytes are read when it is opened.
+  /// opening a file of this name reads its last bytes.
   RemoteStore(std::shared_ptr<FetchClient> client, std::chrono::seconds lasting,
               bool (*names_index_at_end)(std::string_view name));
 
-  /// `lasting` of this process: CTXFS_LISTING_SECONDS, or a minute.
+  /// The default of `lasting`: CTXFS_LISTING_SECONDS, or a minute.
   static std::chrono::seconds ListingLasts();
 
   Result<SourcePtr> Open(const std::string& url,
@@ -48,7 +48,7 @@ class RemoteStore final : public UrlStore {
     Clock::time_point began = Clock::now();
     bool done = false;
     StoreListingPtr listing;     // null: it failed
-    std::optional<Error> error;  // nullopt: it succeeded, or threw
+    std::optional<Error> error;  // nullopt: success, or an exception
   };
   using AttemptPtr = std::shared_ptr<Attempt>;
 
@@ -57,15 +57,14 @@ class RemoteStore final : public UrlStore {
     StoreListingPtr listing;  // null: none yet
     uint64_t bytes = 0;
     Clock::time_point taken;
-    bool changed = false;  // an object is not what the listing says
-    AttemptPtr attempt;    // null: no thread lists the directory now
+    bool changed = false;  // an object differs from the listing
+    AttemptPtr attempt;    // null: no thread is listing the directory
   };
   /// Ends an attempt in its destructor, so that nobody waits for one that threw
   /// std::bad_alloc.
   class EndOfAttempt;
 
-  /// What was opened a moment ago: a command looks what a URL is before it
-  /// opens it.
+  /// A recently opened object: a command examines a URL before it opens it.
   struct Opened {
     std::string url;
     SourcePtr source;
@@ -81,13 +80,12 @@ class RemoteStore final : public UrlStore {
   Result<StoreListingPtr> ListFor(const std::string& directory,
                                   const AttemptPtr& attempt,
                                   const Request& request);
-  /// Drops the listings that were taken first, until the rest is within the
-  /// bound.
+  /// Evicts the oldest listings until the rest is within the bound.
   void DropOldest() CTXFS_REQUIRES(mutex_);
   void NoteChange(const std::string& directory);
   Result<SourcePtr> OpenDirectory(const std::string& directory,
                                   const Request& request);
-  /// Opens an object that a listing told of, if its ETag can be asked for.
+  /// Opens an object from a listing, if its ETag is valid in a request.
   SourcePtr OpenKnown(const std::string& directory, const StoreName& name);
   SourcePtr OpenedJustNow(const std::string& url);
   void NoteOpened(const std::string& url, const SourcePtr& source);

@@ -16,17 +16,17 @@ constexpr size_t kBytes = SharedSlots::kCount * kGranuleBytes;
 
 }  // namespace
 
-// MAP_NORESERVE, as few mounts use all of it.
+// MAP_NORESERVE, as few mounts use all of the memory.
 Result<SharedSlots> SharedSlots::Map(int file, int flags) {
   void* const bytes = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
                              MAP_SHARED | MAP_NORESERVE | flags, file, 0);
   if (bytes == MAP_FAILED) return IoError("cannot share memory");
-  // The bytes are in the store.
+  // A core dump needs no bytes that the store has.
   (void)::madvise(bytes, kBytes, MADV_DONTDUMP);
   return SharedSlots(static_cast<std::byte*>(bytes));
 }
 
-// No name and no descriptor by which another process could map it.
+// Has neither a name nor a descriptor by which another process could map it.
 Result<SharedSlots> SharedSlots::Make() { return Map(-1, MAP_ANONYMOUS); }
 
 Result<SharedSlots> SharedSlots::MakeFile(Fd* file) {
@@ -39,7 +39,7 @@ Result<SharedSlots> SharedSlots::MakeFile(Fd* file) {
 
 Result<SharedSlots> SharedSlots::OpenFile(const Fd& file) {
   struct stat found {};
-  // Using more than a file has ends the process by a signal.
+  // Accessing a mapping past the end of its file raises SIGBUS.
   if (::fstat(file.get(), &found) != 0 ||
       found.st_size != static_cast<off_t>(kBytes)) {
     return Error{Code::kIo, "the memory to share is not there"};

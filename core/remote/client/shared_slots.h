@@ -10,17 +10,16 @@
 
 namespace ctxfs::remote {
 
-/// Memory that this process shares with a fetcher: slots of a granule each.
-/// From a request to its reply only the fetcher uses the slots that the request
-/// names, then only this process. Pages take memory from their first use on.
+/// Memory that this process shares with a fetcher, in slots of a granule each.
+/// From a request to its reply only the fetcher uses the slots of the request,
+/// afterwards only this process. Pages take memory from their first use on.
 class SharedSlots {
  public:
   static constexpr uint16_t kCount = 1024;  // 64 MiB
 
-  /// Shared with the processes that are forked after it was made. Fails with
-  /// kNoMemory.
+  /// Shared with processes that are forked later. Fails with kNoMemory.
   static Result<SharedSlots> Make();
-  /// Shared with the process that opens `file`, which this makes, by OpenFile.
+  /// Creates `file`; shared with the process that opens it by OpenFile.
   static Result<SharedSlots> MakeFile(Fd* file);
   static Result<SharedSlots> OpenFile(const Fd& file);
   ~SharedSlots();

@@ -7,18 +7,18 @@
 
 namespace ctxfs::remote {
 
-/// A wait of one thread for a message, which others can end.
+/// A wait of one thread for a message, which other threads can end.
 class SocketWait {
  public:
   using Clock = std::chrono::steady_clock;
 
   SocketWait();
 
-  /// Whether Tell has an effect: false if there was no descriptor for it.
+  /// Whether Tell works: false if there was no descriptor for it.
   bool ok() const { return told_.ok(); }
 
-  /// Returns whether there is a message, or the other end is closed: at `end`
-  /// at the latest, or after a call of Tell since the last Await.
+  /// Returns whether there is a message, or the other end is closed. Returns
+  /// false at `end`, or after a call of Tell since the last Await.
   bool Await(const Fd& socket, Clock::time_point end) const;
   void Tell() const;
 

@@ -6,7 +6,7 @@
 namespace ctxfs::remote {
 
 std::string AnswerKey(const std::string& url) {
-  // No key of blocks begins so.
+  // Keys of blocks never begin with NUL.
   return std::string(1, '\0') + url;
 }
 

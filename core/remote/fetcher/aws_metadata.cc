@@ -20,7 +20,7 @@ constexpr long kMetadataConnectMs = 1000;
 constexpr long kAnswerMs = 2000;
 constexpr unsigned kAttempts = 3;
 constexpr size_t kMaxBytes = 64 * 1024;
-// New keys are there so long before the old ones expire.
+// New keys are available this long before the old ones expire.
 constexpr int64_t kEarlyNs = int64_t{300} * 1'000'000'000;
 constexpr std::chrono::seconds kBetween(30);
 constexpr std::chrono::seconds kBetweenFailures(1);
@@ -32,7 +32,7 @@ Error NoKeys(const std::string& why) {
 
 int64_t Now() { return int64_t{::time(nullptr)} * 1'000'000'000; }
 
-/// Whether a text can be a field of a head: it ends no line of it.
+/// Whether a text is valid in a header field: it has no line break.
 bool IsField(std::string_view text) {
   return std::ranges::all_of(text,
                              [](char c) { return c >= ' ' && c < '\x7F'; });
@@ -40,7 +40,7 @@ bool IsField(std::string_view text) {
 
 using Headers = std::vector<std::string>;
 
-/// A request to a metadata service, and its answer.
+/// A request to a metadata service, and its response.
 class Question {
  public:
   Question(const std::string& url, const Headers& headers)
@@ -49,7 +49,7 @@ class Question {
     for (const std::string& line : headers) headers_.Add(line);
     Set(CURLOPT_URL, url.c_str());
     Set(CURLOPT_PROTOCOLS_STR, "http,https");
-    Set(CURLOPT_NOPROXY, "*");  // it is on this machine
+    Set(CURLOPT_NOPROXY, "*");  // the service is on this machine
     Set(CURLOPT_NOSIGNAL, 1L);
     Set(CURLOPT_CONNECTTIMEOUT_MS, kMetadataConnectMs);
     Set(CURLOPT_TIMEOUT_MS, kAnswerMs);
@@ -110,8 +110,7 @@ Result<ExpiringKeys> MetadataKeysIn(const std::string& body) {
   return found;
 }
 
-// Version 2 of the service, whose token protects it from requests that somebody
-// tricks a program into.
+// Version 2 of the service, whose token protects against request forgery.
 Result<ExpiringKeys> AwsMetadata::AskInstance() {
   const std::string latest = service_.instance + "/latest/";
   Question token(latest + "api/token",
@@ -156,7 +155,7 @@ Status AwsMetadata::Renew(AwsKeys& keys) {
     }
     next_ = Clock::now() + (found ? kBetween : kBetweenFailures);
   }
-  // Keys that are about to expire are good until then.
+  // Keys that are about to expire are valid until then.
   if (expires_ns_ > Now()) return {};
   return *error_;
 }

@@ -13,26 +13,26 @@
 
 namespace ctxfs::remote {
 
-/// Keys of S3 with the time from which on they are refused.
+/// Keys of S3 and the time of their expiry.
 struct ExpiringKeys {
   AwsKeys keys;
   int64_t expires_ns = 0;  // since 1970
 };
 
-/// Parses what a metadata service of AWS answers: a JSON object with
+/// Parses the response of an AWS metadata service: a JSON object with
 /// AccessKeyId, SecretAccessKey, Token and Expiration. Fails with kIo.
 Result<ExpiringKeys> MetadataKeysIn(const std::string& body);
 
-/// Keys of S3 that the service of a container or an instance of AWS gives to
-/// the programs in it. They expire, and are asked for again before that.
+/// Keys of S3 that the metadata service of an AWS container or instance issues
+/// to its programs. They expire, and are renewed before that.
 class AwsMetadata {
  public:
   explicit AwsMetadata(MetadataService service)
       : service_(std::move(service)) {}
 
-  /// Puts keys into `keys` that have not expired. Waits for the service if it
-  /// has to be asked: no request can be signed until it has answered. Fails
-  /// with kIo, and then a second long without asking again.
+  /// Sets `keys` to keys that have not expired. Waits for the service if they
+  /// must be renewed: no request can be signed before. Fails with kIo, and then
+  /// for a second without another request.
   Status Renew(AwsKeys& keys);
 
  private:
@@ -43,7 +43,7 @@ class AwsMetadata {
 
   const MetadataService service_;
   int64_t expires_ns_ = 0;
-  Clock::time_point next_;  // before it, the service is not asked
+  Clock::time_point next_;  // no request to the service before
   std::optional<Error> error_;
 };
 

@@ -51,7 +51,7 @@ void CacheWriter::Run() {
 
 void CacheWriter::Do(Task& task) {
   task.reply.kept = cache_.Write(task.key, task.first, task.blocks);
-  // After the blocks, which it leads to.
+  // Written after the blocks to which it refers.
   if (!task.record_key.empty()) {
     cache_.WriteRecord(task.record_key, task.record);
   }

@@ -15,19 +15,19 @@
 
 namespace ctxfs::remote {
 
-/// Keeps what was fetched, in a thread of its own: what comes next is received
-/// meanwhile. Another one makes room in the cache, for which nothing waits. The
-/// reply to a request leaves when its blocks are kept, so a
-/// process that has read something finds it in the cache.
+/// Writes fetched data to the cache in a background thread, while the next data
+/// are received. Another thread evicts; nothing waits for it. A reply is sent
+/// once its blocks are stored, so a process that has read something finds it in
+/// the cache.
 class CacheWriter {
  public:
-  /// Blocks of an object, in memory that stays as it is until `reply` is sent,
+  /// Blocks of an object, in memory that is unchanged until `reply` is sent,
   /// and a record. Keys are BlockStore's.
   struct Task {
     std::string key;
     uint64_t first = 0;
     std::vector<Bytes> blocks;
-    std::string record_key;  // empty: there is no record
+    std::string record_key;  // empty: no record
     std::string record;
     FetchReply reply;
   };
@@ -45,7 +45,7 @@ class CacheWriter {
 
  private:
   void Run();
-  /// Writes what a task has, and replies.
+  /// Stores the data of a task, and sends its reply.
   void Do(Task& task);
   void RunMakeRoom();
 
@@ -55,10 +55,10 @@ class CacheWriter {
   CondVar changed_;
   CondVar written_;
   std::deque<Task> tasks_ CTXFS_GUARDED_BY(mutex_);
-  bool wrote_ CTXFS_GUARDED_BY(mutex_) = false;  // since room was made
+  bool wrote_ CTXFS_GUARDED_BY(mutex_) = false;  // since the last eviction
   bool ending_ CTXFS_GUARDED_BY(mutex_) = false;
   std::atomic<bool> broken_ = false;
-  std::thread thread_;  // these last: they use the others
+  std::thread thread_;  // last: they use the other members
   std::thread room_;
 };
 

@@ -12,9 +12,9 @@ namespace {
 
 Curl g_curl{};
 
-// The library uses those that it was linked with, and not what this program has
-// of the same name: a wheel for Python brings a libcrypto of its own. Runtimes
-// of sanitizers refuse the flag.
+// libcurl uses the libraries that it was linked with, not this program's of the
+// same name: a Python wheel has its own libcrypto. Runtimes of sanitizers
+// refuse the flag.
 constexpr int kOwnFirst = CTXFS_SANITIZED ? 0 : RTLD_DEEPBIND;
 
 /// Looks functions up by their names.

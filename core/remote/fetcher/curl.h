@@ -10,9 +10,9 @@
 
 namespace ctxfs::remote {
 
-/// The functions of libcurl that are used. Only the process that fetches URLs
-/// loads it: it brings 27 libraries, which would cost every other command 8 ms,
-/// and processes that parse hostile bytes have no use for them.
+/// The used functions of libcurl. Only the process that fetches URLs loads it:
+/// it brings 27 libraries, which would cost every other command 8 ms, and which
+/// processes that parse hostile bytes do not need.
 struct Curl {
   decltype(&::curl_global_init) global_init;
   decltype(&::curl_easy_init) easy_init;
@@ -36,7 +36,7 @@ struct Curl {
   /// Loads libcurl, before the process confines itself. Fails with kUnsupported
   /// if it is not installed or too old.
   static Status Load();
-  /// The functions; Load has been called.
+  /// The functions; Load must have been called.
   static const Curl& Get();
 };
 
@@ -45,7 +45,7 @@ struct FreeEasy {
 };
 using CurlEasy = std::unique_ptr<CURL, FreeEasy>;
 
-/// Lines for libcurl, such as those of a request's head.
+/// A list of lines for libcurl, such as header fields of a request.
 class CurlList {
  public:
   void Add(const std::string& line);

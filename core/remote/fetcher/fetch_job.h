@@ -13,7 +13,7 @@
 
 namespace ctxfs::remote {
 
-/// A request on its way: from the cache, or by one transfer after another.
+/// A request in progress: served from the cache, or by successive transfers.
 struct FetchJob {
   using Clock = std::chrono::steady_clock;
 
@@ -25,14 +25,14 @@ struct FetchJob {
   FetchReply reply;
   std::vector<BlockFile> files;  // to be passed with the reply
   Clock::time_point deadline;
-  Clock::time_point next;  // time of the next attempt
+  Clock::time_point next;  // of the next attempt
   unsigned attempts = 0;
-  std::unique_ptr<Transfer> transfer;  // null: none is under way
+  std::unique_ptr<Transfer> transfer;  // null: none is running
   Clock::time_point started;           // of the transfer
 
-  /// Names the object with this identity, or page, for the cache.
+  /// The cache key of the object or page with this identity.
   std::string CacheKey(const Identity& identity) const;
-  /// Microseconds since the transfer was started.
+  /// Microseconds since the start of the transfer.
   uint32_t Took() const;
   /// The error for a cache miss while offline.
   Error NotCached() const;

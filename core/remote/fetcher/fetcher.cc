@@ -31,8 +31,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-// Threads that run transfers. More would not be faster than a server and the
-// cache's disk.
+// Threads that run transfers. More would not outpace a server and the cache's
+// disk.
 constexpr size_t kThreads = 2;
 
 class Fetcher {
@@ -135,8 +135,8 @@ class Fetcher {
     return {};
   }
 
-  /// The first one that has connections left, as it likely has one that is
-  /// open, or else the one that has the least to do.
+  /// Returns the first thread with free connections, one of which is likely
+  /// open, or else the thread with the fewest jobs.
   TransferThread& NextThread() {
     const auto waits = [](const auto& thread) {
       const size_t jobs = thread->jobs();
@@ -145,7 +145,7 @@ class Fetcher {
     return **std::ranges::min_element(threads_, {}, waits);
   }
 
-  /// Completes a request that has no identity by the last answer to it.
+  /// Completes a request without an identity from its last cached response.
   Status TakeLastAnswer(FetchJob& job) {
     FetchRequest& request = job.request;
     if (request.identity) return {};
@@ -167,8 +167,8 @@ class Fetcher {
     return {};
   }
 
-  /// Replies with the tail that the object had when it was opened last, if the
-  /// cache has it. Whether it still is that object is told by its opening.
+  /// Replies with the tail of the object from its last opening, if the cache
+  /// has it. The opening then checks that the object is unchanged.
   bool ReplyWithLastTail(FetchJob& job) {
     const FetchRequest request = job.request;
     if (cache_ != nullptr && TakeLastAnswer(job)) {
@@ -189,7 +189,7 @@ class Fetcher {
     return GranuleSize(request.identity->size, request.first + number);
   }
 
-  /// Takes what the cache has, and asks for the rest in one range.
+  /// Takes granules from the cache, and plans the rest as one range.
   void Plan(FetchJob& job) {
     const FetchRequest& request = job.request;
     std::vector<MutableBytes> slots;
@@ -220,8 +220,8 @@ class Fetcher {
     }
   }
 
-  /// Replies if the cache has all that was asked for. If not, or if files
-  /// cannot be passed, what files have is copied into the slots.
+  /// Replies if the cache has everything. If it has not, or files cannot be
+  /// passed, copies the contents of files into the slots.
   bool ReplyFromCache(FetchJob& job) {
     const bool complete = job.asked.length == 0;
     if (complete && (job.files.empty() || PassFiles(job))) {
@@ -238,8 +238,8 @@ class Fetcher {
     return ReplyFromCache(job);
   }
 
-  /// Replies with files; false if they cannot be passed, such as when too many
-  /// are on their way.
+  /// Replies with files; false if they cannot be passed, for instance because
+  /// too many are in flight.
   bool PassFiles(FetchJob& job) {
     std::vector<int> descriptors;
     for (const BlockFile& file : job.files) {
@@ -253,7 +253,8 @@ class Fetcher {
   }
 
   /// The first granule of the request from number `i` on that the cache seems
-  /// to have: looking each of many up takes long. Their count if there is none.
+  /// to have: looking up each of many takes long. The number of granules if
+  /// there is none.
   size_t NextCached(const FetchJob& job, size_t i) const {
     const FetchRequest& request = job.request;
     const uint64_t end = request.first + request.slots.size();
@@ -264,8 +265,8 @@ class Fetcher {
   }
 
   /// Opens a file to be passed that has granule `i` of the request, and returns
-  /// how many of the request's granules it has from there on. 0: there is none,
-  /// or it is so short that copying is as good.
+  /// the number of consecutive granules of the request in it. 0: there is none,
+  /// or it is so short that copying costs no more.
   size_t PassFile(FetchJob& job, size_t i) {
     constexpr uint32_t kLeastBlocks = 8;
     const FetchRequest& request = job.request;
@@ -282,7 +283,7 @@ class Fetcher {
         std::min<uint64_t>(covered, request.slots.size() - i));
   }
 
-  /// Fills slots from number `i` on from the cache; returns how many.
+  /// Fills slots from number `i` on from the cache; returns their number.
   size_t TakeCached(FetchJob& job, const std::vector<MutableBytes>& slots,
                     size_t i) {
     const FetchRequest& request = job.request;
@@ -309,7 +310,7 @@ class Fetcher {
   const uint32_t epoch_;
   bool broken_ = false;
   std::optional<CacheWriter> writer_;
-  // Last: they end before what writes to the cache for them.
+  // Last: destroyed before the writer of the cache, which they use.
   std::array<std::unique_ptr<TransferThread>, kThreads> threads_;
 };
 
@@ -334,8 +335,8 @@ Result<std::string> LoadCertificates(const Settings& settings) {
 bool RunFetcher(int socket, const SharedSlots& slots, const Settings& settings,
                 const std::string& certificates, BlockStore* cache,
                 uint32_t epoch) {
-  // Each transfer has a buffer: as a mapping of its own, its pages would be
-  // new each time.
+  // Each transfer has a buffer: in a separate mapping, its pages would be
+  // faulted in again each time.
   constexpr int kMaxKept = 16 << 20;
   (void)::mallopt(M_MMAP_THRESHOLD, kMaxKept);
   (void)::mallopt(M_TRIM_THRESHOLD, kMaxKept);

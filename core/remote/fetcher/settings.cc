@@ -23,7 +23,7 @@ std::string TextOf(const std::string& path) {
   return text;
 }
 
-/// The first of these variables that is set.
+/// The value of the first of these variables that is set.
 std::string FirstOf(const Environment& environment,
                     std::initializer_list<const char*> names) {
   for (const char* const name : names) {
@@ -33,8 +33,8 @@ std::string FirstOf(const Environment& environment,
   return {};
 }
 
-/// What a profile says in ~/.aws/config and ~/.aws/credentials, whose keys and
-/// region come first.
+/// A profile from ~/.aws/config and ~/.aws/credentials; keys and region of the
+/// latter take precedence.
 AwsProfile ProfileOf(const Environment& environment, const std::string& name) {
   const std::string directory = environment("HOME") + "/.aws/";
   std::string file = environment("AWS_CONFIG_FILE");
@@ -61,7 +61,8 @@ void SetAws(const Environment& environment, Settings& settings) {
   AwsProfile profile =
       ProfileOf(environment, named.empty() ? "default" : named);
   const std::string access_key = environment("AWS_ACCESS_KEY_ID");
-  // AWS's own clients take keys of the environment unless a profile was named.
+  // Like AWS's own clients, prefers keys of the environment unless a profile
+  // was named.
   if (!access_key.empty() && named.empty()) {
     profile.keys = {access_key, environment("AWS_SECRET_ACCESS_KEY"),
                     environment("AWS_SESSION_TOKEN")};
@@ -87,8 +88,8 @@ bool IsSet(const Environment& environment, const char* name) {
   return !value.empty() && value != "0";
 }
 
-/// Whether keys may be asked for at this URL, as the AWS clients decide: by
-/// HTTPS, or on this machine.
+/// Whether keys may be requested from this URL, by the rule of the AWS clients:
+/// HTTPS, or this machine.
 bool IsForKeys(const std::string& url) {
   constexpr std::string_view kHosts[] = {"127.0.0.1",      "localhost",
                                          "[::1]",          "169.254.170.2",
@@ -99,7 +100,7 @@ bool IsForKeys(const std::string& url) {
           std::ranges::find(kHosts, location->host) != std::end(kHosts));
 }
 
-/// The service of the container, if there is one, or of the instance.
+/// The metadata service of the container, if there is one, or of the instance.
 MetadataService MetadataFrom(const Environment& environment) {
   MetadataService service;
   const std::string path =
@@ -191,7 +192,7 @@ std::vector<WebUser> UsersIn(std::string_view text) {
   std::string value;
   while (words >> word) {
     if (word == "default") users.emplace_back();
-    // A macro lasts to the next empty line, and could hold any word.
+    // A macro lasts to the next empty line, and can contain any word.
     if (word == "macdef") break;
     if (word == "machine" && words >> value) users.push_back({value, {}, {}});
     if (users.empty()) continue;

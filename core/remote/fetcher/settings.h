@@ -19,8 +19,8 @@ struct AwsKeys {
   std::string session_token;  // empty: none
 };
 
-/// Where a container or an instance of AWS gets keys. Of the two, the first
-/// that is not empty is asked.
+/// The source of keys in an AWS container or instance. `container` is preferred
+/// unless it is empty.
 struct MetadataService {
   std::string container;        // URL
   std::string container_token;  // empty: none
@@ -34,25 +34,25 @@ struct WebUser {
   std::string password;
 };
 
-/// How objects are fetched. Holds secrets: only the fetcher has it.
+/// How objects are fetched. Contains secrets: only the fetcher has it.
 struct Settings {
   Endpoints endpoints;
   AwsKeys aws;
-  std::optional<MetadataService> metadata;  // set: keys come from there
+  std::optional<MetadataService> metadata;  // if set, keys come from it
   std::string hub_token;
   std::vector<WebUser> users;
   std::vector<WebUser> proxy_users;  // of proxies, which libcurl finds itself
   std::string ca_file;               // PEM; empty: the system's certificates
-  /// How long a request that fails is repeated before it fails for good.
+  /// How long a failing request is retried.
   std::chrono::milliseconds timeout{60'000};
-  bool offline = false;  // serve what the cache has, and make no request
+  bool offline = false;  // serve only from the cache, without requests
 };
 
-/// Reads the settings from environment variables, ~/.aws and netrc files, as
-/// the usual clients do (docs/remote.md).
+/// Reads the settings from environment variables, ~/.aws and netrc files, like
+/// the usual clients (docs/remote.md).
 Settings SettingsFrom(const Environment& environment);
 
-/// What a profile of AWS says; what it leaves out is empty.
+/// A profile of AWS; unset values are empty.
 struct AwsProfile {
   AwsKeys keys;
   std::string region;
@@ -61,11 +61,11 @@ struct AwsProfile {
 };
 
 /// Returns the profile in a section of the text of a file such as
-/// ~/.aws/credentials, or nullopt if it has no such section.
+/// ~/.aws/credentials, or nullopt if there is no such section.
 std::optional<AwsProfile> ProfileIn(std::string_view text,
                                     std::string_view section);
 
-/// Returns the users in the text of a netrc file.
+/// Parses the users in the text of a netrc file.
 std::vector<WebUser> UsersIn(std::string_view text);
 
 }  // namespace ctxfs::remote

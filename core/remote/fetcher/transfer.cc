@@ -21,11 +21,11 @@ namespace {
 
 constexpr long kMaxRedirects = 5;
 constexpr long kConnectMs = 15'000;
-// A connection that brings less for so long is taken for dead.
+// A connection that is slower for this long is considered dead.
 constexpr long kLeastBytesPerSecond = 1024;
 constexpr long kStalledSeconds = 15;
-// Of one call: what a server has sent by then comes by few calls, and is still
-// in the processor's cache when it is copied.
+// Maximum bytes per receive: few calls fetch all available data, which are
+// still in the processor's cache when they are copied.
 constexpr long kReceiveBytes = 512 * 1024;
 constexpr size_t kMaxExplanation = 4096;
 
@@ -43,7 +43,7 @@ uint64_t BeforeTail(uint64_t size, uint64_t length) {
   return FirstOfTail(size) * kGranuleBytes - (size - length);
 }
 
-/// Whether the same request may succeed later.
+/// Whether an error is transient.
 bool MayPass(CURLcode result) {
   switch (result) {
     case CURLE_COULDNT_RESOLVE_HOST:
@@ -64,7 +64,7 @@ bool MayPass(CURLcode result) {
   }
 }
 
-/// Adds a password, and what is sent of it.
+/// Adds a password, and its encoded form in requests.
 void AddUser(const WebUser& user, Secrets& secrets) {
   secrets.Add(user.password);
   std::string sent = Base64(user.name + ":" + user.password);
@@ -96,8 +96,8 @@ void Transfer::SetTarget(std::chrono::milliseconds timeout,
   CURL* const easy = handle();
   Set(easy, CURLOPT_PRIVATE, static_cast<void*>(this));
   Set(easy, CURLOPT_URL, location_.url.c_str());
-  // libcurl 8.14 signs no path that it must take as it is. That of a key has
-  // nothing that libcurl would change: Locate refuses '.' and '..'.
+  // libcurl 8.14 does not sign paths with PATH_AS_IS. In the path of a key
+  // libcurl would change nothing: Locate refuses '.' and '..'.
   Set(easy, CURLOPT_PATH_AS_IS, location_.service == Service::kS3 ? 0L : 1L);
   Set(easy, CURLOPT_NOSIGNAL, 1L);
   Set(easy, CURLOPT_BUFFERSIZE, kReceiveBytes);
@@ -105,8 +105,8 @@ void Transfer::SetTarget(std::chrono::milliseconds timeout,
   // Never to other schemes, and not from https back to http: see StaySecure.
   const bool secure = location_.url.starts_with("https:");
   Set(easy, CURLOPT_REDIR_PROTOCOLS_STR, secure ? "https" : "http,https");
-  // S3 answers a request to the wrong region by a redirect, but the signature
-  // covers the host.
+  // S3 redirects a request to the wrong region, but the signature covers the
+  // host.
   Set(easy, CURLOPT_FOLLOWLOCATION,
       location_.service == Service::kS3 ? 0L : 1L);
   Set(easy, CURLOPT_MAXREDIRS, kMaxRedirects);
@@ -122,7 +122,7 @@ void Transfer::SetTarget(std::chrono::milliseconds timeout,
   Set(easy, CURLOPT_HEADERDATA, static_cast<void*>(this));
   Set(easy, CURLOPT_WRITEFUNCTION, &OnBody);
   Set(easy, CURLOPT_WRITEDATA, static_cast<void*>(this));
-  // From memory: the process cannot open files by now.
+  // From memory: the confined process cannot open files.
   Set(easy, CURLOPT_CAINFO, static_cast<char*>(nullptr));
   Set(easy, CURLOPT_CAPATH, static_cast<char*>(nullptr));
   if (!certificates.empty()) {
@@ -139,7 +139,7 @@ void Transfer::SetRange() {
       asked_.tail ? fmt::format("-{}", asked_.length)
                   : fmt::format("{}-{}", asked_.offset,
                                 asked_.offset + asked_.length - 1);
-  // libcurl copies it.
+  // libcurl copies the string.
   Set(handle(), CURLOPT_RANGE, range.c_str());
   if (!asked_.identity) return;
   if (asked_.identity->strong()) {
@@ -149,7 +149,7 @@ void Transfer::SetRange() {
   }
 }
 
-// libcurl sends none of these to another host that it is redirected to.
+// libcurl sends no credentials to another host after a redirect.
 void Transfer::SetCredentials() {
   CURL* const easy = handle();
   const AwsKeys& aws = settings_.aws;
@@ -209,8 +209,8 @@ void Transfer::NoteSecrets() {
   }
 }
 
-// libcurl compares REDIR_PROTOCOLS with the next URL when it goes there, which
-// is after the head: the scheme of this hop is known by then.
+// libcurl compares REDIR_PROTOCOLS with the next URL when it follows the
+// redirect, after the head: the scheme of this hop is known by then.
 void Transfer::StaySecure() {
   const char* url = nullptr;  // of this hop
   (void)Curl::Get().easy_getinfo(handle(), CURLINFO_EFFECTIVE_URL, &url);
@@ -241,9 +241,9 @@ bool Transfer::TakeBody(Bytes bytes) {
     return explanation_.size() < kMaxExplanation;
   }
   if (!promise_) promise_ = CheckHead(head_, asked_, secrets_);
-  // Bytes that were not promised are not waited for.
+  // Stops at bytes beyond the promise.
   if (!*promise_ || bytes.size() > (*promise_)->length - stored_) return false;
-  // Bytes of a granule that a tail has not whole.
+  // Bytes of the granule that the tail contains only in part.
   const uint64_t skipped =
       asked_.tail ? BeforeTail((*promise_)->identity.size, (*promise_)->length)
                   : 0;
@@ -272,7 +272,7 @@ bool Transfer::EchoesSecrets() const {
     page += AsText(granule.first(
         static_cast<size_t>(std::min<uint64_t>(left, granule.size()))));
   }
-  // Its key is an owner's name at some stores, and no secret.
+  // At some stores the access key is an owner's name, and no secret.
   Secrets secrets;
   secrets.Add(settings_.aws.secret_key);
   secrets.Add(settings_.aws.session_token);
@@ -289,13 +289,13 @@ Error Transfer::FromCurl(CURLcode result) const {
   } else if (result == CURLE_PARTIAL_FILE) {
     what = "the server sent less than it promised: ";
   }
-  // Its fixed text: libcurl's own message may hold the URL.
+  // Only the fixed text: libcurl's detailed message may contain the URL.
   what += Curl::Get().easy_strerror(result);
   return {Code::kIo, std::move(what), kNoOffset, MayPass(result) ? EAGAIN : 0};
 }
 
 Result<Promise> Transfer::Finish(CURLcode result) {
-  // A body that was refused ends with CURLE_WRITE_ERROR.
+  // A refused body ends with CURLE_WRITE_ERROR.
   if (promise_ && !*promise_) return promise_->error();
   if (result == CURLE_WRITE_ERROR && promise_) {
     return Error{Code::kUnsupported,

@@ -16,13 +16,13 @@
 namespace ctxfs::remote {
 
 /// One HTTP request for a range of an object or for a page of a listing, and
-/// its outcome. The caller runs
-/// it by adding handle() to a multi handle of libcurl.
+/// its result. The caller runs it by adding handle() to a multi handle of
+/// libcurl.
 class Transfer {
  public:
-  /// The body goes to `out`, granule by granule; together they have
-  /// `asked.length` bytes, of which a page may leave some. All arguments
-  /// outlive the transfer.
+  /// The body fills `out`, granule by granule; together they have
+  /// `asked.length` bytes, of which a page may use fewer. All arguments outlive
+  /// the transfer.
   Transfer(const Location& location, const Settings& settings,
            const std::string& certificates, const Asked& asked,
            const std::vector<MutableBytes>& out,
@@ -32,12 +32,12 @@ class Transfer {
 
   CURL* handle() const { return easy_.get(); }
 
-  /// Returns what the head promised, if the body kept it; of a page, its
-  /// length. `result` is libcurl's verdict. An Error with EAGAIN is transient;
-  /// others do not.
+  /// Returns the promise of the head if the body matched it; for a page, its
+  /// actual length. `result` is libcurl's result. An Error with EAGAIN is
+  /// transient; others are permanent.
   Result<Promise> Finish(CURLcode result);
 
-  /// Bytes of the body that came.
+  /// Received bytes of the body.
   uint64_t received() const { return received_; }
   std::optional<uint64_t> retry_after() const;
   const std::string& last_modified() const { return head_.last_modified; }
@@ -47,15 +47,16 @@ class Transfer {
   static size_t OnHead(char* line, size_t size, size_t count, void* self);
   static size_t OnBody(char* bytes, size_t size, size_t count, void* self);
   bool TakeBody(Bytes bytes);
-  /// Whether the page that came has a secret.
+  /// Whether the received page contains a secret.
   bool EchoesSecrets() const;
   void SetTarget(std::chrono::milliseconds timeout,
                  const std::string& certificates);
   void SetRange();
   void SetCredentials();
-  /// Adds them to `secrets_`, so that no message shows them.
+  /// Adds the request's credentials to `secrets_`, so that no message shows
+  /// them.
   void NoteSecrets();
-  /// Restricts redirects to https once the transfer has come to it.
+  /// Restricts redirects to https once one has led to https.
   void StaySecure();
   Error FromCurl(CURLcode result) const;
 
@@ -67,8 +68,8 @@ class Transfer {
   CurlEasy easy_;
   ResponseHead head_;
   Secrets secrets_;
-  std::optional<Result<Promise>> promise_;  // set with the body's first byte
-  std::string explanation_;                 // the body of an error
+  std::optional<Result<Promise>> promise_;  // set at the body's first byte
+  std::string explanation_;                 // the body of an error response
   uint64_t received_ = 0;
   uint64_t stored_ = 0;
 };

@@ -17,7 +17,7 @@ namespace {
 using Clock = FetchJob::Clock;
 using std::chrono::milliseconds;
 
-// Transfers at a time; those without a connection wait for one.
+// Concurrent transfers; those without a connection wait for one.
 constexpr size_t kMaxActive = 2 * TransferThread::kMaxConnections;
 constexpr milliseconds kFirstDelay(100);
 constexpr milliseconds kLongestDelay(8000);
@@ -46,7 +46,7 @@ TransferThread::~TransferThread() {
   }
   (void)Curl::Get().multi_wakeup(multi_.get());
   thread_.join();
-  // A transfer leaves the multi handle before that is freed.
+  // A transfer must leave the multi handle before that is freed.
   for (FetchJob& job : jobs_) Stop(job);
 }
 
@@ -172,7 +172,7 @@ bool TransferThread::Delay(FetchJob& job, std::optional<uint64_t> retry_after) {
   const unsigned doublings = std::min(job.attempts - 1, 7U);
   const milliseconds most =
       std::min(kFirstDelay * (1 << doublings), kLongestDelay);
-  // Jitter: clients that failed together do not come back together.
+  // Jitter: spreads the retries of clients that failed together.
   milliseconds delay(std::uniform_int_distribution<int64_t>(
       most.count() / 2, most.count())(random_));
   if (retry_after) {

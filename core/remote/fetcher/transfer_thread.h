@@ -20,25 +20,25 @@
 
 namespace ctxfs::remote {
 
-/// Runs the transfers of jobs in a thread of its own, which replies, or has the
-/// cache's writer reply, when they end. Receiving, decrypting and copying is
-/// most of the work of a fetcher.
+/// Runs the transfers of jobs in a background thread. At their end it sends the
+/// replies, or passes them to the cache's writer. Receiving, decrypting and
+/// copying is most of the work of a fetcher.
 class TransferThread {
  public:
-  /// Connections to servers, which are kept for the next transfer.
+  /// Connections to servers, which stay open for the next transfer.
   static constexpr size_t kMaxConnections = 4;
 
-  /// Sends replies to `socket`, which is SOCK_SEQPACKET. `writer` is null if
-  /// nothing is kept. All arguments outlive this.
+  /// Sends replies to `socket`, which is SOCK_SEQPACKET. `writer` is null
+  /// without a cache. All arguments outlive this.
   TransferThread(int socket, const std::string& certificates,
                  CacheWriter* writer);
-  /// Ends the transfers, without replies.
+  /// Stops the transfers, without replies.
   ~TransferThread();
   TransferThread(const TransferThread&) = delete;
   TransferThread& operator=(const TransferThread&) = delete;
 
   void Add(FetchJob job);
-  /// Jobs that have not ended.
+  /// Number of unfinished jobs.
   size_t jobs() const { return count_; }
   /// Whether a reply could not be sent, or libcurl failed.
   bool broken() const { return broken_; }
@@ -50,22 +50,20 @@ class TransferThread {
   };
 
   void Run();
-  /// Takes the jobs that were added; false if there will be none any more.
+  /// Takes over the jobs that were added; false once there will be no more.
   bool TakeNew();
-  /// Milliseconds until the next attempt is due.
+  /// Milliseconds until the next retry is due.
   int UntilNext() const;
   void StartDue();
   void Start(FetchJob& job);
   void Stop(FetchJob& job);
   void FinishDone();
   void Finish(Jobs::iterator job, CURLcode result);
-  /// Sets the time of the next attempt; false if there is none before the
-  /// deadline.
+  /// Schedules the next retry; false if the deadline comes first.
   bool Delay(FetchJob& job, std::optional<uint64_t> retry_after);
-  /// Replies, and keeps the `length` bytes that were fetched.
+  /// Replies, and stores the `length` fetched bytes.
   void Keep(FetchJob& job, uint64_t length);
-  /// Replies with an error, and keeps it if it says that there is no such
-  /// object.
+  /// Replies with an error, and caches it if the object does not exist.
   void Fail(FetchJob& job, const Error& error);
   void AddTask(const FetchJob& job, CacheWriter::Task task);
   void Reply(const FetchJob& job);
@@ -82,7 +80,7 @@ class TransferThread {
   Mutex mutex_;
   Jobs new_ CTXFS_GUARDED_BY(mutex_);
   bool ending_ CTXFS_GUARDED_BY(mutex_) = false;
-  std::thread thread_;  // last: it uses the others
+  std::thread thread_;  // last: it uses the other members
 };
 
 }  // namespace ctxfs::remote

@@ -35,7 +35,7 @@ Result<StoreName> NameFrom(const Json& one) {
   const std::optional<uint64_t> size = CountAt(one, "size");
   if (!size || *size > INT64_MAX) return WrongTree("a file has no size");
   name.size = *size;
-  // What git has of a large file is a pointer to it, which names its digest.
+  // git stores a pointer for a large file, which contains its digest.
   const Json* const large = MemberAt(one, "lfs");
   name.version = TextAt(large == nullptr ? one : *large, "oid");
   if (name.version.size() > 256) return WrongTree("a digest is too long");
@@ -43,7 +43,7 @@ Result<StoreName> NameFrom(const Json& one) {
 }
 
 /// The cursor in `<URL?...&cursor=TOKEN>; rel="next"`, one of several links
-/// that commas part. The rest of the URL is ours: a link must not lead the
+/// separated by commas. The rest of the URL is ours: a link must not lead the
 /// token of the hub to another host.
 std::string CursorIn(std::string_view links) {
   while (!links.empty()) {
@@ -71,7 +71,7 @@ std::string CursorIn(std::string_view links) {
   return {};
 }
 
-/// What a URL of the hub names.
+/// The parts of a URL of the hub.
 struct HubName {
   std::string_view kind;  // "datasets/", or empty for models
   std::string_view repository;
@@ -142,7 +142,7 @@ Result<ListingPage> ParseHubPage(const PageText& text) {
   const std::string_view body = text.body;
   Result<ParsedJson> read = ParseJson(body);
   if (!read) {
-    // It quotes the page.
+    // The library's message quotes the page.
     Error error = std::move(read).error();
     error.what = Secrets().Shown(error.what, 200);
     return error;

@@ -17,7 +17,7 @@
 namespace ctxfs::remote {
 namespace {
 
-// Pages without a name that may follow one another: keys that were deleted.
+// Maximum consecutive pages without a name, as after deletions of keys.
 constexpr unsigned kMaxEmptyPages = 100;
 constexpr unsigned kMaxPages = 10'000;
 constexpr uint64_t kMaxListingBytes = 512 * limits::kMiB;
@@ -46,7 +46,7 @@ Status ListingBuilder::AddKey(StoreName key) {
     return Wrong("a key is not in the directory that was asked for: '" +
                  Secrets().Shown(key.name) + "'");
   }
-  // An empty object of the directory's own name stands for the directory.
+  // An empty object with the directory's own name is a placeholder for it.
   if (key.name.size() == prefix_.size() && !key.directory && key.size == 0) {
     return {};
   }

@@ -9,11 +9,11 @@ namespace ctxfs::remote {
 /// Whether `c` is an ASCII letter or digit.
 bool IsAlphanumeric(char c);
 
-/// `text` with %XX for every byte but letters, digits, "-._~" and those of
-/// `plain`.
+/// Percent-encodes every byte of `text` except letters, digits, "-._~" and the
+/// bytes of `plain`.
 std::string Encoded(std::string_view text, std::string_view plain);
 
-/// `text` with the byte for each %XX.
+/// Decodes each %XX of `text`.
 std::string Decoded(std::string_view text);
 
 }  // namespace ctxfs::remote

@@ -128,7 +128,7 @@ Result<Promise> CheckPage(const ResponseHead& head, const Asked& asked,
   return Promise{{}, asked.length};
 }
 
-/// An object without bytes: no range of it can be served.
+/// The promise for an empty object, of which no range can be requested.
 Result<Promise> Empty(const ResponseHead& head, const Asked& asked) {
   if (asked.identity) return Changed();
   return Promise{IdentityOf(head, 0), 0};

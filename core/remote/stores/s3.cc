@@ -22,7 +22,7 @@ bool IsBucket(std::string_view name) {
          });
 }
 
-/// What an S3 URL without its scheme names.
+/// The parts of an S3 URL without its scheme.
 struct S3Name {
   std::string bucket;
   std::string_view key;
@@ -57,7 +57,7 @@ std::string BucketUrl(const std::string& bucket, const Endpoints& endpoints) {
   return base.insert(scheme + 3, bucket + ".") + "/";
 }
 
-/// Takes the version off the end of an S3 URL.
+/// Removes the version from the end of an S3 URL.
 std::string_view TakeVersion(std::string_view& rest) {
   const size_t mark = rest.rfind(kVersionMark);
   if (mark == rest.npos) return {};
@@ -84,7 +84,7 @@ Result<Location> LocateS3(std::string_view url, const Endpoints& endpoints) {
   return location;
 }
 
-/// The list of all buckets.
+/// The request for the list of all buckets.
 Result<Location> LocateBuckets(const Endpoints& endpoints) {
   Endpoints by_path = endpoints;
   by_path.addressing = Addressing::kPath;
@@ -101,7 +101,7 @@ Result<Location> LocateS3Page(std::string_view directory,
                               const Endpoints& endpoints) {
   if (directory == kBuckets) return LocateBuckets(endpoints);
   const S3Name name = CTXFS_TRY(ParseS3(directory.substr(kS3Prefix.size())));
-  // In the order of the alphabet, which the signature covers.
+  // In alphabetical order, which the signature requires.
   std::string query =
       "delimiter=%2F&encoding-type=url&list-type=2&max-keys=1000&prefix=" +
       Encoded(name.key, "");
@@ -110,7 +110,7 @@ Result<Location> LocateS3Page(std::string_view directory,
   }
   const std::string url = BucketUrl(name.bucket, endpoints);
   const bool by_host = url.ends_with('/');
-  // With a component, since a host alone is no URL of an object.
+  // Adds a component, since a host alone is no URL of an object.
   Location location = CTXFS_TRY(LocateWeb(url + (by_host ? "x" : "/x")));
   location.url.resize(location.url.size() - (by_host ? 1 : 2));
   location.url += "?" + query;

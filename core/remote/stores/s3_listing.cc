@@ -30,17 +30,17 @@ Error WrongPage(const std::string& how) {
   return {Code::kUnsupported, "the server sends a wrong listing: " + how};
 }
 
-/// Takes what matters out of the events of the parser. Stops the parser at the
-/// first fault.
+/// Extracts the relevant data from the parser's events. Stops the parser at the
+/// first error.
 class S3Reader {
  public:
-  /// `root`: the name of the outermost element.
+  /// `root`: the name of the root element.
   S3Reader(XML_Parser parser, std::string_view root)
       : parser_(parser), root_(root) {
     XML_SetUserData(parser, this);
     XML_SetElementHandler(parser, &OnStart, &OnEnd);
     XML_SetCharacterDataHandler(parser, &OnText);
-    // Entities are defined in one, and nothing else of it is of use.
+    // A document type could define entities, and serves no purpose here.
     XML_SetStartDoctypeDeclHandler(parser, &OnDoctype);
   }
 
@@ -146,7 +146,7 @@ class S3Reader {
     if (!size || *size > INT64_MAX) return Fail("an object has no size");
     name.name = *std::move(object_.key);
     name.size = *size;
-    // Printable ASCII: it becomes a field of requests.
+    // Printable ASCII: it becomes a header field of requests.
     const std::string etag = object_.etag.value_or("");
     if (etag.size() <= kMaxETag && std::ranges::all_of(etag, [](char c) {
           return c > ' ' && c < '\x7F';
@@ -164,7 +164,7 @@ class S3Reader {
     page_.keys.push_back(std::move(name));
   }
 
-  /// The bytes of a key, which the page has as a query would ('+': a blank).
+  /// The bytes of a key, which pages encode like a query ('+': a blank).
   std::string Plain(std::string key) const {
     if (encoding_ != "url") return key;
     std::ranges::replace(key, '+', ' ');
@@ -172,7 +172,7 @@ class S3Reader {
   }
 
   Result<ListingPage> Finish() {
-    // Versitygw does not encode, and says so by an empty element.
+    // Versitygw does not encode, and reports that by an empty element.
     if (!encoding_.value_or("").empty() && encoding_ != "url") {
       return WrongPage("its keys are encoded in an unknown way");
     }

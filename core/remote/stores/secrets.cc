@@ -14,9 +14,9 @@ namespace ctxfs::remote {
 namespace {
 
 constexpr std::string_view kMask = "***";
-// A shorter text is a word that anybody uses.
+// A shorter text may be a common word.
 constexpr size_t kLongSecret = 8;
-// So many bytes of a secret at the end of a text are the secret, cut off.
+// This many bytes of a secret at the end of a text count as truncated secret.
 constexpr size_t kCutSecret = 5;
 constexpr std::string_view kSpace = " \t\r\n";
 constexpr std::string_view kEndsOfValue = " \t\r\n&;,<>\"'|)";
@@ -44,7 +44,7 @@ std::optional<unsigned> HexAt(std::string_view text, size_t digits) {
   return value;
 }
 
-/// A character, and how many bytes stand for it.
+/// A character, and the number of bytes that encode it.
 struct Spelled {
   char c;
   size_t bytes;
@@ -55,7 +55,7 @@ std::optional<Spelled> SpelledBy(std::optional<unsigned> value, size_t bytes) {
   return Spelled{static_cast<char>(*value), bytes};
 }
 
-/// %XX, with any number of "25" before XX: encoded more than once.
+/// %XX, with any number of "25" before XX: repeatedly encoded.
 std::optional<Spelled> PercentEscape(std::string_view text) {
   size_t at = 1;
   while (text.substr(at).starts_with("25") && HexAt(text.substr(at + 2), 2)) {
@@ -95,7 +95,7 @@ std::optional<Spelled> Entity(std::string_view text) {
   return std::nullopt;
 }
 
-/// The escape of a character at the beginning of `text`, which is not empty.
+/// The escape at the start of a non-empty `text`.
 std::optional<Spelled> EscapeAt(std::string_view text) {
   switch (text.front()) {
     case '%':
@@ -119,15 +119,15 @@ std::string WithoutEscapes(std::string_view text) {
   return plain;
 }
 
-/// Whether a character stands for another one: digits of base64 in URLs, and a
-/// blank of a query.
+/// Whether two characters are equivalent: digits of base64 in URLs, and a blank
+/// of a query.
 bool StandsFor(char c, char other) {
   return (c == '-' && other == '+') || (c == '_' && other == '/') ||
          (c == '+' && other == ' ');
 }
 
-/// How many bytes of `text`, which is not empty, stand for `c` at its
-/// beginning; 0: none do.
+/// The number of bytes at the start of a non-empty `text` that encode `c`; 0:
+/// none.
 size_t SpellingOf(std::string_view text, char c) {
   const auto escape = EscapeAt(text);
   if (escape && LowerChar(escape->c) == LowerChar(c)) return escape->bytes;
@@ -135,8 +135,7 @@ size_t SpellingOf(std::string_view text, char c) {
   return LowerChar(first) == LowerChar(c) || StandsFor(first, c) ? 1 : 0;
 }
 
-/// How many bytes of `text` are the secret at its beginning, however it is
-/// spelled; 0: it is not there.
+/// The number of bytes at the start of `text` that encode the secret; 0: none.
 size_t Match(std::string_view text, std::string_view secret) {
   size_t at = 0;
   for (size_t i = 0; i < secret.size(); ++i) {
@@ -148,8 +147,8 @@ size_t Match(std::string_view text, std::string_view secret) {
   return at;
 }
 
-/// The digits of base64 that a secret has wherever it stands in a longer text:
-/// those of its 6 bits groups that have no bit of what is before or after.
+/// The base64 digits of a secret at each alignment within a longer text: those
+/// 6-bit groups that contain only bits of the secret.
 std::array<std::string, 3> Base64Within(std::string_view secret) {
   std::array<std::string, 3> found;
   for (size_t before = 0; before < found.size(); ++before) {
@@ -162,7 +161,7 @@ std::array<std::string, 3> Base64Within(std::string_view secret) {
   return found;
 }
 
-/// Copies a text and hides parts of it.
+/// Copies a text and masks parts of it.
 class Hider {
  public:
   explicit Hider(std::string_view text)
@@ -193,7 +192,7 @@ class Hider {
       ++at_;
     }
   }
-  /// Puts the mask in place of what is there up to one of `ends`.
+  /// Masks the text up to one of `ends`.
   void Hide(std::string_view ends) {
     const size_t end = std::min(text_.find_first_of(ends, at_), text_.size());
     if (end > at_) shown_ += kMask;
@@ -218,7 +217,7 @@ class Hider {
     return false;
   }
 
-  /// "Bearer ...": a word that is more than lower case letters.
+  /// "Bearer ...": masks a word unless it is all lower-case letters.
   bool HideScheme() {
     constexpr std::string_view kSchemes[] = {"bearer", "basic", "negotiate"};
     if (!AtWord()) return false;
@@ -253,7 +252,7 @@ class Hider {
     return true;
   }
 
-  /// AKIA... and ASIA..., the IDs of keys of AWS.
+  /// AKIA... and ASIA..., the IDs of AWS keys.
   bool HideKeyId() {
     constexpr size_t kLeast = 16;
     if (!AtWord() ||
@@ -269,7 +268,7 @@ class Hider {
     return true;
   }
 
-  /// "NAME=...": in a query, or with a name of a credential.
+  /// "NAME=...": in a query, or with a credential's name.
   bool HideValue() {
     if (text_[at_] != '=') return false;
     constexpr std::string_view kNames[] = {"credential", "signature", "token",
@@ -323,7 +322,7 @@ std::string Secrets::WithoutKnown(std::string_view text) const {
 std::string Secrets::Shown(std::string_view text, size_t most) const {
   const std::string hidden = WithoutKnown(text);
   std::string shown = Hider(hidden).Run();
-  // A credential by its form may have escapes, too.
+  // Text in the form of a credential may be escaped, too.
   const std::string plain = WithoutKnown(WithoutEscapes(hidden));
   std::string hidden_plain = Hider(plain).Run();
   if (hidden_plain != plain) shown = std::move(hidden_plain);
@@ -333,7 +332,8 @@ std::string Secrets::Shown(std::string_view text, size_t most) const {
 bool Secrets::AreIn(std::string_view text) const {
   return std::ranges::any_of(spellings_, [text](const std::string& secret) {
     if (secret.size() < kLongSecret) return false;
-    // Most bytes begin no spelling of its first one.
+    // Skips quickly: most bytes do not start an encoding of the first
+    // character.
     const char first = LowerChar(secret.front());
     for (size_t at = 0; at < text.size(); ++at) {
       const char c = text[at];

@@ -16,10 +16,10 @@ extern const Scheme kS3;
 
 namespace {
 
-// Their prefixes are listed in core/io/urls/url.cc, too, which knows no stores.
+// core/io/urls/url.cc lists their prefixes, too, because it knows no stores.
 constexpr const Scheme* kSchemes[] = {&kHttp, &kHttps, &kHub, &kS3};
 
-// URLs that are shorter are not too long for any store.
+// Shorter URLs are valid in every store.
 constexpr size_t kShortUrlBytes = 1024;
 
 bool IsControl(char c) {
@@ -92,7 +92,7 @@ std::string PathOfDirectory(std::string_view directory) {
 
 namespace {
 
-/// Whether a name is a part of a URL as it stands, and no special one.
+/// Whether a name can stand in a URL unencoded, and is not special.
 bool IsPlain(std::string_view name) {
   return !name.empty() && name != "." && name != ".." &&
          std::ranges::all_of(name, [](char c) {
@@ -104,7 +104,7 @@ bool IsPlain(std::string_view name) {
 
 Status CheckName(const std::string& directory, std::string_view name,
                  bool is_directory) {
-  // Most names of most listings; a million of them are checked.
+  // The fast path for most names: listings have up to a million.
   if (directory.size() + name.size() < kShortUrlBytes && IsPlain(name)) {
     return {};
   }
@@ -121,7 +121,7 @@ Result<std::string> UrlBeside(const std::string& url, std::string_view path) {
   if (path.empty() || path.front() == '/' || HasDots(path)) {
     return Error{Code::kCorrupt, "leads out of the directory"};
   }
-  // A version, or a signature in the query, is of one object.
+  // A version, or a signature in the query, belongs to one object.
   const Scheme* const scheme = SchemeOf(url);
   if (scheme == nullptr) {
     return Error{Code::kCorrupt, "is beside no URL"};

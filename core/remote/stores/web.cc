@@ -11,8 +11,8 @@
 namespace ctxfs::remote {
 namespace {
 
-/// A host and an optional port: NAME, NAME:PORT, [ADDRESS] or [ADDRESS]:PORT.
-/// Returns the host, empty if it is none.
+/// Parses NAME, NAME:PORT, [ADDRESS] or [ADDRESS]:PORT. Returns the host, empty
+/// if malformed.
 std::string HostOf(std::string_view authority) {
   const bool bracketed = authority.starts_with('[');
   const size_t end = bracketed
