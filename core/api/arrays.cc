@@ -27,7 +27,7 @@ struct ctxfs_arrays {
   std::shared_ptr<const Container> container;
   std::vector<ArrayInfo> infos;
   std::vector<std::string> names;
-  /// Points into `infos` and `names`, which do not change.
+  /// Points into `infos` and `names`, which are constant.
   std::vector<ctxfs_array> shown;
   std::unordered_map<std::string_view, size_t> by_name;
 };
@@ -78,7 +78,7 @@ int ctxfs_open_arrays(ctxfs_tree* tree, const char* path, ctxfs_arrays** arrays,
     const ctxfs::ReadContext context = tree->tree->context(waits);
     std::vector<ArrayInfo> infos =
         ctxfs::UsualArrays(container->Export(), context);
-    CTXFS_TRY(context.Check());  // some may be missing after an interrupt
+    CTXFS_TRY(context.Check());  // after an interrupt arrays may be missing
     auto made = std::make_unique<ctxfs_arrays>(ctxfs_arrays{
         *tree, std::move(container), std::move(infos), {}, {}, {}});
     Show(*made);

@@ -29,7 +29,7 @@ using ctxfs::api::CallTree;
 
 namespace {
 
-/// The caller's options, or the defaults of those that its version lacks.
+/// The caller's options, with defaults for members that its version lacks.
 ctxfs_options OptionsOf(const ctxfs_options* options) {
   ctxfs_options all{};
   if (options != nullptr) {
@@ -71,7 +71,7 @@ Status Read(ctxfs_file& file, uint64_t offset, ctxfs::MutableBytes out,
             ServerWait* waits, size_t* got) {
   const ctxfs::Content& content = file.content;
   const ctxfs::ReadContext context = file.owner.tree->context(waits);
-  // An empty file may be a damaged one.
+  // An empty file may be damaged.
   if (content.size() == 0) CTXFS_TRY(content.Verify(context));
   if (offset >= content.size()) return {};
   const auto length = static_cast<size_t>(

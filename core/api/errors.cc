@@ -11,7 +11,7 @@ namespace {
 static_assert(static_cast<int>(Code::kNotFound) + 1 == CTXFS_NOT_FOUND);
 static_assert(static_cast<int>(Code::kInterrupted) + 1 == CTXFS_INTERRUPTED);
 
-/// What a caller gets when there is no memory for an error. Never freed.
+/// The error for running out of memory while making an error. Never freed.
 ctxfs_error& NoMemory() {
   static ctxfs_error error{CTXFS_NO_MEMORY, ENOMEM, CTXFS_NO_OFFSET,
                            "no memory", ""};

@@ -11,8 +11,8 @@
 #include "core/base/server_wait.h"
 #include "core/vfs/source_tree.h"
 
-// What the types of ctxfs.h are, and how its functions return. For the files of
-// core/api alone: it is not installed for other programs to use.
+// The types of ctxfs.h, and how its functions return errors. Internal to
+// core/api: not installed.
 
 struct ctxfs_error {
   enum ctxfs_code code;
@@ -23,7 +23,7 @@ struct ctxfs_error {
 };
 
 struct ctxfs_tree {
-  /// Asks the caller.
+  /// Calls the caller's function.
   class CallerInterrupt final : public ctxfs::Interrupt {
    public:
     explicit CallerInterrupt(const ctxfs_options& options)
@@ -32,7 +32,7 @@ struct ctxfs_tree {
     bool interrupted() const override {
       return given_up_ != nullptr && given_up_(argument_) != 0;
     }
-    // The function can only be asked: it has no way to tell.
+    // The caller's function can only be polled.
     Clock::time_point AskAgainAt() const override {
       constexpr std::chrono::milliseconds kMoment(20);
       return given_up_ == nullptr ? Clock::time_point::max()
@@ -54,27 +54,27 @@ struct ctxfs_file {
   ctxfs_tree& owner;
   std::string path;  // or the name of an array
   ctxfs::Content content;
-  /// Keeps alive what the content is made from.
+  /// Keeps alive the source of the content.
   std::shared_ptr<const void> made_from;
 };
 
 namespace ctxfs::api {
 
-/// `name` as a C string can hold it: with U+FFFD in place of NUL.
+/// `name` as a C string, with U+FFFD for NUL.
 std::string WithoutNul(std::string name);
 
-/// The error that a caller gets for `error`, of the call for `path`.
+/// Converts `error` of the call for `path` for the caller.
 ctxfs_error ErrorOf(Error error, const char* path);
 
-// Each returns -1 and sets `*out`, unless `out` is null.
+// Both return -1 and set `*out`, unless `out` is null.
 int Fail(ctxfs_error** out, const char* path, const Error& error);
 int FailWithoutMemory(ctxfs_error** out);
-/// Refuses a call with invalid arguments, of which nothing was done.
+/// Rejects a call with invalid arguments before any work.
 int FailUsage(ctxfs_error** out, const char* message);
 
-/// Runs `body`, the work of a function of the API, which was called for `path`.
-/// Returns 0, or -1 with an error in `*out`: the one that `body` returned, or
-/// that of its exception (CatchAll).
+/// Runs `body`, the work of an API function that was called for `path`. Returns
+/// 0, or -1 with an error in `*out`, from `body` or from its exception
+/// (CatchAll).
 template <typename Body>
 int Call(ctxfs_error** out, const char* path, const Body& body) noexcept {
   if (out != nullptr) *out = nullptr;
@@ -87,8 +87,8 @@ int Call(ctxfs_error** out, const char* path, const Body& body) noexcept {
   }
 }
 
-/// Like the other Call, for a call that uses a tree: `body` gets the waits for
-/// servers of the call (ServerWait*), which have one timeout.
+/// Like the other Call, for a call that uses a tree: `body` receives the call's
+/// ServerWait, with one timeout for all its waits.
 template <typename Body>
 int CallTree(ctxfs_error** out, const char* path, const Body& body) noexcept {
   ServerWait waits;

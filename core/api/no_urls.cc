@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// In place of urls.cc in a build without CTXFS_REMOTE.
+// Replaces urls.cc in a build without CTXFS_REMOTE.
 #include "core/api/urls.h"
 
 namespace ctxfs::api {

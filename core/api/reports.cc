@@ -16,7 +16,7 @@
 namespace ctxfs::api {
 namespace {
 
-/// What a page may read, if its caller asks for at most `bytes`.
+/// The reading limits of a page, if its caller allows `bytes`.
 ReportRoom RoomOf(uint64_t bytes) {
   ReportRoom room;
   if (bytes == 0) return room;
@@ -35,7 +35,7 @@ Result<std::string> ReportOf(const std::shared_ptr<const Container>& container,
   if (depth == ReportDepth::kIndex) {
     return ContainerReport(container, name, options, room, context);
   }
-  // What is not exact does no more work than a request to a mount may cause.
+  // Unless exact, work is bounded like a request to a mount.
   const bool exact = depth == ReportDepth::kExact;
   const WorkLimit limit{.factor = exact ? 0 : limits::kWorkFactor};
   const uint64_t stored = container->StoredSize();

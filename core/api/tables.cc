@@ -28,7 +28,7 @@ using ctxfs::api::CallTree;
 
 namespace ctxfs::api {
 
-/// An ArrowSchema or an ArrowArray that is released, unless it was moved away.
+/// Releases an ArrowSchema or ArrowArray, unless it was moved away.
 template <typename T>
 struct Released {
   void operator()(T* made) const {
@@ -62,12 +62,12 @@ struct ArrayParts {
 struct StreamParts {
   ArrowTable table;  // but for its body
   std::shared_ptr<const Body> body;
-  bool done = false;  // the batch was given out
+  bool done = false;  // the batch was returned
 };
 
 namespace {
 
-/// Sets the members that a schema and an array have in common.
+/// Sets the common members of a schema and an array.
 template <typename T, typename Parts>
 void Finish(T* out, std::unique_ptr<Parts> parts) {
   for (const Child<T>& child : parts->children) {
@@ -85,7 +85,7 @@ void Finish(T* out, std::unique_ptr<Parts> parts) {
 
 /// The format string of a field's values.
 std::string FormatOf(const ArrowField& field) {
-  const auto place = [&field] {  // of a width of 8, 16, 32 or 64 bits
+  const auto place = [&field] {  // for widths of 8, 16, 32 or 64 bits
     return field.width == 8    ? 0
            : field.width == 16 ? 1
            : field.width == 32 ? 2
@@ -137,7 +137,7 @@ Child<ArrowSchema> SchemaOf(const ArrowField& field) {
   return made;
 }
 
-/// Makes the arrays of a batch, which are in the order of its fields.
+/// Makes the arrays of a batch, in the order of its fields.
 class Arrays {
  public:
   Arrays(const ArrowTable& table, std::shared_ptr<const Body> body)
@@ -145,7 +145,7 @@ class Arrays {
 
   Child<ArrowArray> Next(const ArrowField& field) {
     if (field.list_size == 0) return Make(BuffersOf(field), {});
-    // A list comes before its values, which are never null.
+    // A list precedes its values, which are never null.
     const size_t list = node_++;
     const std::vector<const void*> buffers = Take(1);
     std::vector<Child<ArrowArray>> values;
@@ -166,7 +166,7 @@ class Arrays {
     return Take(offsets ? 3 : 2);
   }
 
-  /// The next buffers; the first, of validity, is null if it has no bytes.
+  /// The next buffers; the first, of validity, is null if it is empty.
   std::vector<const void*> Take(size_t count) {
     std::vector<const void*> taken;
     for (size_t i = 0; i < count; ++i) {
@@ -253,7 +253,7 @@ Result<std::shared_ptr<const Body>> ReadBody(const Content& content,
                                              const ReadContext& context) {
   constexpr size_t kPiece = size_t{32} << 20;
   const auto size = static_cast<size_t>(content.size());
-  // A multiple of the alignment, as aligned_alloc demands.
+  // A multiple of the alignment, as aligned_alloc requires.
   const size_t room = (size / kArrowAlignment + 1) * kArrowAlignment;
   auto* const bytes =
       static_cast<std::byte*>(std::aligned_alloc(kArrowAlignment, room));
@@ -280,7 +280,7 @@ Status ReadTable(ctxfs_tree& tree, const char* path, ServerWait* waits,
   auto parts = std::make_unique<StreamParts>();
   parts->table = CTXFS_TRY(MakeArrowTable(container, exports.table(), context));
   parts->body = CTXFS_TRY(ReadBody(parts->table.body, context));
-  parts->table.body = {};  // lets go of the container
+  parts->table.body = {};  // releases the container
   *stream = {&GetSchema, &GetNext,
              [](ArrowArrayStream*) -> const char* { return nullptr; },
              &ReleaseStream, parts.release()};

@@ -17,7 +17,7 @@
 namespace ctxfs::api {
 namespace {
 
-/// What fetches for a process. Never destroyed: trees may be open, and threads
+/// The fetcher of a process. Never destroyed: trees may be open, with threads
 /// in them, until the process ends.
 struct Fetching {
   pid_t process;
@@ -27,17 +27,17 @@ struct Fetching {
 
 std::atomic<Fetching*> g_fetching = nullptr;
 
-/// Whether URLs can be opened by `one`: not in a child of its process, which
-/// would share its socket with that, nor when its fetcher is gone.
+/// Whether `one` can open URLs: false in a forked child, which would share the
+/// socket with its parent, and after the fetcher has ended.
 bool Serves(const Fetching* one) {
   if (one == nullptr || one->process != ::getpid()) return false;
   struct pollfd state {
     one->client->descriptor(), 0, 0
   };
-  return ::poll(&state, 1, 0) == 0;  // it has not hung up
+  return ::poll(&state, 1, 0) == 0;  // the fetcher has not closed its end
 }
 
-/// Where the program is installed: in libctxfs1/ beside the shared library.
+/// The installed program: in libctxfs1/ beside the shared library.
 std::string InstalledProgram() {
   Dl_info found{};
   if (::dladdr(reinterpret_cast<const void*>(&ctxfs_open), &found) == 0 ||
@@ -51,8 +51,8 @@ std::string InstalledProgram() {
   return folder + "libctxfs1/ctxfs-fetch";
 }
 
-// Without a lock, which a thread could hold while another one forks. Of two
-// threads that start a program at the same time, one stops its own.
+// Lock-free: another thread could fork while a lock is held. If two threads
+// start a program at the same time, one stops its own.
 Result<Fetching*> Serving(const char* program, const Request& request) {
   Fetching* current = g_fetching;
   if (Serves(current)) return current;

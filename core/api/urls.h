@@ -6,8 +6,8 @@
 
 namespace ctxfs::api {
 
-/// Sees to it that URLs can be opened in this process, by ctxfs-fetch, which
-/// the first call starts: the file `program`; null: the installed one.
+/// Makes URLs available in this process through ctxfs-fetch, which the first
+/// call starts from the file `program`; null: the installed one.
 Status ServeUrls(const char* program, const Request& request);
 
 }  // namespace ctxfs::api
