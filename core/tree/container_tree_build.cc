@@ -21,12 +21,12 @@
 
 namespace ctxfs {
 
-/// Finds places for files that are not entries. If an entry has the name of a
-/// top-level directory or file of ours, ours becomes NAME~2, with everything
-/// below it.
+/// Finds places for files that are not entries. If an entry has the name of one
+/// of their top-level directories or files, that becomes NAME~2, with
+/// everything below it.
 class ContainerTree::Places {
  public:
-  /// `entries`: where the entries are.
+  /// `entries`: the placement of the entries.
   Places(TreeBuilder& builder, const Placement& entries)
       : builder_(builder),
         shared_(entries.shared),
@@ -64,9 +64,9 @@ class ContainerTree::Places {
   }
   NodeId Directory(Role role, Components path) { return Walk(Top(role), path); }
 
-  /// The directory that `path` leads to from `directory`, and the name there,
-  /// which is valid until the next call. At the root the name is free; below,
-  /// all names are ours.
+  /// Returns the directory that `path` leads to from `directory`, and the name
+  /// there, which is valid until the next call. At the root the name is free;
+  /// below, no entry has names.
   std::pair<NodeId, std::string_view> Find(NodeId directory,
                                            std::string_view path) {
     if (plain_paths_ && HasPlainPath(path)) {
@@ -91,11 +91,11 @@ class ContainerTree::Places {
                                   builder_.FreeName(directory, name));
   }
 
-  /// Adds the files of a table; their numbers begin with `first`. Fails only if
-  /// interrupted: the builder records that a limit is exceeded.
+  /// Adds the files of a table, numbered from `first`. Fails only if
+  /// interrupted: the builder records an exceeded limit.
   Status AddFiles(const FileTable& table, FileId first,
                   const Interrupt& interrupt) {
-    // A directory without files is not made.
+    // A directory without files is not created.
     std::optional<NodeId> directory;
     const auto add = [&](uint32_t file, std::string_view path) {
       if (!directory) {
@@ -133,7 +133,7 @@ class ContainerTree::Places {
   }
 
   TreeBuilder& builder_;
-  const bool shared_;  // directories of entries hold other files as well
+  const bool shared_;  // directories of entries contain other files as well
   const bool plain_paths_;
   SafePath path_;
   std::string free_name_;
@@ -213,7 +213,7 @@ Status ContainerTree::NumberFiles() {
 Status ContainerTree::FindHardLinks(
     const std::vector<EntryPlaces::HardLinkEntry>& links) {
   if (links.empty()) return {};
-  // The nodes, and the first names of all files beside the others.
+  // The nodes, and the first names of all hard-linked files.
   CTXFS_TRY(HeapAllowance::Admit(entries()->count() * sizeof(NodeId) +
                                  4 * links.size() * sizeof(HardLink)));
   const std::vector<NodeId> nodes = NodesOf(0, entries()->count());
@@ -262,8 +262,8 @@ void ContainerTree::AddMembers(TreeBuilder& builder) {
 Status ContainerTree::AddOthers(TreeBuilder& builder, EntryPlaces& of_entries,
                                 const Interrupt& interrupt) {
   Places places(builder, entries()->placement());
-  // Makes directories first, so that no file has to be moved aside for one.
-  // The directories of members exist already.
+  // Creates directories first, so that no file has to be renamed for one. The
+  // directories of members exist already.
   for (uint32_t i = 0; i < children_.size(); ++i) {
     if (children_[i].role == Role::kEntries) continue;
     child_at_.emplace(places.MakeNew(children_[i].role, children_[i].path), i);
@@ -288,7 +288,7 @@ Status ContainerTree::AddOthers(TreeBuilder& builder, EntryPlaces& of_entries,
   return {};
 }
 
-// views/NAME~dir of an entry that is a container itself.
+// views/NAME~dir of an entry that is itself a container.
 Status ContainerTree::AddNested(TreeBuilder& builder, Places& places,
                                 EntryPlaces& of_entries,
                                 const Interrupt& interrupt) {
