@@ -60,7 +60,7 @@ struct ArrayParts {
 
 /// private_data of a stream.
 struct StreamParts {
-  ArrowTable table;  // but for its body
+  ArrowTable table;  // without its body
   std::shared_ptr<const Body> body;
   bool done = false;  // the batch was returned
 };

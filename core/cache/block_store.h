@@ -166,7 +166,7 @@ class BlockStore {
   static std::string DigestOf(const std::string& key);
   /// Whether much was written since the last eviction; if so, resets the count.
   bool TakeDue();
-  /// Whether the disk has become full since the last eviction for that.
+  /// Whether the disk was full after the last eviction for a full disk.
   bool TakeFull();
   /// Removes the least recently used files until at most `most` bytes are left;
   /// returns the removed bytes. Does nothing while another process or thread

@@ -14,7 +14,7 @@ namespace ctxfs {
 class ReadContext : public Request {
  public:
   /// Implicit, so that a cache can be passed where nothing interrupts a read.
-  /// NOLINTNEXTLINE(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor)
   ReadContext(BlockCache& cache) : cache_(&cache) {}
   ReadContext(BlockCache& cache, const Interrupt& interrupt)
       : Request(interrupt), cache_(&cache) {}

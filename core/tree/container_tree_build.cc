@@ -65,8 +65,8 @@ class ContainerTree::Places {
   NodeId Directory(Role role, Components path) { return Walk(Top(role), path); }
 
   /// Returns the directory that `path` leads to from `directory`, and the name
-  /// there, which is valid until the next call. At the root the name is free;
-  /// below, no entry has names.
+  /// there, which is valid until the next call. At the root, this skips names
+  /// that entries have; below, entries have none.
   std::pair<NodeId, std::string_view> Find(NodeId directory,
                                            std::string_view path) {
     if (plain_paths_ && HasPlainPath(path)) {

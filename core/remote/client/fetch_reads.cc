@@ -26,7 +26,7 @@ constexpr uint64_t kStepBytes = 16 << 20;
 // more and smaller ranges would cost more than they gain.
 constexpr uint64_t kRanges = 8;
 constexpr uint64_t kLeastGranules = 16;
-// With less time than this left, a wait is pointless.
+// A wait needs at least this much remaining time to be worthwhile.
 constexpr std::chrono::milliseconds kTooLittle(50);
 
 }  // namespace

@@ -56,7 +56,7 @@ struct Asked {
   bool tail = false;
 };
 
-/// The promise of a response's head.
+/// The range and identity of the body, as a response's head states them.
 struct Promise {
   Identity identity;
   uint64_t length = 0;  // of the body, in bytes

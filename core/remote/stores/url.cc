@@ -19,7 +19,7 @@ namespace {
 // core/io/urls/url.cc lists their prefixes, too, because it knows no stores.
 constexpr const Scheme* kSchemes[] = {&kHttp, &kHttps, &kHub, &kS3};
 
-// Shorter URLs are valid in every store.
+// No store refuses a URL for a length below this.
 constexpr size_t kShortUrlBytes = 1024;
 
 bool IsControl(char c) {

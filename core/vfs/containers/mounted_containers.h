@@ -152,7 +152,7 @@ class MountedContainers : private Admission::OpenTrees {
     Tree tree = nullptr;                             // null: closed
     std::weak_ptr<const ContainerSource> lent = {};  // expired: nobody uses it
     std::list<Slot*>::iterator used =
-        {};  // if `tree` is not null, but for kTop
+        {};  // set if `tree` is not null, except for kTop
     std::optional<Opening> opened_as = std::nullopt;  // of the latest opening
     bool lost = false;  // another container has replaced it
     // Has its own lock.

@@ -62,7 +62,7 @@ class SystemDirectory final : public Directory {
   bool IsAllTops(const std::string& path) const {
     return path.empty() && !tops_.empty();
   }
-  /// The absolute path; empty if no top has the first name.
+  /// The absolute path; empty if no top has its first component.
   std::string AbsolutePath(const std::string& path) const;
   bool Shows(const std::string& real_path) const;
   bool IsInside(const std::string& real_path) const;
