@@ -46,7 +46,6 @@ T LoadLe(const std::byte* p) {
   return std::bit_cast<T>(LittleEndian<T>(p));
 }
 
-/// Writes `value` to `p`, little-endian.
 template <typename T>
 void StoreLe(T value, std::byte* p) {
   const auto bytes = LittleEndian<T>(&value);
@@ -109,7 +108,6 @@ class Buffer {
   size_t size_ = 0;
 };
 
-/// A Buffer that holds `text`.
 Buffer BufferOf(std::string_view text);
 
 /// Bounds the spare memory for large Buffers, 32 MiB by default. It counts

@@ -42,7 +42,6 @@ enum class DType : uint8_t {
 
 constexpr size_t kDTypeCount = static_cast<size_t>(DType::kF4) + 1;
 
-/// Bits of one element.
 constexpr unsigned DTypeBits(DType dtype) {
   constexpr unsigned kBits[kDTypeCount] = {8,  8,  8,  16, 16, 32, 32, 64,
                                            64, 16, 16, 32, 64, 32, 64, 128,
@@ -109,7 +108,6 @@ constexpr bool IsComplex(DType dtype) {
   return dtype >= DType::kC32 && dtype <= DType::kC128;
 }
 
-/// Whether an element is a float of 8 bits.
 constexpr bool IsFloat8(DType dtype) {
   return dtype >= DType::kF8E4M3 && dtype <= DType::kF8E8M0;
 }

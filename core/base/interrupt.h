@@ -25,7 +25,6 @@ class InterruptListener {
   ~InterruptListener() = default;
 };
 
-/// The listeners of one Interrupt.
 class InterruptListeners {
  public:
   void Add(InterruptListener& one) {

@@ -109,7 +109,6 @@ class [[nodiscard]] Result {
   std::variant<T, Error> state_;
 };
 
-/// Success or an Error.
 template <>
 class [[nodiscard]] Result<void> {
  public:

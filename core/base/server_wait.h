@@ -21,7 +21,6 @@ class ServerWait {
   ServerWait(const ServerWait&) = delete;
   ServerWait& operator=(const ServerWait&) = delete;
 
-  /// When the request began.
   Clock::time_point began() const { return began_; }
 
   /// Counts bytes received for the request.

@@ -29,7 +29,6 @@ Status Decode(Codec codec, Bytes stored, MutableBytes out,
 Status DecodeZstd(Bytes stored, MutableBytes out,
                   const Interrupt& interrupt = NeverInterrupted());
 
-/// A decoded zstd frame.
 struct ZstdFrame {
   Buffer bytes;          // decoded
   uint64_t stored_size;  // bytes of the frame

@@ -25,7 +25,6 @@ class DeflateDecoder {
   DeflateDecoder(Bytes window, std::byte byte, unsigned skip);
   ~DeflateDecoder();
 
-  /// Begins another stream.
   void Reset();
 
   /// Maximum distance of a match, in bytes.

@@ -115,7 +115,6 @@ class BitReader64 {
     return value;
   }
 
-  /// The next symbol of a code.
   unsigned Symbol(const Code64& code) {
     Fill(kMaxBits);
     const unsigned found = code.fast[bits_ & (code.fast.size() - 1)];

@@ -49,7 +49,6 @@ class Stream {
                            WindowLog(sizes.memory));
   }
 
-  /// Decodes all of `stored`.
   Status Decode(Bytes stored) {
     ZSTD_inBuffer in{stored.data(), stored.size(), 0};
     // A full output piece may leave bytes that need no new input.

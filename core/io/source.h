@@ -44,7 +44,6 @@ struct DirectoryEntry {
   bool directory;
 };
 
-/// The bytes [offset, offset + length) of a source.
 struct SourceRange {
   uint64_t offset;
   uint64_t length;
@@ -135,7 +134,6 @@ class Source {
   /// not decoded.
   virtual std::optional<PackedFile> packed_file() const { return std::nullopt; }
 
-  /// Whether this is a directory.
   virtual bool is_directory() const { return false; }
 
   /// Returns the contents of this directory, sorted by name. Fails with

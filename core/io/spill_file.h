@@ -97,7 +97,6 @@ class SpillFile : public std::enable_shared_from_this<SpillFile> {
   int descriptor() const { return fd_.get(); }
   /// Maximum bytes.
   uint64_t most() const { return most_; }
-  /// Bytes reserved now.
   uint64_t bytes() const;
 
  private:

@@ -173,7 +173,6 @@ class Walker {
     return false;
   }
 
-  /// Whether the whole value is a number.
   bool is_number() const { return is_number_; }
 
   Error error{Code::kCorrupt, "not JSON", kNoOffset};
@@ -229,7 +228,6 @@ class Walker {
   size_t passing_over_ = 0;  // levels below the skipped value
 };
 
-/// Builds a Json value.
 class Builder final : public JsonVisitor {
  public:
   explicit Builder(Json& root) : root_(root) {}

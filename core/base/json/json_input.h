@@ -22,9 +22,7 @@ class JsonProgress {
         token_(start),
         next_(start + kBytesACheck) {}
 
-  /// Number of bytes that were read.
   size_t read() const { return static_cast<size_t>(at_ - start_); }
-  /// Whether the parser has met the end of the text.
   bool met_end() const { return met_end_; }
   /// The error that stopped the work; the parser takes it for the end of the
   /// text.

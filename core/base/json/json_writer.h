@@ -42,7 +42,6 @@ class JsonWriter {
   /// Puts a blank after each later comma and colon, like Python's json.
   void PutBlanks() { blank_ = " "; }
 
-  /// The key of the next value.
   void Key(std::string_view key);
   /// Writes a key and its value.
   template <typename T>
@@ -70,7 +69,6 @@ class JsonWriter {
   /// Text outside of all values, such as a newline at the end.
   void Append(std::string_view text);
 
-  /// The text, or the failure.
   Result<std::string> Take() &&;
 
  private:

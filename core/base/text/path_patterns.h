@@ -18,7 +18,6 @@ class PathPatterns {
   /// relative path without a name that is empty, "." or "..".
   static std::optional<PathPatterns> Parse(std::string_view text);
 
-  /// Whether the set has no pattern.
   bool empty() const { return patterns_.empty(); }
   bool Match(const std::string& path) const;
 

@@ -12,7 +12,6 @@ namespace ctxfs {
 /// quotes and backslashes as \xNN, cut after at most 200 bytes.
 std::string Quote(std::string_view name);
 
-/// Whether `text` is well-formed UTF-8.
 bool IsUtf8(std::string_view text);
 
 /// Whether `text` in double quotes is already its JSON: printable ASCII without

@@ -75,7 +75,6 @@ UrlStore* TheUrlStore();
 
 /// The identity of `url` when it was listed.
 FileIdentity IdentityOf(const std::string& url, const StoreName& name);
-/// The identity of the directory `url`.
 FileIdentity IdentityOfDirectory(const std::string& url);
 
 }  // namespace ctxfs

@@ -196,7 +196,6 @@ class FetchClient {
   /// Caches a received tail if it belongs to the opened object.
   void KeepTail(const PendingPtr& tail) CTXFS_REQUIRES(mutex_);
   void MarkRead(Slot& slot) CTXFS_REQUIRES(mutex_);
-  /// Frees the slots of a request.
   void FreeSlots(const Pending& pending) CTXFS_REQUIRES(mutex_);
   void Send(Unsent& unsent) CTXFS_REQUIRES(mutex_);
   /// Sends the message of a request. Cannot fail for lack of memory.

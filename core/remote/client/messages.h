@@ -34,7 +34,6 @@ inline uint64_t FirstOfTail(uint64_t size) {
   const uint64_t whole = kTailGranules * kGranuleBytes;
   return size <= whole ? 0 : (size - whole + kGranuleBytes - 1) / kGranuleBytes;
 }
-/// Number of granules of an object of `size` bytes.
 inline uint64_t Granules(uint64_t size) {
   return size / kGranuleBytes + (size % kGranuleBytes == 0 ? 0 : 1);
 }
@@ -43,7 +42,6 @@ inline uint64_t Granules(uint64_t size) {
 constexpr size_t kPageGranules = kMaxPageBytes / kGranuleBytes;
 /// Maximum HTTP requests with durations in a reply.
 constexpr size_t kMaxTimes = 1024;
-/// The longest message, in bytes.
 constexpr size_t kMaxMessageBytes = 16 * 1024;
 /// Maximum bytes of an error's text in a reply: the rest is cut.
 constexpr size_t kMaxErrorBytes = 4096;
@@ -75,7 +73,6 @@ struct PassedFile {
   uint32_t count = 0;
 };
 
-/// The result of a request.
 struct FetchReply {
   /// 0: not a reply; fetcher `epoch` has replaced one that ended.
   uint64_t id = 0;

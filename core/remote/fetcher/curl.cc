@@ -17,7 +17,6 @@ Curl g_curl{};
 // refuse the flag.
 constexpr int kOwnFirst = CTXFS_SANITIZED ? 0 : RTLD_DEEPBIND;
 
-/// Looks functions up by their names.
 class Library {
  public:
   explicit Library(const char* name)

@@ -34,7 +34,6 @@ struct FetchJob {
   std::string CacheKey(const Identity& identity) const;
   /// Microseconds since the start of the transfer.
   uint32_t Took() const;
-  /// The error for a cache miss while offline.
   Error NotCached() const;
 };
 

@@ -37,7 +37,6 @@ class Transfer {
   /// transient; others are permanent.
   Result<Promise> Finish(CURLcode result);
 
-  /// Received bytes of the body.
   uint64_t received() const { return received_; }
   std::optional<uint64_t> retry_after() const;
   const std::string& last_modified() const { return head_.last_modified; }

@@ -68,7 +68,6 @@ class ListingBuilder {
   /// Returns the listing, sorted and without repeated names.
   std::shared_ptr<StoreListing> Finish();
 
-  /// Bytes of memory of the listing.
   uint64_t bytes() const { return bytes_; }
 
  private:

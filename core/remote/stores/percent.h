@@ -6,14 +6,12 @@
 
 namespace ctxfs::remote {
 
-/// Whether `c` is an ASCII letter or digit.
 bool IsAlphanumeric(char c);
 
 /// Percent-encodes every byte of `text` except letters, digits, "-._~" and the
 /// bytes of `plain`.
 std::string Encoded(std::string_view text, std::string_view plain);
 
-/// Decodes each %XX of `text`.
 std::string Decoded(std::string_view text);
 
 }  // namespace ctxfs::remote

@@ -34,7 +34,6 @@ Error WrongPage(const std::string& how) {
 /// first error.
 class S3Reader {
  public:
-  /// `root`: the name of the root element.
   S3Reader(XML_Parser parser, std::string_view root)
       : parser_(parser), root_(root) {
     XML_SetUserData(parser, this);
