@@ -30,7 +30,6 @@ class BlockFile {
   static std::optional<BlockFile> Load(Fd file, uint64_t first, uint32_t count,
                                        std::string_view digest);
 
-  /// The number of bytes before the blocks.
   static size_t HeadBytes(uint32_t count);
   /// Returns the head of a file with these blocks.
   static std::string HeadOf(std::string_view digest, uint64_t first,

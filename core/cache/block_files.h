@@ -64,7 +64,6 @@ std::optional<std::pair<uint64_t, uint32_t>> ParseFileName(
 void ForEachName(int directory,
                  const std::function<void(const std::string&)>& visit);
 
-/// Whether `top` contains foreign files.
 bool HasOtherFiles(int top);
 
 /// Calls `visit` with each directory of an object in `top`.
@@ -81,7 +80,6 @@ struct File {
 
   /// Whether it is a whole file, without a head.
   bool whole() const { return name.starts_with(kWhole); }
-  /// Whether it is still being written.
   bool unfinished() const { return name.starts_with(kUnfinished); }
   /// Whether it is unfinished and its writer was likely killed.
   bool abandoned() const;

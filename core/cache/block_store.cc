@@ -367,7 +367,6 @@ void BlockStore::WriteRecord(const std::string& key,
 
 namespace {
 
-/// Opens the lock of a store.
 Fd OpenLock(int top) {
   constexpr int kFlags =
       O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;

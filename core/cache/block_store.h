@@ -162,7 +162,6 @@ class BlockStore {
   /// errno.
   int Finish(const std::string& digest, const std::string& name,
              const std::string& last, int failed);
-  /// The raw SHA-256 of a key.
   static std::string DigestOf(const std::string& key);
   /// Whether much was written since the last eviction; if so, resets the count.
   bool TakeDue();

@@ -23,7 +23,6 @@ class WritePause {
   }
   static bool IsFull(int error) { return error == ENOSPC || error == EDQUOT; }
 
-  /// Whether to attempt a write.
   bool MayWrite(Clock::time_point now = Clock::now()) const {
     return error_ == 0 || now >= until_;
   }

@@ -15,10 +15,8 @@
 
 namespace ctxfs {
 
-/// Generates the text of a file.
 using MakeText = std::function<Result<std::string>(const ReadContext&)>;
 
-/// Opens a file.
 using OpenContent = std::function<Result<Content>(const ReadContext&)>;
 
 /// Text that `make` generates at the first read. It is cached under `key`, and

@@ -18,7 +18,6 @@
 
 namespace ctxfs {
 
-/// An array in a container.
 struct ArrayInfo {
   std::string name;  // a path for the array's files in views
   DType dtype = DType::kU8;

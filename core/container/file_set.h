@@ -57,7 +57,6 @@ struct FileSet {
 
 std::shared_ptr<const FileTable> MakeTable(FileSet set);
 
-/// A table without files.
 std::shared_ptr<const FileTable> EmptyTable();
 
 /// Path for a table with Placement::numbering, which is never called.

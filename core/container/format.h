@@ -168,7 +168,6 @@ bool IsContainerIfNamed(Bytes head);
 bool IsContainerName(std::string_view name);
 /// The format with folder_parts that `name` ends in; null if there is none.
 const Format* FormatOfPart(std::string_view name);
-/// Whether a directory is a container.
 bool IsContainerDirectory(const Source& directory,
                           const Request& request = Request());
 /// Whether a directory was probably meant to be a container.

@@ -21,7 +21,6 @@ enum class CellKind : uint8_t {
   kBytes,   // like kText, but the string is base64
 };
 
-/// A column of a table.
 struct TableColumn {
   std::string name;
   CellKind kind = CellKind::kNumber;
@@ -36,7 +35,6 @@ struct TableColumn {
   /// Whether each row is a list, even with one value.
   bool list = false;
 
-  /// Whether the cells are lines of JSON.
   bool lines() const {
     return kind == CellKind::kText || kind == CellKind::kBytes;
   }

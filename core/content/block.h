@@ -28,7 +28,6 @@ class Block {
   /// Peak memory of Produce; 0 if unknown.
   virtual uint64_t cost() const = 0;
 
-  /// Bytes of work that Produce causes.
   uint64_t work() const {
     const uint64_t bytes = cost();
     return bytes == 0 ? Interrupt::kUnknownWork : bytes;
@@ -44,7 +43,6 @@ class Block {
   /// once.
   virtual uint64_t streamed_size() const { return 0; }
 
-  /// Receives the next bytes.
   using Sink = std::function<Status(Bytes)>;
 
   /// Produces the bytes piece by piece, in at most `memory` bytes; fails with

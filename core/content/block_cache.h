@@ -107,7 +107,6 @@ class BlockCache {
   /// may exceed both.
   Result<Lease> Lend(uint64_t bytes);
 
-  /// Counts a verification's outcome.
   void CountVerdict(Verdict verdict);
 
   /// Tells the cache that the reader has read all of the block. The kernel has

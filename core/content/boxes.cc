@@ -200,7 +200,6 @@ class Boxed final : public Transform {
   const std::vector<Part> parts_;
 };
 
-/// A run as an extent.
 struct Extended {
   uint64_t at;
   size_t part;

@@ -31,7 +31,6 @@ struct Range {
   std::shared_ptr<const ChecksumGuard> guard;
 };
 
-/// Bytes of a block from `offset` on.
 struct Decoded {
   std::shared_ptr<const Block> block;
   uint64_t offset = 0;
@@ -53,7 +52,6 @@ class Transform {
   }
 };
 
-/// Bytes of a transform from `offset` on.
 struct Computed {
   std::shared_ptr<const Transform> transform;
   uint64_t offset = 0;
@@ -66,17 +64,14 @@ using Extent = std::variant<Literal, Range, Decoded, Computed>;
 class Content {
  public:
   Content() = default;
-  /// `length` bytes of one extent.
   Content(Extent extent, uint64_t length) { Append(std::move(extent), length); }
 
   /// Appends `length` bytes of `extent`. Appends nothing for a length of 0,
   /// unless a guard or block still has to verify that the extent is empty.
   void Append(Extent extent, uint64_t length);
 
-  /// Appends all extents of `other`.
   void Append(const Content& other);
 
-  /// Length of the file in bytes.
   uint64_t size() const { return ends_.empty() ? 0 : ends_.back(); }
 
   /// The end of the extent at byte `offset`; past the end, the size.
@@ -137,14 +132,12 @@ class Content {
   uint64_t StartOf(size_t extent) const {
     return extent == 0 ? 0 : ends_[extent - 1];
   }
-  /// The extent that byte `offset` is in.
   size_t ExtentAt(uint64_t offset) const;
 
   std::vector<Extent> extents_;
   std::vector<uint64_t> ends_;
 };
 
-/// A file that holds `text`.
 Content LiteralContent(std::string text);
 
 /// Fills `out` with the bytes at `offset`, which lie within the file.

@@ -18,7 +18,6 @@ class ContainerTree;
 /// before the first Open, which generates all of it to find its size.
 std::shared_ptr<const FileTable> IndexJson(const ContainerTree& tree);
 
-/// The JSON object of one entry.
 Json EntryJson(const EntryInfo& info, const std::string& path);
 
 }  // namespace ctxfs

@@ -18,7 +18,6 @@ namespace ctxfs {
 using NodeId = uint32_t;
 using FileId = uint32_t;
 
-/// The type of a node of a tree.
 enum class NodeType : uint8_t { kFile, kDirectory, kLink };
 
 /// Names and file numbers, without content. A node costs 16 bytes, its name, 4

@@ -28,7 +28,6 @@ class FileTreeSource : public TreeSource {
   Result<std::string> ReadLink(Node node,
                                const ReadContext& context) const override;
 
-  /// The node of an inode of this source.
   NodeId NodeOf(Inode inode) const {
     return inode == at ? FileTree::kRoot : static_cast<NodeId>(inode - base);
   }

@@ -144,7 +144,6 @@ class Resolver {
 
   /// Reopens the stale container of `inode`. Returns whether there was one.
   bool Renew(const InodeRef& inode, const ReadContext& context) const;
-  /// The containers that `inode` is in.
   Renewal::Chain ContainersOf(const InodeRef& inode) const;
   /// If the container at `at` is lost, gives its name another inode.
   void RetireIfLost(const InodeRef& at) const;

@@ -80,7 +80,6 @@ class SourceTree {
   /// interrupted.
   Status ForEachContainer(const File& top, const VisitContainer& visit);
 
-  /// The target of a symbolic link.
   Result<std::string> ReadLink(const File& link, ServerWait* waits = nullptr) {
     return files_->ReadLink(link.inode, context(waits));
   }
@@ -142,7 +141,6 @@ class SourceTree {
   void LookAhead(const File& directory, const Listing& listing,
                  Children children, const ReadContext& context);
 
-  /// A walk along a path.
   struct Walk {
     std::vector<File> way;  // from the start to the current one
     std::string rest;       // of the path

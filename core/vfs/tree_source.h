@@ -33,13 +33,11 @@ struct MountRules {
   FileTime mtime = {};
 };
 
-/// The result of a look-up.
 struct FoundNode {
   Inode inode = 0;
   Attributes attributes;
 };
 
-/// A file that is open.
 struct OpenFile {
   Content content;
   Lifetime lifetime = Lifetime::kForever;
@@ -102,7 +100,6 @@ class TreeSource {
     return std::nullopt;
   }
 
-  /// The directory that a node is in.
   virtual Inode Parent(Node node) const = 0;
   /// The path below the directory of the container; below the root if there is
   /// none.

@@ -35,7 +35,6 @@ class LinkPlan {
   /// Adds a link. `path` is that of FileTable::Path.
   void AddLink(uint32_t entry, std::string_view path, std::string_view target);
 
-  /// Whether there are no links.
   bool empty() const { return links_.empty(); }
 
   /// Adds an entry that is no link. All links must have been added before.

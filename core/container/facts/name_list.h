@@ -17,7 +17,6 @@ namespace ctxfs {
 class NameList {
  public:
   uint32_t count() const { return static_cast<uint32_t>(ends_.size()); }
-  /// Bytes of all names.
   uint64_t bytes() const { return text_.size(); }
 
   std::string_view operator[](uint32_t number) const {

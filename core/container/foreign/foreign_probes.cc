@@ -36,7 +36,6 @@ uint64_t SizeOf(Bytes head, const Source* source) {
   return source != nullptr ? source->size() : head.size();
 }
 
-/// A field of a Protocol Buffers message.
 struct Field {
   uint64_t number;
   unsigned wire;

@@ -55,7 +55,6 @@ class Admission {
     std::chrono::milliseconds patience{250};
   };
 
-  /// The containers that are open.
   class OpenTrees {
    public:
     /// Bytes of all trees except `old`, which may be null or closed.

@@ -128,7 +128,6 @@ class MountedContainers : private Admission::OpenTrees {
     uint64_t bytes = 0;   // of primary files, decoded
     uint64_t memory = 0;  // counted against Budget::bytes
   };
-  /// Totals of the open containers.
   Totals Sum() const;
 
  private:

@@ -70,7 +70,6 @@ class MaterializedFiles {
 
   /// Notes that as many bytes as the file has were read.
   void NoteRead(Inode inode, std::shared_ptr<const OpenFile> file);
-  /// Notes that a handle of a file was closed.
   void NoteClosed(Inode inode);
 
   struct Stats {

@@ -66,7 +66,6 @@ class CacheNames {
 /// is neither.
 std::unique_ptr<const CacheNames> CacheNamesOf(const Directory& raw);
 
-/// The components of a path.
 std::vector<std::string_view> ComponentsOf(std::string_view path);
 
 /// The names in the directory `path` of `raw`; none if there is no such

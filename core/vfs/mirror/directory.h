@@ -17,7 +17,6 @@
 
 namespace ctxfs {
 
-/// Receives changes of watched directories.
 struct ChangeListener {
   /// `name` in `directory` may be another file now, or have other attributes.
   /// An empty name stands for the directory itself.
@@ -48,7 +47,6 @@ class Directory {
     std::string link = {};
   };
 
-  /// A name in a listing.
   struct Name {
     enum class Type : uint8_t {
       kFile,       // `item` is set, but not its permissions

@@ -59,7 +59,6 @@ class DirectoryWatch {
   DirectoryWatch(Fd events, Fd wake)
       : events_(std::move(events)), wake_(std::move(wake)) {}
 
-  /// The changes in a batch of events.
   struct Batch;
 
   void StartThread() CTXFS_REQUIRES(mutex_);

@@ -161,7 +161,6 @@ class Mirror {
   /// The permissions of the directory that is shown at the root.
   std::optional<Permissions> RootPermissions(const Request& request) const;
 
-  /// Opens a file that was found.
   Result<SourcePtr> OpenFound(const Found& found, const SourceOptions& options,
                               const Request& request) const {
     return directory_->Open(found.item, options, request);

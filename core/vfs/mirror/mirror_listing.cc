@@ -23,7 +23,6 @@ Type TypeOf(Kind kind, bool link = false) {
 
 }  // namespace
 
-/// Takes the snapshot of one directory.
 class Mirror::Lister {
  public:
   Lister(const Mirror& mirror, const Place& place, const ReadContext& context)

@@ -83,7 +83,6 @@ struct CloseDir {
 
 }  // namespace
 
-/// A directory that is being listed.
 struct SystemDirectory::Opened {
   int fd;
   dev_t device;
