@@ -53,8 +53,7 @@ class Request {
     return narrower;
   }
 
-  /// This request, whose waits for servers are `own` unless it already has
-  /// some.
+  /// This request, waiting for servers by `own` unless it has waits already.
   Request WithWaitUnlessSet(ServerWait& own) const {
     Request narrower = *this;
     if (narrower.wait_ == nullptr) narrower.wait_ = &own;

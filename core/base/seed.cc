@@ -15,8 +15,7 @@ namespace {
 uint64_t AskSystem() {
   uint64_t key = 0;
   if (::getrandom(&key, sizeof key, GRND_NONBLOCK) == sizeof key) return key;
-  // Just after boot there may be no randomness; a file cannot know this value
-  // either.
+  // Just after boot there may be no randomness; no file can know this either.
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return static_cast<uint64_t>(now.count()) ^
          static_cast<uint64_t>(::getpid()) << 32 ^

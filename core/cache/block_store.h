@@ -137,8 +137,7 @@ class BlockStore {
   BlockStore(Fd top, uint64_t most, Damaged damaged)
       : top_(std::move(top)), most_(most), damaged_(damaged) {}
 
-  /// `digest` is the raw SHA-256 of a key. The next Find invalidates the
-  /// result.
+  /// `digest`: the raw SHA-256 of a key. The next Find invalidates the result.
   Object* Find(const std::string& digest, bool create) CTXFS_REQUIRES(mutex_);
   static void List(Object& object);
   static Run* RunWith(Object& object, uint64_t number);
@@ -158,8 +157,7 @@ class BlockStore {
                 uint64_t first, const std::vector<Bytes>& blocks);
   /// Creates a file to be written, and sets its `name`. Fails with an errno.
   Fd OpenUnfinished(const std::string& digest, std::string* name);
-  /// Renames that file to `last` if `failed` is 0, else removes it. Returns an
-  /// errno.
+  /// Renames the file to `last`, or removes it if `failed`. Returns an errno.
   int Finish(const std::string& digest, const std::string& name,
              const std::string& last, int failed);
   static std::string DigestOf(const std::string& key);

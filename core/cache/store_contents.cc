@@ -26,8 +26,7 @@ bool IsOfStore(int directory, const File& file) {
          head == block_files::kMagic;
 }
 
-/// Visits the files of a store one by one, without keeping names: there can be
-/// 200,000.
+/// Visits the files of a store, keeping no names: there can be 200,000.
 class StoreWalk {
  public:
   StoreWalk(int top, bool removes) : top_(top), removes_(removes) {}
@@ -51,8 +50,7 @@ class StoreWalk {
         VisitFile(directory, file);
     });
     if (found_.blocks > before.blocks) ++found_.objects;
-    // Fails unless the directory is empty. One that was empty before may be
-    // foreign.
+    // Fails unless the directory is empty; one empty before may be foreign.
     if (removes_ && found_.bytes > before.bytes) {
       (void)::unlinkat(top_, name.c_str(), AT_REMOVEDIR);
     }

@@ -72,8 +72,7 @@ size_t DeflateDecoder::StateBytes() { return sizeof(inflate_state); }
 
 void DeflateDecoder::SaveState(MutableBytes state) const {
   std::memcpy(state.data(), state_.get(), sizeof(inflate_state));
-  // Cleared: these pointers would leak addresses (ASLR). Decode sets them
-  // again.
+  // These pointers would leak addresses (ASLR). Decode sets them again.
   auto* const saved = reinterpret_cast<inflate_state*>(state.data());
   saved->next_in = nullptr;
   saved->next_out = nullptr;

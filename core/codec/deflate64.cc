@@ -270,8 +270,7 @@ class Inflater64 {
     }
   }
 
-  /// Reads the lengths of two codes, which are themselves encoded with
-  /// literals_.
+  /// Reads the lengths of two codes, which are encoded with literals_.
   void ReadLengths(std::span<uint8_t> lengths) {
     for (size_t at = 0; at < lengths.size() && in_.ok();) {
       const unsigned symbol = in_.Symbol(literals_);

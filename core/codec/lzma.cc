@@ -96,8 +96,7 @@ class WholeEnd {
   std::ptrdiff_t given_ = 0;  // bytes of pieces_ that the caller received
 };
 
-/// Reads the first bytes of a stream into `out`, and returns the rest of the
-/// last piece.
+/// Reads the first bytes of a stream into `out`; returns the last piece's rest.
 Result<Bytes> ReadStart(const NextBytes& next, MutableBytes out) {
   while (true) {
     const Bytes more = CTXFS_TRY(next());
@@ -123,8 +122,7 @@ Status StartLzma(Bytes header, const StreamSizes& sizes, lzma_stream* stream) {
   options.lc = packed % 9;
   options.lp = packed / 9 % 5;
   options.pb = packed / 45;
-  // No match reaches before the start of the data, so a larger dictionary would
-  // be unused.
+  // No match reaches before the data, so a larger dictionary is unused.
   const uint64_t used = std::max<uint64_t>(sizes.decoded, LZMA_DICT_SIZE_MIN);
   options.dict_size = static_cast<uint32_t>(std::min<uint64_t>(
       std::max<uint32_t>(in.U32(), LZMA_DICT_SIZE_MIN), used));

@@ -11,8 +11,7 @@
 
 namespace ctxfs {
 
-/// Returns the next bytes of a stream; empty at its end. Valid until the next
-/// call.
+/// Returns the next bytes; empty at the end. Valid until the next call.
 using NextBytes = std::function<Result<Bytes>()>;
 
 /// Receives the next decoded bytes, which are valid until it returns.
@@ -66,8 +65,7 @@ struct StreamStep {
 using StepFunction =
     std::function<Result<StreamStep>(Bytes in, MutableBytes out)>;
 
-/// Implements a StreamDecoder by the steps of a library. Messages start with
-/// `codec`.
+/// Implements a StreamDecoder by a library's steps. `codec` starts messages.
 Status DecodeBySteps(const char* codec, const StepFunction& decode,
                      const NextBytes& next, const StreamSizes& sizes,
                      const ByteSink& sink, const Interrupt& interrupt);

@@ -92,8 +92,7 @@ class Container : public std::enable_shared_from_this<Container> {
   /// a multiple of them.
   uint64_t StoredSize() const { return stored_size_; }
 
-  /// Whether it is only a directory of another container, without its own
-  /// `.ctxfs/`.
+  /// Whether it is a directory of another container, without a `.ctxfs/`.
   bool is_part() const { return part_; }
 
   /// The size in bytes that the index requires. Greater than the actual size
@@ -166,8 +165,7 @@ class Container : public std::enable_shared_from_this<Container> {
     return std::shared_ptr<const T>(shared_from_this(), &part);
   }
 
-  // Called only while the container is being opened: no lock guards the
-  // members.
+  // Called only while the container is being opened, so without a lock.
 
   /// Adds the size of a further file of the container.
   void AddStoredSize(uint64_t bytes);

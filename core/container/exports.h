@@ -68,8 +68,7 @@ struct Exports {
   /// codes for values. If null, `arrays` has all weights.
   std::function<Result<std::vector<ArrayInfo>>(const ReadContext&)> weights =
       nullptr;
-  /// The base name of a file of all arrays, such as "model"; empty for no such
-  /// file.
+  /// The base name of a file of all arrays, such as "model"; empty for none.
   std::string_view bundle_name = {};
   /// Whether rows of arrays are vectors for nearest-neighbour search.
   bool vectors = false;

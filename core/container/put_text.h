@@ -9,8 +9,7 @@
 
 namespace ctxfs {
 
-/// Sets member `key` of `object` to `bytes`. If they are not UTF-8, also sets
-/// KEY_hex.
+/// Sets `key` of `object` to `bytes`; also KEY_hex if they are not UTF-8.
 inline void PutText(Json& object, const char* key, std::string_view bytes) {
   object[key] = bytes;
   if (!IsUtf8(bytes)) object[std::string(key) + "_hex"] = Hex(bytes);

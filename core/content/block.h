@@ -39,8 +39,7 @@ class Block {
   /// every few milliseconds.
   virtual Result<Buffer> Produce(const ReadContext& context) const = 0;
 
-  /// Bytes that Stream produces; 0 if the whole block must be in memory at
-  /// once.
+  /// Bytes that Stream produces; 0 if the whole block must be in memory.
   virtual uint64_t streamed_size() const { return 0; }
 
   using Sink = std::function<Status(Bytes)>;

@@ -12,8 +12,7 @@
 #include "core/base/result.h"
 #include "core/content/content.h"
 
-/// Arrays that are stored as boxes, each of which covers a range of every
-/// dimension.
+/// Arrays that are stored as boxes, each a range of every dimension.
 namespace ctxfs {
 
 /// A part of an array: `sizes` elements from `offsets` on, in each dimension,

@@ -98,8 +98,7 @@ class Content {
   /// is anything but one range of stored bytes.
   std::optional<Range> AsStored() const;
 
-  /// Returns the block that is the whole file; null if the file is anything
-  /// else.
+  /// Returns the block that is the whole file; null if there is none.
   std::shared_ptr<const Block> AsBlock() const;
 
   /// Prefetches: produces the blocks and verifies the guards that a reader will

@@ -130,8 +130,7 @@ class Strided final : public Transform {
 
   Status Compute(uint64_t offset, MutableBytes out,
                  const ReadContext& context) const override {
-    // Verified before a piece is read, because the cached piece has no
-    // checksum.
+    // Verified first, because the cached piece has no checksum.
     CTXFS_TRY(stored_.Verify(context));
     Pieces pieces(key_, stored_, context);
     const uint64_t width = layout_.width;

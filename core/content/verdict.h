@@ -21,8 +21,7 @@ inline uint64_t NewOwner() {
   return next.fetch_add(1, std::memory_order_relaxed);
 }
 
-/// The result of verifying checksummed bytes. Final: kPassed and kFailed never
-/// change.
+/// The result of verifying a checksum. kPassed and kFailed are final.
 enum class Verdict : uint8_t { kUnknown, kPassed, kFailed };
 /// The text of EntryInfo::verified.
 constexpr const char* VerifiedText(Verdict verdict) {

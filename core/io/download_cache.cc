@@ -62,8 +62,7 @@ Error NotInStore() {
           kNoOffset, ENOENT};
 }
 
-/// Finds `path` without following any link; a link at the end is returned
-/// itself.
+/// Finds `path` without following links; returns a link at the end itself.
 Result<Fd> FindThere(const std::string& path) {
   Result<Fd> found = FindWithoutLinks(path);
   if (!found) {

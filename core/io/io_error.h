@@ -24,8 +24,7 @@ inline Error IoError(const std::string& what, uint64_t offset = kNoOffset) {
   return SystemError(what, errno, offset);
 }
 
-/// Returns the Error of a read at `offset` that extends past the end of the
-/// file.
+/// Returns the Error of a read at `offset` that extends past the end.
 inline Error PastTheEnd(uint64_t offset) {
   return {Code::kCorrupt, "read past the end", offset};
 }

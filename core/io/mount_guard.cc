@@ -20,8 +20,7 @@
 namespace ctxfs {
 namespace {
 
-/// Returns the devices with type fuse.ctxfs in a mount table (proc(5),
-/// mountinfo).
+/// Returns the devices of type fuse.ctxfs in a mountinfo table (proc(5)).
 std::set<dev_t> DevicesIn(std::string_view table) {
   constexpr std::string_view kType = " - fuse.ctxfs ";
   std::set<dev_t> devices;

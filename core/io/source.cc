@@ -31,8 +31,7 @@ std::atomic<uint64_t> g_bytes_read = 0;
 constexpr int64_t kSecondNs = 1'000'000'000;
 std::atomic<int64_t> g_path_check_ns = kSecondNs;
 
-/// Whether all of `readers` may search the directories from `directory` to
-/// `path`.
+/// Whether all of `readers` may search the way from `directory` to `path`.
 bool MayReach(const std::string& directory, const std::string& path,
               const ReadAccess& readers) {
   for (size_t end = path.find('/'); end != std::string::npos;

@@ -115,8 +115,7 @@ class Source {
   /// opened through a link. Empty if there is no name.
   virtual std::string name() const { return {}; }
 
-  /// Returns the identity of the file when it was opened; zeros if this is not
-  /// a file.
+  /// Returns the identity of the file at open; zeros if this is not a file.
   virtual FileIdentity identity() const { return {}; }
 
   /// Returns the descriptor of a regular file with exactly these bytes; -1 if
@@ -130,8 +129,7 @@ class Source {
     return std::nullopt;
   }
 
-  /// Returns the file from which these bytes were decoded; nullopt if they were
-  /// not decoded.
+  /// Returns the file that was decoded to these bytes; nullopt if none was.
   virtual std::optional<PackedFile> packed_file() const { return std::nullopt; }
 
   virtual bool is_directory() const { return false; }

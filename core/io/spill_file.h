@@ -68,8 +68,7 @@ class SpillFile : public std::enable_shared_from_this<SpillFile> {
   SpillFile(Fd fd, std::string directory, uint64_t most)
       : fd_(std::move(fd)), directory_(std::move(directory)), most_(most) {}
 
-  /// Fails like Reserve if `size` bytes would not fit even without the present
-  /// parts.
+  /// Fails like Reserve if `size` bytes would not fit even without any part.
   Status CouldHold(uint64_t size) const;
 
   /// Reserves `size` bytes, at least 1, on the disk. Fails with kIo; the errno

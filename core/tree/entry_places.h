@@ -59,8 +59,7 @@ class EntryPlaces {
   /// Both must outlive it.
   EntryPlaces(const FileTable& entries, TreeBuilder& builder);
 
-  /// Called once. Fails only if interrupted: the builder records an exceeded
-  /// limit.
+  /// Called once. Fails only if interrupted: the builder records limits.
   Status Add(const Interrupt& interrupt);
 
   /// The path that Add assigned to a file, without marks such as "~2". `name`

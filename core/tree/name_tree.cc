@@ -49,8 +49,7 @@ std::string NameTree::Path(NodeId node) const {
   }
   if (size == 0) return {};
   std::string path(size - 1, '/');
-  // Built from the end, so that a path of 255 long components is not copied 255
-  // times.
+  // From the end: a path of 255 long components is not copied 255 times.
   for (NodeId at = node; at != kRoot; at = Parent(at)) {
     const std::string_view name = Name(at);
     size -= name.size() + 1;
@@ -176,8 +175,7 @@ Result<NameTree> TreeBuilder::Build() && {
   }
   auto& nodes = tree_.nodes_;
   std::vector<uint32_t>& children = tree_.children_;
-  // A directory's value first counts its children, and then becomes their
-  // index.
+  // A directory's value first counts its children, then becomes their index.
   for (NodeId node = 1; node < nodes.size(); ++node) {
     ++nodes[nodes[node].parent].value;
   }

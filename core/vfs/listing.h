@@ -51,8 +51,7 @@ class Listing {
   virtual std::optional<Name> At(uint64_t index, bool attributes,
                                  const ReadContext& context) const = 0;
 
-  /// Whether a name is in the directory. Also false if finding out would take
-  /// long.
+  /// Whether a name is in the directory; false if finding out takes long.
   virtual bool Has(std::string_view /*name*/,
                    const ReadContext& /*context*/) const {
     return false;

@@ -11,8 +11,7 @@ using Place = Resolver::Place;
 
 namespace {
 
-/// Whether an error is about the container, neither transient nor about the
-/// caller.
+/// Whether an error is the container's, neither transient nor the caller's.
 bool IsOfTheContainer(const Error& error) {
   return error.code == Code::kIo ||
          (error.Permanent() && error.code != Code::kLocked);
@@ -34,8 +33,7 @@ Maybe<FoundNode> Namespace::Lookup(Inode directory, std::string_view name,
         Maybe<FoundNode> found =
             first.source->Lookup(first.node, name, context);
         if (!found || *found) return found;
-        // Comes second, so that an attached container is not opened for a name
-        // beside it.
+        // Second, so that no attached container is opened for a name beside it.
         const std::optional<Place> attached =
             CTXFS_TRY(resolver_.AttachedTo(first, context));
         if (!attached) return found;

@@ -79,8 +79,7 @@ class Namespace {
   std::string PathInContainer(Inode inode, const ReadContext& context) const;
   /// The path below the outermost container: for data that outlives the mount.
   std::string PathInFile(Inode inode, const ReadContext& context) const;
-  /// The path below the root, through every container around the file: for
-  /// messages.
+  /// The path below the root, through all containers: for messages.
   std::string Path(Inode inode, const ReadContext& context) const;
 
   /// The file system of a mirrored directory; nothing if there is none.
@@ -91,8 +90,7 @@ class Namespace {
   /// Totals of the mount's own container, or of the open containers. Unmeasured
   /// files count as 0 bytes.
   MountedContainers::Totals Totals() const;
-  /// Like Totals, after measuring all primary files of the mount's own
-  /// container.
+  /// Like Totals, after measuring the primary files of the own container.
   Result<MountedContainers::Totals> MeasuredTotals(
       const ReadContext& context) const;
 

@@ -44,8 +44,7 @@ Resolver::Resolver(Shown shown)
   if (shown.name.empty() && shown.stats != nullptr) {
     tables.push_back(shown.stats);
   }
-  // The container's root is an own directory; its other inodes follow the own
-  // ones.
+  // The container's root is an own directory; its other inodes follow.
   attached_.AttachTop(kRootInode + own_->container_node(),
                       kRootInode + own_->node_count() - 1, shown.container,
                       std::move(tables));

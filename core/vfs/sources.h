@@ -25,8 +25,7 @@ struct Sources {
 std::unique_ptr<Directory> DirectoryOf(Sources sources,
                                        const SystemDirectory::Options& options);
 
-/// The budget for open containers with `index` bytes of memory; 0 means the
-/// default.
+/// The budget for open containers with `index` bytes; 0: the default.
 MountedContainers::Budget BudgetFor(const Sources& sources, uint64_t index = 0);
 
 /// Examines the SOURCEs of a command (docs/tree.md, section 1). An Error is

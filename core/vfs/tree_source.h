@@ -101,8 +101,7 @@ class TreeSource {
   }
 
   virtual Inode Parent(Node node) const = 0;
-  /// The path below the directory of the container; below the root if there is
-  /// none.
+  /// The path below the container's directory, or else below the root.
   virtual std::string Path(Node node) const = 0;
 
   // Defaults that few sources override.

@@ -24,8 +24,7 @@ class JsonProgress {
 
   size_t read() const { return static_cast<size_t>(at_ - start_); }
   bool met_end() const { return met_end_; }
-  /// The error that stopped the work; the parser takes it for the end of the
-  /// text.
+  /// Why the work stopped; the parser takes this for the end of the text.
   const Status& refusal() const { return refusal_; }
   /// Notes that the parser begins another token, at the latest now.
   void BeginToken() { token_ = at_; }

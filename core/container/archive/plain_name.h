@@ -22,8 +22,7 @@ bool HasPlainPath(std::string_view name);
 /// if it differs from `name`.
 std::string_view PlainPathOf(std::string_view name, std::string& scratch);
 
-/// The name of a directory without trailing slashes and "/."; empty for the
-/// root.
+/// A directory's name without trailing slashes and "/."; empty for the root.
 std::string_view DirectoryName(std::string_view name);
 
 }  // namespace ctxfs

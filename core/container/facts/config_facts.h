@@ -20,8 +20,7 @@ struct NamedFact {
   const char* unit = "";
 };
 
-/// Adds the `named` members of `object` that exist, unless their key is already
-/// taken.
+/// Adds the existing `named` members of `object` whose keys are not taken.
 void AddNamed(const Json& object, std::initializer_list<NamedFact> named,
               Facts& facts);
 

@@ -18,8 +18,7 @@ bool IsHdf5WithUserBlock(Bytes head, const Source* source,
                          const Request& request);
 /// TFRecord: the masked CRC-32C of the first record's length matches.
 bool IsTfRecord(Bytes head, const Source* source, const Request& request);
-/// Mosaic Data Shard: a count, that number of offsets and the file's size,
-/// JSON.
+/// Mosaic Data Shard: a count, as many offsets, the file's size, and JSON.
 bool IsMds(Bytes head, const Source* source, const Request& request);
 /// The Arrow IPC stream: an encapsulated message whose header is a Schema.
 bool IsArrowStream(Bytes head, const Source* source, const Request& request);

@@ -22,8 +22,7 @@ std::string WithoutVersion(const std::string& path);
 /// may be a signature; any other path unchanged.
 std::string WithoutQuery(const std::string& path);
 
-/// Opens `url` by the UrlStore (url_store.h). Fails with kUnsupported if there
-/// is none.
+/// Opens `url` by the UrlStore (url_store.h); kUnsupported without one.
 Result<SourcePtr> OpenUrl(const std::string& url, const Request& request);
 
 }  // namespace ctxfs

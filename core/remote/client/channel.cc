@@ -61,8 +61,7 @@ bool SendMessage(int socket, const std::string& message,
 
 Received ReceiveMessage(int socket) {
   Received received;
-  // Allocates everything before the message leaves the socket, or it would be
-  // lost.
+  // Allocates before the message leaves the socket, or it would be lost.
   received.text.resize(kMaxMessageBytes);
   received.descriptors.reserve(kMaxPassed);
   Control control{};

@@ -18,8 +18,7 @@
 namespace ctxfs::remote {
 namespace {
 
-// The fetcher, which knows why there is no response, times out this much
-// earlier.
+// The fetcher, which knows the reason, times out this much earlier.
 constexpr std::chrono::milliseconds kLater(50);
 // A request at which this many fetchers ended is likely the reason.
 constexpr unsigned kMaxRestarts = 8;

@@ -98,8 +98,7 @@ class Admission {
 
   mutable Mutex mutex_;  // held while trees_ takes its lock
   uint64_t reserved_ CTXFS_GUARDED_BY(mutex_) = 0;  // by all Reservations
-  /// Since when containers in use leave too little memory to the opening in
-  /// turn.
+  /// Since when containers in use leave the opening in turn too little.
   std::optional<std::chrono::steady_clock::time_point> short_since_
       CTXFS_GUARDED_BY(mutex_);
 };

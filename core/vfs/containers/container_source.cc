@@ -84,8 +84,7 @@ FileTime ContainerSource::Mtime() const {
 }
 
 std::optional<Permissions> ContainerSource::PermissionsOf(NodeId node) const {
-  // A container without a file, such as one in memory, is visible to nobody
-  // else.
+  // A container without a file (in memory) is visible to nobody else.
   if (!readers) return Permissions{};
   const mode_t search = files->IsDirectory(node) ? readers->bits >> 2 : 0;
   return Permissions{readers->uid, readers->gid, readers->bits | search};

@@ -71,8 +71,7 @@ class MountedContainers : private Admission::OpenTrees {
                                              const ReadContext& context)>;
   using Reopen = std::function<ContainerResult(const ReadContext& context)>;
 
-  /// Returns what is attached to a container besides its nested containers: its
-  /// views.
+  /// Returns a container's views, attached besides its nested containers.
   using Extras = std::function<std::vector<ChildContainer>(
       const std::shared_ptr<const Container>&)>;
 

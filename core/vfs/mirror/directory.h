@@ -103,8 +103,7 @@ class Directory {
   virtual void Unwatch(Inode /*inode*/) {}
   /// Sets the listener, which is called in a background thread without a lock.
   virtual void SetListener(ChangeListener /*listener*/) {}
-  /// No report begins after this call. Returns at once, even while one is
-  /// running.
+  /// No report begins after this. Returns at once, even during a report.
   virtual void StopWatching() {}
 };
 

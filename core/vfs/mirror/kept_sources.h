@@ -26,8 +26,7 @@ class KeptSources {
   /// replaced, or if its name has to be looked up again.
   SourcePtr Get(Inode inode);
 
-  /// Keeps a file whose name was looked up just now, unless descriptors are
-  /// scarce.
+  /// Keeps a file that was just looked up, unless descriptors are scarce.
   void Keep(Inode inode, SourcePtr source);
 
   void Drop(Inode inode);

@@ -27,8 +27,7 @@ Attributes AttributesOf(const Mirror::Node& node) {
           file ? node.names : 1};
 }
 
-/// The current identity of an open file; that of its opening if it has no
-/// descriptor.
+/// An open file's current identity; without a descriptor, that of its open.
 FileIdentity IdentityNow(const Source& source) {
   struct stat st {};
   if (source.descriptor() < 0 || ::fstat(source.descriptor(), &st) != 0) {

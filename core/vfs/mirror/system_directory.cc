@@ -61,8 +61,7 @@ Directory::Item ItemOf(const struct stat& st) {
           .names = NamesOf(st)};
 }
 
-/// Identifies `name` without sending a request to a file system that is mounted
-/// on it.
+/// Identifies `name` without a request to a file system mounted on it.
 std::optional<FileIdentity> Identify(int directory, const std::string& name) {
   struct statx st {};
   constexpr int kFlags =
