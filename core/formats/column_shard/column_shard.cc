@@ -5,8 +5,8 @@
 //   RG:NAME      an entry for each row group and column: a chunk (chunk.cc)
 //   __schema__   the last entry, JSON: columns, row groups, statistics
 //
-// Sizes and shapes come from the row counts of the schema and from the index,
-// so nothing is decoded to list a column. A chunk that contradicts them is EIO.
+// Sizes and shapes come from the schema's row counts and the index, so listing
+// a column decodes nothing. Reading a chunk that contradicts them is EIO.
 #include "core/formats/column_shard/column_shard.h"
 
 #include <fmt/core.h>

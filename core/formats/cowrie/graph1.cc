@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Graphs of cowrie's generation 1 as Go writes them, and their parts
+// Decodes graphs of cowrie's generation 1 in Go's form, and their parts
 // (docs/formats/cowrie.md, section 5). The graph itself:
 //
 //   u8, u8   which parts follow: a bit for each, in their order

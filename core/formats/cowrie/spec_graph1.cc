@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Graphs of cowrie's generation 1 as its SPEC.md has them, and Python, C, Rust
-// and TypeScript write them (docs/formats/cowrie.md, section 5).
+// Decodes graphs of cowrie's generation 1 in the form of its SPEC.md, which
+// Python, C, Rust and TypeScript write (docs/formats/cowrie.md, section 5).
 //
 //   node     0x35, zigzag id, label, properties
 //   edge     0x36, zigzag source, zigzag target, label, properties

@@ -60,7 +60,7 @@ std::string GgufTypeName(uint32_t code);
 /// processor. `out` need not be aligned.
 void GgufDequantize(const GgufType& type, const std::byte* blocks, size_t count,
                     std::byte* out);
-/// Like GgufDequantize, with given kernels for the last step of scaling.
+/// Like GgufDequantize; `kernels` compute codes * scales + adds.
 void GgufDequantizeBy(const DequantKernels& kernels, const GgufType& type,
                       const std::byte* blocks, size_t count, std::byte* out);
 

@@ -2,7 +2,7 @@
 //
 // Code books of the IQ types of GGUF: facts of the format without a formula,
 // from the Python package gguf 0.19.0 (MIT licence; see NOTICE.md).
-// Numbers of values in 2 or 3 bits each, the first lowest.
+// A code has 2 or 3 bits for each value, the first value lowest.
 #include <array>
 
 #include "core/formats/gguf/expand_grid.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Quantised payloads of MCF (docs/formats/mcf.md, sections 6 and 7): their
-// layout, and their values, computed for any window.
+// Quantised payloads of MCF (docs/formats/mcf.md, sections 6 and 7): finds the
+// layout, and computes any window of the values.
 //
 //   q8, q4     float16 scales, one a block | codes
 //   k6 .. k2   float16 super-scales, one for eight blocks | sub-scales, one a

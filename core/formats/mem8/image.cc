@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a file to its image (docs/formats/mem8.md, section 2).
+// Decodes a file to its image (docs/formats/mem8.md, section 2).
 //
 //   0    "MEM8", or "8MEM" if it was written as a number
 //   4    u16 version, u16 flags

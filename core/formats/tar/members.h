@@ -153,7 +153,7 @@ class LastOfName {
  private:
   static constexpr uint32_t kFree = UINT32_MAX;
 
-  /// A member and the hash of its path. Hashes differ for most different paths,
+  /// A member and the hash of its path. Different paths mostly differ in hash,
   /// which saves comparing the paths; rehashing needs no paths at all.
   struct Slot {
     uint32_t member = kFree;

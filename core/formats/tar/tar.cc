@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Archives of tar: V7, ustar, pax and GNU (docs/formats/tar.md). There is no
-// index, so opening an archive goes from header to header.
+// Implements tar: V7, ustar, pax and GNU (docs/formats/tar.md). There is no
+// index, so opening an archive walks from header to header.
 //
 //   0    header, 512 bytes: name, size and type of a member, and a checksum of
 //        the header

@@ -444,7 +444,7 @@ bool StartsDistributedIndex(Bytes head) {
   const std::string_view text = AsText(head);
   const size_t at = text.substr(0, kMaxBefore + kModule.size()).find(kModule);
   if (at == std::string_view::npos) return false;
-  // Between them, GLOBAL has a line feed, STACK_GLOBAL up to three opcodes.
+  // From module to class: a line feed (GLOBAL) or 3 opcodes (STACK_GLOBAL).
   constexpr size_t kMaxBetween = 8;
   constexpr std::string_view kClass = "Metadata";
   const std::string_view after = text.substr(at + kModule.size());

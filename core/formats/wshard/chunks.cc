@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The manifest of an episode in chunks: a Shard container of role 4 with one
-// JSON entry, meta/manifest, that lists the episode's files in its own
+// Implements the manifest of a chunked episode: a Shard container of role 4
+// with one JSON entry, meta/manifest, that lists the episode's files in its own
 // directory (docs/formats/wshard.md, section 9).
 //
 //   chunks/FILE/    each chunk as a container

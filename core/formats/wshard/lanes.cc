@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Determines dtype and shape of lanes (docs/formats/wshard.md, section 3).
-// meta/channels declares them; in one writer's files, meta/wshard declares
-// those of predictions. Writers omit more lanes than they list: types of
-// actions, predictions, reward and done follow from rules and sizes, or remain
-// unknown.
+// meta/channels declares lanes; in one writer's files, meta/wshard declares
+// predictions. Writers declare few lanes: the types of actions, predictions,
+// reward and done follow from rules and sizes, or remain unknown.
 #include "core/formats/wshard/lanes.h"
 
 #include <fmt/core.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bytes of members (docs/formats/zip.md, sections 5 and 7).
+// Opens the bytes of members (docs/formats/zip.md, sections 5 and 7).
 //
-// A local header, 30 bytes: "PK\3\4", fields that the directory has as well,
-// and at 26 the lengths of name and extra field, which follow; then the data.
+// Local header, 30 bytes: "PK\3\4"; fields that the directory repeats; at 26
+// the lengths of name and extra field. Then name, extra field, data.
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The central directory of a ZIP archive (docs/formats/zip.md, section 4), read
-// in pieces: it can have gigabytes, of which names and a few numbers are kept.
+// in pieces. It can have gigabytes; only names and a few numbers stay in
+// memory.
 //
 //   0   "PK\1\2", versions, flags, method, time and date
 //   16  CRC-32, compressed size, size

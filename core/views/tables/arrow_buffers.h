@@ -25,7 +25,7 @@ struct TextBuffers {
   Content data;        // the rows, without separators
 };
 
-/// Builds a column of lines' buffers. Reads all of it to find the sizes.
+/// Builds the buffers. Reads the whole column of lines to find the sizes.
 Result<TextBuffers> MakeTextBuffers(
     const std::shared_ptr<const TableReader>& reader, size_t column,
     const ReadContext& context);
