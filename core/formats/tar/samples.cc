@@ -145,8 +145,8 @@ Result<std::string> Samples::Line(const std::vector<uint32_t>& sample,
                                   uint32_t first,
                                   const std::vector<std::string>& paths) const {
   Sample line(ParseSampleName(members_->name(sample.front()))->key);
-  // Superseded members come last, so that the member that superseded them has
-  // the extension without "~2".
+  // Superseded members come last, so that the last of equal names has the
+  // extension without "~2".
   for (const bool superseded : {false, true}) {
     for (const uint32_t member : sample) {
       if (members_->superseded(member) != superseded) continue;
