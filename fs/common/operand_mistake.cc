@@ -9,6 +9,7 @@
 #include "core/container/format.h"
 #include "core/io/directory.h"
 #include "core/io/urls/url.h"
+#include "fs/common/url_mistake.h"
 
 namespace ctxfs {
 namespace {
@@ -37,7 +38,11 @@ std::string RemoteMistake(const std::string& operand) {
            ": this store is not supported yet; copy the file with '" +
            std::string(program) + "' and name the copy";
   }
-  return "";
+  const std::string meant = MeantUrl(operand);
+  return meant.empty()
+             ? ""
+             : Quote(operand) + ": no such file or directory; did you mean " +
+                   Quote(meant) + "?";
 }
 
 bool IsContainerAt(const std::string& path) {

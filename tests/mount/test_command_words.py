@@ -94,6 +94,34 @@ def test_28_10_stores_that_are_not_known_are_named(command, address, program, tm
     assert address in text
 
 
+@pytest.mark.parametrize("written, meant", (
+    ("hf:gpt2", "hf://ORG/gpt2"), ("hf:/org/model", "hf://org/model"),
+    ("HTTPS://host/x.gguf", "https://host/x.gguf"), ("https:/host/x", "https://host/x"),
+    ("s3:bucket/x", "s3://bucket/x"), ("www.host.org/x", "https://www.host.org/x"),
+    ("localhost:8971/x", "http://localhost:8971/x"),
+    ("huggingface.co/org/model", "hf://org/model"), ("file:///x/y", "/x/y"),
+))
+@pytest.mark.parametrize("command", ("info", "ls", "check", "mount"))
+def test_43_14_a_url_that_lacks_a_part_is_completed(command, written, meant, tmp_path, request):
+    if command == "mount":
+        request.getfixturevalue("fuse")
+    done = run(CTXFS, command, written, cwd=tmp_path)
+    assert done.returncode == 2
+    assert f"'{written}': no such file or directory; did you mean '{meant}'?" in done.stderr.decode()
+
+
+@pytest.mark.parametrize("written", ("hf:", "www.", "s3:/", "hfx", "local:1/x"))
+def test_43_14_what_is_no_url_is_completed_by_none(written, tmp_path):
+    done = run(CTXFS, "info", written, cwd=tmp_path)
+    assert done.returncode == 2 and b"did you mean" not in done.stderr
+
+
+def test_43_14_a_file_may_begin_like_a_url(tmp_path):
+    (tmp_path / "hf:x.shard").write_bytes(shard.build([shard.entry("a", b"1")]))
+    done = run(CTXFS, "cat", "hf:x.shard//a", cwd=tmp_path)
+    assert done.returncode == 0 and done.stdout == b"1"
+
+
 def test_28_10_a_directory_may_be_called_like_a_scheme(tmp_path):
     (tmp_path / "s3:").mkdir()
     (tmp_path / "s3:" / "x.shard").write_bytes(shard.build([shard.entry("a", b"1")]))
