@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "core/base/errors.h"
+#include "core/base/text/count_of.h"
 #include "core/base/text/human_size.h"
 
 namespace ctxfs {
@@ -25,9 +26,7 @@ std::string CutFile::Whole() const {
   // A truncated index does not contain the number of entries.
   const bool known = whole < entries;
   const std::string of = known ? " of " + std::to_string(entries) : "";
-  const bool one = (known ? entries : whole) == 1;
-  const std::string plural = kind == "entry" ? "entries" : kind + "s";
-  return count + of + " " + (one ? kind : plural) +
+  return count + of + " " + NounOf(known ? entries : whole, kind) +
          (whole == 1 ? " is whole" : " are whole");
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/base/json/json.h"
+#include "core/base/text/count_of.h"
 #include "core/base/text/human_size.h"
 #include "core/base/text/text.h"
 #include "core/io/urls/url.h"
@@ -36,9 +37,9 @@ void PrintLine(const DiskCache& cache, const std::string& text) {
 /// "51 blocks of 2 objects", and "3 files" if there are materialised ones.
 std::string Counts(const StoreContents& contents) {
   const std::string files =
-      contents.files == 0 ? "" : fmt::format(", {} files", contents.files);
-  return fmt::format("{} blocks of {} objects{}", contents.blocks,
-                     contents.objects, files);
+      contents.files == 0 ? "" : ", " + CountOf(contents.files, "file");
+  return CountOf(contents.blocks, "block") + " of " +
+         CountOf(contents.objects, "object") + files;
 }
 
 void PrintJson(const DiskCache& cache) {
@@ -71,7 +72,7 @@ int RunCacheClear(const Arguments& /*arguments*/) {
   if (!cache) return Fail(cache.error());
   const StoreContents removed = cache->contents.value_or(StoreContents{});
   PrintLine(*cache,
-            fmt::format("{} bytes freed, {}", removed.bytes, Counts(removed)));
+            CountOf(removed.bytes, "byte") + " freed, " + Counts(removed));
   return 0;
 }
 
@@ -88,7 +89,9 @@ class Warmer {
 
   void PrintCounts() {
     progress_.Clear();
-    std::puts(fmt::format("{} files ({} bytes) read", files_, bytes_).c_str());
+    std::puts(fmt::format("{} ({}) read", CountOf(files_, "file"),
+                          CountOf(bytes_, "byte"))
+                  .c_str());
   }
 
  private:

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/base/bytes.h"
+#include "core/base/text/count_of.h"
 #include "core/base/text/human_size.h"
 #include "core/io/io_error.h"
 
@@ -86,10 +87,11 @@ Status TargetTree::CheckRoom(uint64_t bytes, uint64_t files) const {
   }
   // Some file systems do not count files.
   if (room.f_files > 0 && files > room.f_ffree) {
-    return Error{Code::kIo,
-                 fmt::format("{} files are to be written, and {} can be", files,
-                             room.f_ffree),
-                 kNoOffset, ENOSPC};
+    return Error{
+        Code::kIo,
+        fmt::format("{} to be written, but the file system has room for {}",
+                    CountOf(files, "file"), room.f_ffree),
+        kNoOffset, ENOSPC};
   }
   return {};
 }

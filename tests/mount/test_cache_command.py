@@ -59,7 +59,7 @@ def test_30_5_after_warming_a_file_its_bytes_are_not_moved_again(web, ctxfs):
     name = next(n for n in entries(ctxfs("ls", f"{url}//tensors")) if n.startswith("t2"))
     done = ctxfs("cache", "warm", f"{url}//tensors/{name}")
     assert (done.returncode, done.stderr) == (0, b"")
-    assert done.stdout == f"1 files ({MIB} bytes) read\n".encode()
+    assert done.stdout == f"1 file ({MIB} bytes) read\n".encode()
     web.forget()
     assert ctxfs("cat", f"{url}//tensors/{name}").stdout == values(2, MIB)
     assert web.moved() <= GRANULE, "it is opened anew, and the rest is in the cache"
@@ -85,10 +85,10 @@ def test_30_5_warming_has_the_exit_codes_of_cat(web, ctxfs):
     url = web.url("d.wshard")
     one = ctxfs("cache", "warm", f"{url}//signal/joint_pos", f"{url}//reward")
     assert one.returncode == 4 == ctxfs("cat", f"{url}//signal/joint_pos").returncode
-    assert b"checksum mismatch" in one.stderr and one.stdout.startswith(b"1 files (")
+    assert b"checksum mismatch" in one.stderr and one.stdout.startswith(b"1 file (")
     every = ctxfs("cache", "warm", url)
     assert every.returncode == 4 and b"'signal/joint_pos': " in every.stderr
-    assert not every.stdout.startswith((b"0 files", b"1 files"))
+    assert not every.stdout.startswith((b"0 files", b"1 file "))
     absent = ctxfs("cache", "warm", f"{url}//absent", web.url("absent"))
     assert absent.returncode == 2 and absent.stdout == b"0 files (0 bytes) read\n"
 
@@ -134,7 +134,7 @@ def test_30_5_info_counts_what_the_cache_has(web, ctxfs, cache):
     files = [path for path in cache.rglob("*") if path.is_file() and path.name != "lock"]
     assert found["bytes"] == sum(path.stat().st_size for path in files)
     line = ctxfs("cache", "info").stdout.decode()
-    assert line == f"{cache}: 4.0 MiB of at most 10.0 GiB, {found['blocks']} blocks of 1 objects\n"
+    assert line == f"{cache}: 4.0 MiB of at most 10.0 GiB, {found['blocks']} blocks of 1 object\n"
 
 
 @NEEDS_URLS
@@ -144,7 +144,7 @@ def test_30_5_clear_removes_the_blocks(web, ctxfs, cache):
     size = info(ctxfs)["bytes"]
     done = ctxfs("cache", "clear")
     assert done.returncode == 0
-    assert done.stdout.decode().startswith(f"{cache}: {size} bytes freed, 65 blocks of 1 objects")
+    assert done.stdout.decode().startswith(f"{cache}: {size} bytes freed, 65 blocks of 1 object")
     assert names_below(cache) <= {"lock"} and info(ctxfs)["blocks"] == 0
     web.forget()
     assert ctxfs("cache", "warm", url).returncode == 0

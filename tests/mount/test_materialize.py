@@ -394,7 +394,7 @@ def test_the_cache_command_counts_and_removes_them(kept, cache, monkeypatch):
     done = run(BIN / "ctxfs", "cache", "info", "--json")
     found = json.loads(done.stdout)
     assert (found["files"], found["bytes"]) == (1, len(ENTRIES["a"]))
-    assert b"1 files" in run(BIN / "ctxfs", "cache", "info").stdout
+    assert b"1 file\n" in run(BIN / "ctxfs", "cache", "info").stdout
     assert run(BIN / "ctxfs", "cache", "clear").returncode == 0
     assert kept_files(cache) == []
 

@@ -20,6 +20,7 @@
 #include "core/base/bytes.h"
 #include "core/base/json/json.h"
 #include "core/base/parallel.h"
+#include "core/base/text/count_of.h"
 #include "core/base/text/printable.h"
 #include "core/base/text/text.h"
 #include "core/io/io_error.h"
@@ -192,9 +193,12 @@ class Extractor {
     progress_.Clear();
     if (arguments_.json) return PrintJson();
     const auto number = [](uint64_t count) { return std::to_string(count); };
-    std::string text = number(files_) + " files (" + number(bytes_) +
-                       " bytes) written, " + number(failures_) + " failed";
-    if (complete_ > 0) text += ", " + number(complete_) + " were complete";
+    std::string text = CountOf(files_, "file") + " (" +
+                       CountOf(bytes_, "byte") + ") written, " +
+                       number(failures_) + " failed";
+    if (complete_ > 0)
+      text += ", " + number(complete_) +
+              (complete_ == 1 ? " was complete" : " were complete");
     if (left_ > 0) {
       text += ", " + number(left_) +
               " left out: the target is full, and the same command goes on";

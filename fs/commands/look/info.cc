@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "core/base/text/count_of.h"
 #include "core/base/text/text.h"
 #include "core/container/cut_file.h"
 #include "core/container/unreadable.h"
@@ -60,7 +61,7 @@ std::string ChecksumsText(const ContainerSummary& summary) {
       continue;
     }
     text += (text.empty() ? "" : ", ") + algorithm + " of " + Grouped(count) +
-            (count == 1 ? " entry" : " entries");
+            " " + NounOf(count, "entry");
   }
   if (text.empty()) return "none";
   return without == 0 ? text : text + ", " + Grouped(without) + " without";
@@ -192,7 +193,7 @@ class Page {
     if (summary_.arrays != 0) {
       Line(summary_.all_tensors ? "parameters" : "elements",
            Counted(summary_.elements) + " in " + Grouped(summary_.arrays) +
-               (summary_.arrays == 1 ? " array" : " arrays"));
+               " " + NounOf(summary_.arrays, "array"));
     }
     if (summary_.entries != 0) {
       Line("codecs", CodecsText(summary_));
@@ -407,14 +408,13 @@ class Descriptions {
   }
 
   void PrintTotals() const {
-    std::string text = "\n" + Grouped(described_) +
-                       (described_ == 1 ? " container" : " containers");
+    std::string text =
+        "\n" + Grouped(described_) + " " + NounOf(described_, "container");
     if (failed_ > 0) {
       text += ", " + Grouped(failed_) + " could not be opened";
     }
     const uint64_t others = search_.others();
-    text +=
-        ", " + Grouped(others) + (others == 1 ? " other file" : " other files");
+    text += ", " + Grouped(others) + " " + NounOf(others, "other file");
     std::puts(text.c_str());
   }
 

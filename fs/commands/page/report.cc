@@ -16,6 +16,7 @@
 #include "core/base/errors.h"
 #include "core/base/limits.h"
 #include "core/base/parallel.h"
+#include "core/base/text/count_of.h"
 #include "core/base/text/human_size.h"
 #include "core/base/text/text.h"
 #include "core/base/work.h"
@@ -99,7 +100,7 @@ class Reporter {
     if (containers_.size() == 1 && left_out_ == 0) return last_name_;
     return arguments_.operands.size() == 1
                ? NameOfPath(WithoutQuery(arguments_.operands.front()))
-               : fmt::format("{} containers", containers_.size() + left_out_);
+               : CountOf(containers_.size() + left_out_, "container");
   }
 
   /// What the page calls a container: its name, or its path in the SOURCE that
@@ -147,10 +148,8 @@ class Reporter {
     unchecked_ |= faults.unchecked != 0;
     if (faults.count() == 0) return;
     progress_.Clear();
-    std::fprintf(stderr, "ctxfs: %s: %llu %s, which the page shows\n",
-                 Quote(path).c_str(),
-                 static_cast<unsigned long long>(faults.count()),
-                 faults.count() == 1 ? "fault" : "faults");
+    std::fprintf(stderr, "ctxfs: %s: %s, which the page shows\n",
+                 Quote(path).c_str(), CountOf(faults.count(), "fault").c_str());
   }
 
   void PrintTotals() const {

@@ -18,6 +18,7 @@
 #include "core/base/limits.h"
 #include "core/base/mutex.h"
 #include "core/base/parallel.h"
+#include "core/base/text/count_of.h"
 #include "core/base/text/text.h"
 #include "core/io/directory.h"
 #include "core/io/urls/url.h"
@@ -69,8 +70,7 @@ class Tally {
       if (Of(outcome) == 0) continue;
       text += fmt::format(", {} {}", Of(outcome), words);
     }
-    return fmt::format("{}, {}{}", text, others,
-                       others == 1 ? " other file" : " other files");
+    return text + ", " + CountOf(others, "other file");
   }
 
   /// 0 for clean, plus 1 for damage, plus 2 for what was not all checked.

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "core/base/text/count_of.h"
 #include "core/base/text/human_size.h"
 #include "core/base/text/text.h"
 #include "core/container/format.h"
@@ -114,10 +115,6 @@ Json ComparedJson(const ComparedFile& file) {
   return json;
 }
 
-std::string Plural(uint64_t count, const std::string& noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 /// Prints the lines of one report.
 class Printer {
  public:
@@ -132,7 +129,7 @@ class Printer {
     PrintFaults(faults);
     PrintTexts(report.warnings, "warning");
     for (const ComparedFile& file : report.compared) PrintCompared(file);
-    Line(Plural(report.files, "file") + ", " + HumanSize(report.bytes) + ": " +
+    Line(CountOf(report.files, "file") + ", " + HumanSize(report.bytes) + ": " +
          Verdict(report, faults.size()));
   }
 
@@ -189,11 +186,11 @@ class Printer {
 
   void PrintMore(size_t count, const std::string& noun) const {
     if (count <= most_) return;
-    Line("and " + Plural(count - most_, "more " + noun) + ": --all");
+    Line("and " + CountOf(count - most_, "more " + noun) + ": --all");
   }
 
   std::string Verdict(const CheckReport& report, size_t faults) const {
-    const std::string count = ": " + Plural(faults, "fault");
+    const std::string count = ": " + CountOf(faults, "fault");
     switch (report.Outcome()) {
       case CheckOutcome::kClean:
         return Paint(Colour::kGreen, "clean") + Uncovered(report);

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/text/count_of.h"
 #include "core/base/text/printable.h"
 
 namespace ctxfs {
@@ -131,6 +132,14 @@ TEST(FromBase64, UndoesBase64AndRefusesTheRest) {
                            "Zm9v\n", "Zm9-", "Zm9 "}) {
     EXPECT_EQ(FromBase64(text), std::nullopt) << text;
   }
+}
+
+TEST(CountOf, Item43_14_HasOneOfOneAndTheirPlurals) {
+  EXPECT_EQ(CountOf(1, "file"), "1 file");
+  EXPECT_EQ(CountOf(0, "file"), "0 files");
+  EXPECT_EQ(CountOf(21, "more fault"), "21 more faults");
+  EXPECT_EQ(CountOf(2, "entry"), "2 entries");
+  EXPECT_EQ(CountOf(2, "array"), "2 arrays");
 }
 
 }  // namespace
