@@ -44,42 +44,22 @@ class DecodedPart final : public Block {
   const Bytes bytes_;
 };
 
-Error Changed() {
-  return {Code::kStale, "the file changed after it was verified"};
-}
-
 }  // namespace
-
-class CompressedSource::Part final : public Block {
- public:
-  Part(const CompressedSource& source, uint64_t part)
-      : Block({source.owner_, part}), source_(source) {}
-
-  uint64_t cost() const override {
-    return source_.index_->PartSize(key().index) + source_.index_->memory;
-  }
-  bool verifies() const override { return true; }
-  const Source* made_from() const override { return source_.compressed_.get(); }
-  Result<Buffer> Produce(const ReadContext& context) const override {
-    return source_.DecodePart(key().index, context);
-  }
-
- private:
-  const CompressedSource& source_;
-};
 
 CompressedSource::CompressedSource(SourcePtr compressed,
                                    std::shared_ptr<const DecodedIndex> index,
                                    std::unique_ptr<OpeningReads> reads,
                                    uint64_t owner, BlockCache& cache)
     : DerivedSource(compressed),
-      compressed_(std::move(compressed)),
+      DecodedParts({std::move(compressed), owner, index->size,
+                    DecodedIndex::kPart, index->memory}),
       index_(std::move(index)),
       reads_(std::move(reads)),
-      owner_(owner),
       cache_(cache) {}
 
-CompressedSource::~CompressedSource() { DecoderCheckpoints::Of().Drop(owner_); }
+CompressedSource::~CompressedSource() {
+  DecoderCheckpoints::Of().Drop(layout().owner);
+}
 
 std::string CompressedSource::name() const {
   const std::string whole = from().name();
@@ -94,52 +74,38 @@ Status CompressedSource::ReadAt(uint64_t offset, MutableBytes out,
     return Error{Code::kCorrupt, "read past the end", offset};
   }
   if (reads_->Find(offset, out)) return CheckUnchanged();
-  const ReadContext context(cache_, request.WithoutWork());
-  const uint64_t from = offset;
-  const MutableBytes all = out;
-  while (!out.empty()) {
-    const Part part(*this, offset / DecodedIndex::kPart);
-    const BlockCache::Pinned bytes = CTXFS_TRY(context.Get(part));
-    const Bytes rest = bytes->span().subspan(
-        static_cast<size_t>(offset % DecodedIndex::kPart));
-    const size_t length = std::min(rest.size(), out.size());
-    std::copy_n(rest.data(), length, out.data());
-    out = out.subspan(length);
-    offset += length;
-  }
-  reads_->Add(from, all);
-  return CheckUnchanged();
+  CTXFS_TRY(ReadParts(offset, out, ReadContext(cache_, request.WithoutWork())));
+  reads_->Add(offset, out);
+  return {};
 }
 
 void CompressedSource::EndOpening(PersistentCache* kept) const {
-  if (kept != nullptr) KeepIndex(*kept, compressed_, *index_, *reads_);
+  if (kept != nullptr) KeepIndex(*kept, layout().stored, *index_, *reads_);
 }
 
 Result<Buffer> CompressedSource::DecodePart(uint64_t part,
-                                            const Request& request) const {
+                                            const ReadContext& request) const {
   const uint64_t start = part * DecodedIndex::kPart;
   const Place& place = index_->PlaceBefore(start);
   StoppedDecoder run =
-      DecoderCheckpoints::Of().Take(owner_, place.decoded, start);
+      DecoderCheckpoints::Of().Take(layout().owner, place.decoded, start);
   if (run.decoder == nullptr) {
-    run = {owner_, place.decoded, index_->DecoderAt(compressed_, place)};
+    run = {layout().owner, place.decoded,
+           index_->DecoderAt(layout().stored, place)};
   }
-  Buffer decoded(static_cast<size_t>(index_->PartSize(part)));
+  Buffer decoded(static_cast<size_t>(PartSize(part)));
   Buffer skipped(run.at < start ? DecodedIndex::kPart : 0);
-  Status checked;
   while (run.at < start) {
-    checked = request.Check();
-    if (!checked) break;
+    if (const Status checked = request.Check(); !checked) {
+      // Who comes next goes on from here.
+      DecoderCheckpoints::Of().Keep(std::move(run), cache_);
+      return checked.error();
+    }
     const MutableBytes out = skipped.span().first(static_cast<size_t>(
         std::min<uint64_t>(skipped.size(), start - run.at)));
     const size_t made = CTXFS_TRY(run.decoder->Fill(out, request));
     if (made < out.size()) return Changed();
     run.at += made;
-  }
-  if (!checked) {
-    // Who comes next goes on from here.
-    DecoderCheckpoints::Of().Keep(std::move(run), cache_);
-    return checked.error();
   }
   const size_t made = CTXFS_TRY(run.decoder->Fill(decoded.span(), request));
   if (made < decoded.size() ||

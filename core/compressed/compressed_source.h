@@ -9,6 +9,7 @@
 #include "core/base/request.h"
 #include "core/base/result.h"
 #include "core/compressed/decoded_index.h"
+#include "core/compressed/decoded_parts.h"
 #include "core/compressed/opening_reads.h"
 #include "core/content/block_cache.h"
 #include "core/content/read_context.h"
@@ -24,7 +25,7 @@ class PersistentCache;
 /// decoders, are in a cache that outlives the source.
 ///
 /// Beside this file are those beside the compressed one.
-class CompressedSource final : public DerivedSource {
+class CompressedSource final : public DerivedSource, private DecodedParts {
  public:
   /// `owner` is that of its parts in `cache`.
   CompressedSource(SourcePtr compressed,
@@ -41,8 +42,8 @@ class CompressedSource final : public DerivedSource {
     return from().opening_digest();
   }
   std::optional<PackedFile> packed_file() const override {
-    return PackedFile{CompressionName(index_->compression), compressed_->size(),
-                      index_->verified};
+    return PackedFile{CompressionName(index_->compression),
+                      layout().stored->size(), index_->verified};
   }
   Status ReadAt(uint64_t offset, MutableBytes out,
                 const Request& request) const override;
@@ -65,14 +66,11 @@ class CompressedSource final : public DerivedSource {
   }
 
  private:
-  class Part;
+  Result<Buffer> DecodePart(uint64_t part,
+                            const ReadContext& context) const override;
 
-  Result<Buffer> DecodePart(uint64_t part, const Request& request) const;
-
-  const SourcePtr compressed_;
   const std::shared_ptr<const DecodedIndex> index_;
   const std::unique_ptr<OpeningReads> reads_;
-  const uint64_t owner_;
   BlockCache& cache_;
 };
 

@@ -29,9 +29,6 @@ struct DecodedIndex {
   std::vector<uint64_t> hashes;  // XXH3 of each kPart decoded bytes
   std::shared_ptr<const XzIndex> xz;
 
-  uint64_t PartSize(uint64_t part) const {
-    return std::min(kPart, size - part * kPart);
-  }
   /// The last place at or before `decoded`.
   const Place& PlaceBefore(uint64_t decoded) const;
   std::unique_ptr<Decoder> DecoderAt(SourcePtr source,

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "core/base/bytes.h"
+#include "core/base/result.h"
+#include "core/content/read_context.h"
+#include "core/io/source.h"
+
+namespace ctxfs {
+
+/// Decoded bytes of which any part can be read. Parts of equal size are blocks
+/// of a cache, and are decoded when they are read.
+class DecodedParts {
+ protected:
+  struct Layout {
+    SourcePtr stored;
+    uint64_t owner;   // of the parts in the cache; their keys are their numbers
+    uint64_t size;    // of all decoded bytes
+    uint64_t part;    // bytes of a part; the last one may have fewer
+    uint64_t memory;  // that a decoder takes
+  };
+
+  explicit DecodedParts(Layout layout) : layout_(std::move(layout)) {}
+  ~DecodedParts() = default;
+
+  const Layout& layout() const { return layout_; }
+  uint64_t PartSize(uint64_t part) const {
+    return std::min(layout_.part, layout_.size - part * layout_.part);
+  }
+  /// Fills `out`. Fails with kStale if the source has changed.
+  Status ReadParts(uint64_t offset, MutableBytes out,
+                   const ReadContext& context) const;
+
+  /// Decodes a part, and compares it with the sum that was kept of it.
+  virtual Result<Buffer> DecodePart(uint64_t part,
+                                    const ReadContext& context) const = 0;
+  /// The error if it has another one.
+  static Error Changed(uint64_t at = kNoOffset) {
+    return {Code::kStale, "the file changed after it was verified", at};
+  }
+
+ private:
+  class Part;
+  const Layout layout_;
+};
+
+}  // namespace ctxfs
