@@ -14,6 +14,12 @@
 namespace ctxfs {
 namespace {
 
+constexpr uint64_t kMaxPlaceBytes = 32 * limits::kMiB;
+
+uint64_t BytesOf(const Place& place) {
+  return sizeof(Place) + place.state.size();
+}
+
 std::unique_ptr<Decoder> MakeDecoder(const DecodedIndex& index,
                                      SourcePtr source, const Place& place,
                                      Places* places, PlaceUse use) {
@@ -61,6 +67,28 @@ uint64_t MostDecoded(uint64_t stored) {
 }
 
 }  // namespace
+
+Status Places::Add(Place place) {
+  CTXFS_TRY(AdmitGrowth(places_));
+  bytes_ += BytesOf(place);
+  places_.push_back(std::move(place));
+  if (bytes_ > kMaxPlaceBytes) ThinOut();
+  return {};
+}
+
+void Places::ThinOut() {
+  spacing_ *= 2;
+  std::vector<Place> kept;
+  bytes_ = 0;
+  for (Place& place : places_) {
+    if (!kept.empty() && place.decoded - kept.back().decoded < spacing_) {
+      continue;
+    }
+    bytes_ += BytesOf(place);
+    kept.push_back(std::move(place));
+  }
+  places_ = std::move(kept);
+}
 
 uint64_t UsualMemory(Compression compression) {
   switch (compression) {
