@@ -10,13 +10,15 @@
 namespace ctxfs {
 namespace {
 
-using Range = std::pair<const uint64_t, std::string>;
+using ReadRange = std::pair<const uint64_t, std::string>;
 
-uint64_t EndOf(const Range& range) { return range.first + range.second.size(); }
+uint64_t EndOf(const ReadRange& range) {
+  return range.first + range.second.size();
+}
 
 /// Adds what `bytes` have after the end of a range. They begin before its end,
 /// or right at it.
-void Extend(Range& range, uint64_t offset, Bytes bytes) {
+void Extend(ReadRange& range, uint64_t offset, Bytes bytes) {
   const uint64_t known = EndOf(range) - offset;
   if (known >= bytes.size()) return;
   range.second += AsText(bytes.subspan(static_cast<size_t>(known)));

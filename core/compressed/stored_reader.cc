@@ -12,7 +12,8 @@ Result<Bytes> StoredReader::Peek(const Request& request, size_t least) {
   constexpr size_t kPiece = size_t{256} << 10;
   const uint64_t left = source_->size() - std::min(source_->size(), end_);
   if (held_ < least && left > 0) {
-    const size_t wanted = std::max(kPiece, least);
+    const size_t wanted = std::max(
+        static_cast<size_t>(std::min<uint64_t>(kPiece, held_ + left)), least);
     const size_t back = std::min(start_, kBack);
     Buffer larger(buffer_.size() < kBack + wanted ? kBack + wanted : 0);
     std::byte* const to = larger.size() > 0 ? larger.data() : buffer_.data();

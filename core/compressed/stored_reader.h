@@ -26,6 +26,12 @@ class StoredReader {
   /// Returns the next bytes, at least `least` of them if the source has as
   /// many. Valid until the next call.
   Result<Bytes> Peek(const Request& request, size_t least = 1);
+  /// Returns the next bytes, and passes over them; none at the end.
+  Result<Bytes> Next(const Request& request) {
+    const Bytes bytes = CTXFS_TRY(Peek(request));
+    Skip(bytes.size());
+    return bytes;
+  }
   /// Passes over `bytes` bytes that Peek has returned.
   void Skip(size_t bytes) {
     start_ += bytes;

@@ -305,6 +305,16 @@ BlockCache::Pinned BlockCache::FindKept(const Block& block) {
   return TakeKept(block.key());
 }
 
+void BlockCache::Touch(std::span<const Key> keys) {
+  const MutexLock lock(mutex_);
+  for (const Key& key : keys) {
+    const auto it = by_key_.find(key);
+    if (it != by_key_.end() && !it->second->consumed) {
+      kept_.splice(kept_.begin(), kept_, it->second);
+    }
+  }
+}
+
 Result<BlockCache::Pinned> BlockCache::Get(const Block& block,
                                            const ReadContext& context) {
   const MutexLock lock(mutex_);

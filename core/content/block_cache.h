@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <thread>
 #include <unordered_map>
 
@@ -89,6 +90,9 @@ class BlockCache {
 
   /// The block's bytes if they are cached, else null.
   Pinned FindKept(const Block& block);
+
+  /// Marks the blocks of `keys` that are in memory as most recently used.
+  void Touch(std::span<const Key> keys);
 
   /// Runs `work` unless `done` already holds. Meanwhile other requests with the
   /// same key wait, and then test `done` again. The context of `work` is

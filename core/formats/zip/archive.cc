@@ -17,7 +17,8 @@
 #include "core/codec/checksum.h"
 #include "core/codec/codec.h"
 #include "core/codec/deflate.h"
-#include "core/formats/zip/inflate_index.h"
+#include "core/compressed/stored_reader.h"
+#include "core/formats/zip/limits.h"
 #include "core/formats/zip/member_block.h"
 #include "core/formats/zip/methods.h"
 #include "core/formats/zip/names.h"
@@ -60,7 +61,7 @@ bool DecodeStart(uint16_t method, Bytes stored, MutableBytes out) {
 }
 
 /// Like DecodeStart, by a stream decoder.
-bool StreamStart(StreamDecoder decode, StoredPieces pieces, uint64_t size,
+bool StreamStart(StreamDecoder decode, StoredReader stored, uint64_t size,
                  MutableBytes out, const Request& request) {
   size_t made = 0;
   const auto take = [&out, &made](Bytes bytes) -> Status {
@@ -71,7 +72,7 @@ bool StreamStart(StreamDecoder decode, StoredPieces pieces, uint64_t size,
     return Error{Code::kInterrupted, "no more is needed"};
   };
   // Ignores the status: `made` counts the decoded bytes.
-  (void)decode([&] { return pieces.Next(request); }, {size, kMaxStreamMemory},
+  (void)decode([&] { return stored.Next(request); }, {size, kMaxStreamMemory},
                take, NeverInterrupted());
   return made == out.size();
 }
@@ -96,6 +97,24 @@ std::optional<Warning> OtherNames::Warn() const {
                   "form of the name in the directory; the first is here",
                   noted_.size() == kMaxNoted ? "at least " : "", noted_.size()),
       noted_.begin()->second};
+}
+
+std::shared_ptr<const SeekableDeflate> LargeMembers::Get(
+    uint32_t number, const DeflateData& data,
+    std::shared_ptr<AtomicVerdict> verdict) const {
+  constexpr size_t kMaxKept = 64;
+  const MutexLock lock(mutex_);
+  const auto found =
+      std::find_if(kept_.begin(), kept_.end(),
+                   [&](const Kept& kept) { return kept.number == number; });
+  if (found != kept_.end()) {
+    kept_.splice(kept_.begin(), kept_, found);
+  } else {
+    kept_.push_front({number, std::make_shared<const SeekableDeflate>(
+                                  data, std::move(verdict))});
+    if (kept_.size() > kMaxKept) kept_.pop_back();
+  }
+  return kept_.front().member;
 }
 
 Archive::Archive(std::shared_ptr<const Source> source, Directory directory,
@@ -195,7 +214,7 @@ Result<Content> Archive::Open(uint32_t number, const Request& request) const {
     return Content(Range{source_, data, std::move(guard)}, one.size);
   }
   if (one.method == kDeflate && one.size > kMaxDecodedAtOnce) {
-    return indexes_
+    return large_
         .Get(number, {source_, data, one.stored_size, one.size, checksum},
              VerdictOf(number))
         ->Open();
@@ -224,8 +243,9 @@ Result<Buffer> Archive::Prefix(uint32_t number, uint64_t most,
   if (decoder != nullptr && one.method != kZstd) {
     const uint64_t stored =
         std::min(one.stored_size, prefix.size() + limits::kMiB);
-    if (StreamStart(decoder, {*source_, data, stored}, one.size, prefix.span(),
-                    request)) {
+    const auto start =
+        std::make_shared<const SliceSource>(source_, data, stored);
+    if (StreamStart(decoder, {start, 0}, one.size, prefix.span(), request)) {
       return prefix;
     }
     return bad;

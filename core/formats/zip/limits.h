@@ -12,6 +12,9 @@ namespace ctxfs::zip {
 constexpr uint64_t kMaxMembers = 24'000'000;
 constexpr uint64_t kMaxNameBytes = 256 * limits::kMiB;
 
+/// Larger deflate members are decoded in parts.
+constexpr uint64_t kMaxDecodedAtOnce = 64 * limits::kMiB;
+
 /// Decoded bytes of a member that must be decoded into a temporary file.
 /// Deflate members are exempt: they are decoded in parts.
 constexpr uint64_t kMaxStreamed = limits::kStreamedBytes;

@@ -9,7 +9,6 @@
 #include "core/base/limits.h"
 #include "core/codec/codec.h"
 #include "core/content/read_context.h"
-#include "core/formats/zip/inflate_index.h"
 #include "core/formats/zip/methods.h"
 
 namespace ctxfs::zip {
@@ -66,10 +65,16 @@ Result<Buffer> MemberBlock::Produce(const ReadContext& context) const {
   return decoded;
 }
 
+StoredReader MemberBlock::Stored() const {
+  return {std::make_shared<const SliceSource>(source_, data_.offset,
+                                              data_.stored_size),
+          0};
+}
+
 Status MemberBlock::Decode(MutableBytes out, const ReadContext& context) const {
   if (data_.method == kDeflate) {
-    StoredPieces pieces(*source_, data_.offset, data_.stored_size);
-    return DecodeDeflate([&] { return pieces.Next(context); }, out,
+    StoredReader stored = Stored();
+    return DecodeDeflate([&] { return stored.Next(context); }, out,
                          context.interrupt());
   }
   if (data_.method == kZstd && data_.stored_size <= limits::kStoredBytes) {
@@ -88,8 +93,8 @@ Status MemberBlock::Decode(MutableBytes out, const ReadContext& context) const {
 
 Status MemberBlock::DecodePieces(const Sink& sink, uint64_t memory,
                                  const ReadContext& context) const {
-  StoredPieces pieces(*source_, data_.offset, data_.stored_size);
-  return DecoderOf(data_.method)([&] { return pieces.Next(context); },
+  StoredReader stored = Stored();
+  return DecoderOf(data_.method)([&] { return stored.Next(context); },
                                  {data_.size, memory}, sink,
                                  context.interrupt());
 }

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "core/codec/checksum.h"
+#include "core/compressed/stored_reader.h"
 #include "core/content/block.h"
 #include "core/content/verdict.h"
 #include "core/io/source.h"
@@ -46,6 +47,7 @@ class MemberBlock final : public Block {
   /// Returns the outcome of decoding, and records it as verdict.
   Status Conclude(Status decoded) const;
   Error Mismatch() const;
+  StoredReader Stored() const;
   Status Decode(MutableBytes out, const ReadContext& context) const;
   Status DecodePieces(const Sink& sink, uint64_t memory,
                       const ReadContext& context) const;

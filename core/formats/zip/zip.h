@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -10,11 +11,11 @@
 #include <vector>
 
 #include "core/base/mutex.h"
+#include "core/compressed/seekable_deflate.h"
 #include "core/container/container.h"
 #include "core/container/format.h"
 #include "core/content/verdict.h"
 #include "core/formats/zip/directory.h"
-#include "core/formats/zip/inflate_index.h"
 #include "core/formats/zip/links.h"
 
 namespace ctxfs::zip {
@@ -34,6 +35,23 @@ class OtherNames {
  private:
   mutable Mutex mutex_;
   std::map<uint32_t, uint64_t> noted_ CTXFS_GUARDED_BY(mutex_);
+};
+
+/// The deflate members of one archive that were last read in parts.
+class LargeMembers {
+ public:
+  /// Member `number`, made from `data` if it is not among them.
+  std::shared_ptr<const SeekableDeflate> Get(
+      uint32_t number, const DeflateData& data,
+      std::shared_ptr<AtomicVerdict> verdict) const;
+
+ private:
+  struct Kept {
+    uint32_t number;
+    std::shared_ptr<const SeekableDeflate> member;
+  };
+  mutable Mutex mutex_;
+  mutable std::list<Kept> kept_ CTXFS_GUARDED_BY(mutex_);
 };
 
 /// Opens the members of an archive. Immutable except for the verdicts. Keeps
@@ -104,7 +122,7 @@ class Archive : public std::enable_shared_from_this<Archive> {
   const Options options_;
   const uint64_t owner_ = NewOwner();
   const std::shared_ptr<std::vector<AtomicVerdict>> verdicts_;
-  const InflateIndexes indexes_;
+  const LargeMembers large_;
   mutable OtherNames other_names_;
 };
 

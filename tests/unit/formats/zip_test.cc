@@ -9,9 +9,9 @@
 #include <string>
 
 #include "core/base/limits.h"
+#include "core/compressed/seekable_deflate.h"
 #include "core/container/format.h"
 #include "core/formats/npy/header.h"
-#include "core/formats/zip/inflate_index.h"
 #include "core/io/spill_file.h"
 #include "tests/unit/testing/faulty_source.h"
 #include "tests/unit/testing/files.h"
@@ -364,14 +364,13 @@ std::string Lines(size_t size) {
 
 class LargeMember : public testing::Test {
  protected:
-  std::shared_ptr<const zip::InflateIndex> Index(uint32_t crc_error = 0) {
-    return std::make_shared<const zip::InflateIndex>(
-        zip::DeflateData{
-            source_,
-            3,
-            stored_.size() - 3,
-            text_.size(),
-            {ChecksumKind::kCrc32, Crc32(AsBytes(text_)) + crc_error}},
+  std::shared_ptr<const SeekableDeflate> Index(uint32_t crc_error = 0) {
+    return std::make_shared<const SeekableDeflate>(
+        DeflateData{source_,
+                    3,
+                    stored_.size() - 3,
+                    text_.size(),
+                    {ChecksumKind::kCrc32, Crc32(AsBytes(text_)) + crc_error}},
         std::make_shared<AtomicVerdict>(Verdict::kUnknown));
   }
   Result<std::string> Window(const Content& content, uint64_t at, size_t size) {
@@ -431,7 +430,7 @@ TEST_F(LargeMember, Item28_15_SequentialReadingDecodesEachPartOnce) {
 TEST(Zip, Item28_15_AHandleOfAMemberOfATebibyteTakesAKibibyte) {
   if (!CountsHeap()) GTEST_SKIP() << "the heap is not counted";
   constexpr uint64_t kSize = uint64_t{1} << 40;
-  const auto index = std::make_shared<const InflateIndex>(
+  const auto index = std::make_shared<const SeekableDeflate>(
       DeflateData{std::make_shared<MemorySource>("x"), 0, 1, kSize, {}},
       std::make_shared<AtomicVerdict>(Verdict::kUnknown));
   std::vector<Content> handles(200);
@@ -445,7 +444,7 @@ TEST(Zip, Item28_18_AMemberOfTheGreatestRatioIsRead) {
   const std::string zeros(200'000'000, '\0');
   const std::string stored = RawDeflate(zeros, 9);
   ASSERT_GT(zeros.size() / stored.size(), 1020U);
-  const auto index = std::make_shared<const InflateIndex>(
+  const auto index = std::make_shared<const SeekableDeflate>(
       DeflateData{std::make_shared<MemorySource>(stored),
                   0,
                   stored.size(),
@@ -471,8 +470,8 @@ TEST_F(LargeMember, ServesNothingOfOneThatIsDamaged) {
 
 TEST_F(LargeMember, HasExactlyItsSize) {
   for (const int more : {-1, 1}) {
-    const auto index = std::make_shared<const zip::InflateIndex>(
-        zip::DeflateData{
+    const auto index = std::make_shared<const SeekableDeflate>(
+        DeflateData{
             source_,
             3,
             stored_.size() - 3,
