@@ -27,7 +27,7 @@ MAY_INCLUDE = {
     "core/io": CODEC,
     "core/codec": CODEC,
     "core/content": CONTENT,
-    # Files that are compressed as a whole, as sources.
+    # Files that are compressed as a whole, as sources, and parts of deflate.
     "core/compressed": CONTAINER,
     # Blocks of objects on the disk, and objects of servers. Nothing else in core
     # depends on them.
