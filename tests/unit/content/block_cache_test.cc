@@ -152,6 +152,24 @@ TEST(BlockCache, LetsGoOfTheLeastRecentlyUsedFirst) {
   EXPECT_EQ(a.produced, 2) << "and then a was";
 }
 
+TEST(BlockCache, Item42_5_TouchedBlocksAreEvictedAfterOthers) {
+  BlockCache cache(300);
+  CountedBlock a(0, 100);
+  CountedBlock b(1, 100);
+  CountedBlock c(2, 100);
+  CountedBlock d(3, 100);
+  for (CountedBlock* one : {&a, &b, &c}) {
+    EXPECT_TRUE(Ok(cache.Get(one->block, cache)));
+  }
+  const Key keys[] = {a.block.key(), b.block.key(), d.block.key()};
+  cache.Touch(keys);
+  EXPECT_EQ(cache.stats().hits, 0U);
+  EXPECT_TRUE(Ok(cache.Get(d.block, cache)));
+  EXPECT_NE(cache.FindKept(a.block), nullptr);
+  EXPECT_NE(cache.FindKept(b.block), nullptr);
+  EXPECT_EQ(cache.FindKept(c.block), nullptr);
+}
+
 TEST(BlockCache, KeepsWhatIsLargerThanTheBudgetUntilTheNext) {
   BlockCache cache(100);
   CountedBlock small(0, 60);
