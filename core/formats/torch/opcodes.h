@@ -6,9 +6,9 @@
 
 namespace ctxfs::torch {
 
-/// An opcode of pickle protocols 0 to 5: its operand, and its effect on stack
-/// and memo as far as ScanGlobals needs it. ReadPickle takes the operand widths
-/// from here; PickleMachine implements the rest.
+/// An opcode of pickle protocols 0 to 5: its operand, which OpcodeReader reads,
+/// and its effect on stack and memo as far as ScanGlobals needs it.
+/// PickleMachine implements the rest.
 struct Opcode {
   enum class Operand : uint8_t {
     kUnknown,  // not an opcode

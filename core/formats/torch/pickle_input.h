@@ -11,15 +11,6 @@
 
 namespace ctxfs::torch {
 
-/// The unsigned little-endian number of at most 8 bytes.
-inline uint64_t LittleEndianNumber(Bytes bytes) {
-  uint64_t number = 0;
-  for (size_t i = bytes.size(); i-- > 0;) {
-    number = number << 8 | std::to_integer<uint64_t>(bytes[i]);
-  }
-  return number;
-}
-
 /// The bytes of a pickle in order. A pickle says nowhere how long it is, so
 /// they are read in pieces; they end with the content or after
 /// kMaxPickleBytes.

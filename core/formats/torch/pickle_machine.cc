@@ -11,14 +11,6 @@
 
 namespace ctxfs::torch {
 
-void PickleMachine::Fail(std::string what, Code code) {
-  FailWith({code, std::move(what), opcode_at_});
-}
-
-void PickleMachine::FailWith(Error error) {
-  if (!error_) error_ = std::move(error);
-}
-
 NodeId PickleMachine::Add(Node node) {
   if (pickle_.nodes_.size() >= kMaxNodes) {
     Fail(fmt::format("more than {} values", kMaxNodes), Code::kLimit);
@@ -74,39 +66,43 @@ void PickleMachine::DropToMark() {
   if (!failed()) stack_.resize(start - 1);
 }
 
-void PickleMachine::PushText(Kind kind, size_t start) {
-  if (failed()) return;
-  PushNode(Add({.kind = kind,
-                .first = static_cast<uint32_t>(start),
-                .last = static_cast<uint32_t>(text_size() - start)}));
+void PickleMachine::PushFloat(uint64_t big_endian_bits) {
+  const uint64_t bits = __builtin_bswap64(big_endian_bits);
+  Push(Kind::kFloat, static_cast<int64_t>(bits));
 }
 
-void PickleMachine::PushInteger(size_t start) {
+void PickleMachine::PushText(Kind kind) {
   if (failed()) return;
+  const size_t size = pickle_.texts_.size() - text_at_;
+  PushNode(Add({.kind = kind,
+                .first = static_cast<uint32_t>(text_at_),
+                .last = static_cast<uint32_t>(size)}));
+}
+
+void PickleMachine::PushLong() {
   std::string& texts = pickle_.texts_;
   const auto byte = [&texts](size_t at) {
     return static_cast<unsigned char>(texts[at]);
   };
   // Bytes that repeat the sign say nothing, and writers leave them out.
-  while (texts.size() - start > 1) {
+  while (texts.size() - text_at_ > 1) {
     const size_t last = texts.size() - 1;
     const unsigned sign = (byte(last - 1) & 0x80U) != 0 ? 0xFF : 0;
     if (byte(last) != sign) break;
     texts.pop_back();
   }
-  const size_t size = texts.size() - start;
-  if (size > sizeof(int64_t)) return PushText(Kind::kBigInt, start);
+  const size_t size = texts.size() - text_at_;
+  if (size > sizeof(int64_t)) return PushText(Kind::kBigInt);
   const bool negative = size > 0 && (byte(texts.size() - 1) & 0x80U) != 0;
   uint64_t value = negative ? UINT64_MAX : 0;
-  for (size_t i = size; i-- > 0;) value = value << 8 | byte(start + i);
-  texts.resize(start);
+  for (size_t i = size; i-- > 0;) value = value << 8 | byte(text_at_ + i);
+  texts.resize(text_at_);
   Push(Kind::kInt, static_cast<int64_t>(value));
 }
 
-void PickleMachine::PushPython2Text(size_t start) {
-  if (failed()) return;
-  const auto text = std::string_view(pickle_.texts_).substr(start);
-  PushText(IsUtf8(text) ? Kind::kText : Kind::kBytes, start);
+void PickleMachine::PushPython2Text() {
+  const auto text = std::string_view(pickle_.texts_).substr(text_at_);
+  PushText(IsUtf8(text) ? Kind::kText : Kind::kBytes);
 }
 
 void PickleMachine::Memorize(uint64_t key) {
@@ -218,9 +214,8 @@ void PickleMachine::PushGlobal(std::string_view module, std::string_view name) {
   if (name_bytes_ > kMaxNamesBytes) {
     return Fail("the names are over the limit", Code::kLimit);
   }
-  const size_t start = text_size();
   AddText(text);
-  PushText(Kind::kGlobal, start);
+  PushText(Kind::kGlobal);
 }
 
 void PickleMachine::PushStackGlobal() {

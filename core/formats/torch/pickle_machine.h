@@ -1,41 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "core/base/heap/heap_allowance.h"
 #include "core/base/result.h"
 #include "core/formats/torch/memo.h"
+#include "core/formats/torch/opcode_reader.h"
 #include "core/formats/torch/pickle.h"
 
 namespace ctxfs::torch {
 
 /// The stack, the memo and the values of a pickle while it is read. Each
 /// operation is that of an opcode of Python's pickle, except that a call is
-/// not made but noted as an Object. The first fault stays: later operations
-/// change nothing that is used.
-class PickleMachine {
+/// not made but noted as an Object. After a failure operations change nothing
+/// that is used.
+class PickleMachine final : public OpcodeReader {
  public:
+  /// What an opcode does with the operand that follows it.
+  using Run = void (*)(PickleMachine& machine, const Operand& operand);
+  struct Operation {
+    std::string_view codes;
+    Run run;
+  };
+
+  using OpcodeReader::OpcodeReader;
+
+  /// Reads the pickle, and sets `end` to the byte after it.
+  Result<Pickle> ReadPickle(uint64_t& end) {
+    CTXFS_TRY(Read(end));
+    return std::move(pickle_);
+  }
+
+ private:
   using Kind = Node::Kind;
+  using M = PickleMachine;
+  static const std::array<Run, 256> kRuns;  // by code
 
-  /// Sets the offset that faults are reported at.
-  void StartOpcode(uint64_t offset) { opcode_at_ = offset; }
+  void Begin(uint8_t code) override;
+  bool Keeps(uint64_t size) override;
+  void AddText(std::string_view piece) override {
+    if (MayGrow(pickle_.texts_, piece.size())) pickle_.texts_ += piece;
+  }
+  void Apply(const Operand& operand) override { kRuns[code_](*this, operand); }
+  void CutOff(bool at_limit) override;
 
-  bool failed() const { return error_.has_value(); }
-  void Fail(std::string what, Code code = Code::kCorrupt);
-  /// Fails with an error of the input, which has an offset of its own.
-  void FailWith(Error error);
-  Error TakeError() { return *std::move(error_); }
+  /// Fails at the opcode at hand.
+  void Fail(std::string what, Code code = Code::kCorrupt) {
+    FailWith({code, std::move(what), opcode_at()});
+  }
 
-  /// Takes the result from the stack; TakePickle returns it.
-  void Stop() { pickle_.root_ = Pop(); }
-  Pickle TakePickle() { return std::move(pickle_); }
+  void CheckProtocol(uint64_t protocol);
+  /// Takes the result from the stack.
+  void End();
 
   // The stack.
   void Push(Kind kind, int64_t number = 0) {
@@ -46,17 +68,14 @@ class PickleMachine {
   void Drop();                           // POP: of a mark, too
   void DropToMark();                     // POP_MARK
 
-  // Texts. Their bytes are added first, in pieces, and then pushed.
-  size_t text_size() const { return pickle_.texts_.size(); }
-  void AddText(std::string_view bytes) {
-    if (MayGrow(pickle_.texts_, bytes.size())) pickle_.texts_ += bytes;
-  }
-  /// Pushes the bytes that were added from `start` on.
-  void PushText(Kind kind, size_t start);
+  // Numbers and texts: of the operand's bytes, which stand at text_at_.
+  void PushInt(int64_t value) { Push(Kind::kInt, value); }
+  void PushFloat(uint64_t big_endian_bits);
+  void PushText(Kind kind);
   /// Pushes an integer of those bytes in two's complement.
-  void PushInteger(size_t start);
+  void PushLong();
   /// Pushes a str of Python 2: text if it is UTF-8, else bytes.
-  void PushPython2Text(size_t start);
+  void PushPython2Text();
 
   // The memo.
   void Memorize(uint64_t key);
@@ -81,16 +100,8 @@ class PickleMachine {
   void Call(bool with_keywords);
   void Build();
 
- private:
   static constexpr NodeId kMark = kNoNode;  // on the stack
 
-  /// Fails if there is no memory for `more` elements of `vector`.
-  template <typename Vector>
-  bool MayGrow(const Vector& vector, size_t more = 1) {
-    Status may = AdmitGrowth(vector, more);
-    if (!may) FailWith(std::move(may).error());
-    return may.has_value();
-  }
   NodeId Add(Node node);
   void PushNode(NodeId node);
   /// The top value; fails if there is none or a mark.
@@ -115,8 +126,8 @@ class PickleMachine {
   std::vector<NodeId> stack_;
   Memo memo_;
   uint64_t name_bytes_ = 0;
-  uint64_t opcode_at_ = 0;
-  std::optional<Error> error_;
+  uint8_t code_ = 0;    // of the opcode at hand
+  size_t text_at_ = 0;  // where the bytes of its operand start
 };
 
 }  // namespace ctxfs::torch
