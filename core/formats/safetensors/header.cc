@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parses the header of a safetensors file (docs/formats/safetensors.md, section
-// 2): an object that may name millions of tensors, hence parsed as events into
-// records of 32 bytes.
+// The header of a safetensors file (docs/formats/safetensors.md, section 2): an
+// object that may name millions of tensors, so it is parsed as events, and kept
+// as records of 32 bytes.
 #include "core/formats/safetensors/header.h"
 
 #include <fmt/core.h>
@@ -21,8 +21,6 @@
 namespace ctxfs::safetensors {
 namespace {
 
-using Scalar = JsonEvents::Scalar;
-
 std::string Lower(std::string_view text) {
   std::string lower(text);
   for (char& c : lower) {
@@ -31,7 +29,7 @@ std::string Lower(std::string_view text) {
   return lower;
 }
 
-/// The types of section 3: ctxfs's names in capitals.
+/// The types of section 3, which are called as in ctxfs, but in capitals.
 std::optional<DType> TypeOf(std::string_view text) {
   const std::string name = Lower(text);
   const bool capitals = std::none_of(
@@ -41,8 +39,8 @@ std::optional<DType> TypeOf(std::string_view text) {
   return capitals && !missing ? dtype : std::nullopt;
 }
 
-/// Builds the records. A fault only makes its entry malformed.
-class HeaderBuilder final : public JsonEvents {
+/// Builds the records. A fault makes an entry malformed; parsing goes on.
+class HeaderBuilder final : public JsonTextEvents {
  public:
   HeaderBuilder(uint64_t offset, SafetensorsFaults& faults)
       : offset_(offset), faults_(faults) {}
@@ -52,27 +50,28 @@ class HeaderBuilder final : public JsonEvents {
     if (place_ == Place::kEntry) BeginField(key);
   }
 
-  void OnScalar(Scalar kind, uint64_t number, std::string& text) override {
+  void OnScalar(const JsonScalar& scalar) override {
     switch (place_) {
       case Place::kTop:
-        if (!is_metadata_ || kind != Scalar::kNull) RefuseValue();
-        return;
+        if (is_metadata_ && std::get_if<std::nullptr_t>(&scalar)) return;
+        return RefuseValue();
       case Place::kMetadata:
-        if (kind != Scalar::kString) RefuseMetadataValue();
+        if (!std::get_if<std::string*>(&scalar)) RefuseMetadataValue();
         return;
       case Place::kEntry:
-        return ScalarField(kind, text);
+        return ScalarField(std::get_if<std::string*>(&scalar));
       case Place::kShape:
-        return AddDim(kind, number);
+        return AddDim(std::get_if<uint64_t>(&scalar));
       case Place::kOffsets:
-        return AddOffset(kind, number);
+        return AddOffset(std::get_if<uint64_t>(&scalar));
       case Place::kSkipped:
         return;
     }
   }
 
   void OnOpen(bool is_array) override {
-    if (depth_++ == 0) return;  // the header itself, an object
+    if (!MayOpen()) return;
+    if (depth() == 0) return;  // the header itself, which is an object
     switch (place_) {
       case Place::kTop:
         return OpenValue(is_array);
@@ -91,10 +90,9 @@ class HeaderBuilder final : public JsonEvents {
   }
 
   void OnClose() override {
-    --depth_;
     switch (place_) {
       case Place::kSkipped:
-        if (depth_ == skipped_from_) place_ = after_skipped_;
+        if (depth() == skipped_from_) place_ = after_skipped_;
         return;
       case Place::kMetadata:
         header_.metadata->length = at() - header_.metadata->offset;
@@ -129,7 +127,7 @@ class HeaderBuilder final : public JsonEvents {
   };
   enum Field : uint8_t { kDType, kShape, kOffsets, kOther };
 
-  /// The current tensor, as far as it has been parsed.
+  /// A tensor as far as it has been read.
   struct Entry {
     SafetensorsTensor tensor;
     std::array<bool, kOther> has{};  // by Field
@@ -140,7 +138,7 @@ class HeaderBuilder final : public JsonEvents {
   uint64_t FileOffset() const { return offset_ + at(); }
 
   void Skip() {
-    skipped_from_ = depth_ - 1;
+    skipped_from_ = depth();
     after_skipped_ = place_;
     place_ = Place::kSkipped;
   }
@@ -176,7 +174,7 @@ class HeaderBuilder final : public JsonEvents {
     BreakMetadata("has a value that is not a string");
   }
 
-  /// Reports only the first fault of the metadata.
+  /// Later faults of metadata are not reported.
   void BreakMetadata(const char* why) {
     if (!std::exchange(metadata_broken_, true)) {
       faults_.Add(std::string("__metadata__ ") + why, FileOffset());
@@ -193,15 +191,14 @@ class HeaderBuilder final : public JsonEvents {
     }
   }
 
-  void ScalarField(Scalar kind, const std::string& text) {
+  /// `text`: null if the value is not a string.
+  void ScalarField(const std::string* const* text) {
     if (field_ == kOther) return;
     if (field_ != kDType) {
       return Break("has a shape or data_offsets that is not an array");
     }
-    if (kind != Scalar::kString) {
-      return Break("has a dtype that is not a string");
-    }
-    entry_.tensor.dtype = DTypeCode(text);
+    if (text == nullptr) return Break("has a dtype that is not a string");
+    entry_.tensor.dtype = DTypeCode(**text);
   }
 
   void OpenField(bool is_array) {
@@ -219,8 +216,9 @@ class HeaderBuilder final : public JsonEvents {
     Skip();
   }
 
-  void AddDim(Scalar kind, uint64_t number) {
-    if (kind != Scalar::kUnsigned) {
+  /// `number`: null if the value is not an integer from 0 to 2^64 - 1.
+  void AddDim(const uint64_t* number) {
+    if (number == nullptr) {
       return Break("has a shape that is not of integers from 0 to 2^64 - 1");
     }
     if (entry_.tensor.rank >= limits::kArrayRank) {
@@ -238,16 +236,16 @@ class HeaderBuilder final : public JsonEvents {
     if (Status may = AdmitGrowth(header_.dims); !may) {
       return Fail(std::move(may).error());
     }
-    header_.dims.push_back(number);
+    header_.dims.push_back(*number);
     ++entry_.tensor.rank;
   }
 
-  void AddOffset(Scalar kind, uint64_t number) {
-    if (kind != Scalar::kUnsigned) {
+  void AddOffset(const uint64_t* number) {
+    if (number == nullptr) {
       return Break("has data_offsets that are not integers from 0 to 2^64 - 1");
     }
-    if (entry_.offsets == 0) entry_.tensor.begin = number;
-    if (entry_.offsets == 1) entry_.tensor.end = number;
+    if (entry_.offsets == 0) entry_.tensor.begin = *number;
+    if (entry_.offsets == 1) entry_.tensor.end = *number;
     if (entry_.offsets <= 2) ++entry_.offsets;
   }
 
@@ -285,8 +283,7 @@ class HeaderBuilder final : public JsonEvents {
   SafetensorsHeader header_;
   std::unordered_map<std::string, uint32_t> others_;
   Place place_ = Place::kTop;
-  size_t depth_ = 0;
-  size_t skipped_from_ = 0;  // depth outside the skipped value
+  size_t skipped_from_ = 0;  // depth around the skipped value
   Place after_skipped_ = Place::kTop;
   std::string name_;
   Entry entry_;

@@ -11,36 +11,36 @@
 namespace ctxfs::safetensors {
 namespace {
 
-class IndexBuilder final : public JsonEvents {
+class IndexBuilder final : public JsonTextEvents {
  public:
   void OnKey(std::string& key) override {
-    if (depth_ == 1) BeginField(key);
-    if (depth_ == 2 && field_ == Field::kWeightMap) name_ = std::move(key);
+    if (depth() == 1) BeginField(key);
+    if (depth() == 2 && field_ == Field::kWeightMap) name_ = std::move(key);
   }
 
-  void OnScalar(Scalar kind, uint64_t /*number*/, std::string& text) override {
-    if (depth_ == 0) return Refuse("the index is not a JSON object");
+  void OnScalar(const JsonScalar& scalar) override {
+    if (depth() == 0) return Refuse("the index is not a JSON object");
     if (field_ != Field::kWeightMap) return;
-    if (depth_ == 1) return Refuse("weight_map is not an object");
-    if (kind != Scalar::kString) return RefuseFile();
-    AddTensor(std::move(text));
+    if (depth() == 1) return Refuse("weight_map is not an object");
+    const auto* text = std::get_if<std::string*>(&scalar);
+    if (text == nullptr) return RefuseFile();
+    AddTensor(std::move(**text));
   }
 
   void OnOpen(bool is_array) override {
-    if (depth_ == 0 && is_array) Refuse("the index is not a JSON object");
-    if (depth_ == 1 && field_ == Field::kWeightMap && is_array) {
+    if (!MayOpen()) return;
+    if (depth() == 0 && is_array) Refuse("the index is not a JSON object");
+    if (depth() == 1 && field_ == Field::kWeightMap && is_array) {
       Refuse("weight_map is not an object");
     }
-    if (depth_ == 1 && field_ == Field::kMetadata && !is_array) {
+    if (depth() == 1 && field_ == Field::kMetadata && !is_array) {
       index_.metadata = SafetensorsHeader::Part{at() - 1, 0};
     }
-    if (depth_ >= 2 && field_ == Field::kWeightMap) RefuseFile();
-    ++depth_;
+    if (depth() >= 2 && field_ == Field::kWeightMap) RefuseFile();
   }
 
   void OnClose() override {
-    --depth_;
-    if (depth_ == 1 && field_ == Field::kMetadata && index_.metadata) {
+    if (depth() == 1 && field_ == Field::kMetadata && index_.metadata) {
       index_.metadata->length = at() - index_.metadata->offset;
     }
   }
@@ -83,7 +83,6 @@ class IndexBuilder final : public JsonEvents {
   SafetensorsIndexJson index_;
   std::unordered_map<std::string, uint32_t> files_;
   std::string name_;
-  size_t depth_ = 0;
   Field field_ = Field::kOther;
   bool has_weight_map_ = false;
   bool has_metadata_ = false;

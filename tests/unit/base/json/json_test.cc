@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/json/json_input.h"
+#include "core/base/json/json_events.h"
 #include "core/base/limits.h"
 #include "core/base/sanitized.h"
 #include "tests/unit/testing/result.h"
