@@ -38,6 +38,40 @@ struct CowrieArray {
   std::shared_ptr<const std::string> made = nullptr;
 };
 
+/// Endpoints of edges as numbers. In most graphs, ids are decimal numbers.
+class EdgeIds {
+ public:
+  void Add(std::string_view from, std::string_view to) {
+    Append(from, from_);
+    Append(to, to_);
+  }
+  void Add(int64_t from, int64_t to) {
+    Append(from, from_);
+    Append(to, to_);
+  }
+  /// Whether all ids so far were decimal integers.
+  bool ok() const { return ok_; }
+  uint64_t count() const { return from_.size() / sizeof(int64_t); }
+  const std::string& from() const { return from_; }  // i64, little-endian
+  const std::string& to() const { return to_; }
+
+ private:
+  void Append(std::string_view id, std::string& out) {
+    const std::optional<int64_t> number = WholeNumber<int64_t>(id);
+    ok_ = ok_ && number;
+    if (ok_) Append(*number, out);
+  }
+  static void Append(int64_t id, std::string& out) {
+    std::byte bytes[sizeof(id)];
+    StoreLe(static_cast<uint64_t>(id), bytes);
+    out += AsText(bytes);
+  }
+
+  bool ok_ = true;
+  std::string from_;
+  std::string to_;
+};
+
 /// Collects the arrays of a value during decoding: the value itself if it is an
 /// array, and arrays in objects, named after the objects' keys. Arrays in lists
 /// have no names and are not collected.
@@ -86,6 +120,16 @@ class CowrieArrays {
     all_.push_back(std::move(array));
   }
 
+  /// Adds the edge index of a list of edges, if it has any and all of their ids
+  /// are numbers.
+  void AddEdges(const EdgeIds& ids) {
+    if (!ids.ok() || ids.count() == 0) return;
+    Add({.name = "edge_index",
+         .shape = {2, ids.count()},
+         .coding = CowrieCoding::kText,
+         .made = std::make_shared<const std::string>(ids.from() + ids.to())});
+  }
+
   /// Number of arrays omitted because they exceed a limit.
   uint64_t left_out() const { return left_out_; }
   std::vector<CowrieArray> Take() && { return std::move(all_); }
@@ -104,39 +148,6 @@ class CowrieArrays {
   uint64_t left_out_ = 0;
   std::string path_;
   uint64_t lists_ = 0;  // lists around the current value
-};
-
-/// Endpoints of edges as numbers. In most graphs, ids are decimal numbers.
-class EdgeIds {
- public:
-  void Add(std::string_view from, std::string_view to) {
-    Append(from, from_);
-    Append(to, to_);
-  }
-  void Add(int64_t from, int64_t to) {
-    Append(from, from_);
-    Append(to, to_);
-  }
-  bool ok() const { return ok_; }
-  uint64_t count() const { return from_.size() / sizeof(int64_t); }
-  const std::string& from() const { return from_; }  // i64, little-endian
-  const std::string& to() const { return to_; }
-
- private:
-  void Append(std::string_view id, std::string& out) {
-    const std::optional<int64_t> number = WholeNumber<int64_t>(id);
-    ok_ = ok_ && number;
-    if (ok_) Append(*number, out);
-  }
-  static void Append(int64_t id, std::string& out) {
-    std::byte bytes[sizeof(id)];
-    StoreLe(static_cast<uint64_t>(id), bytes);
-    out += AsText(bytes);
-  }
-
-  bool ok_ = true;
-  std::string from_;
-  std::string to_;
 };
 
 }  // namespace ctxfs::cowrie

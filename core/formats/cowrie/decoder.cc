@@ -67,13 +67,8 @@ Json CowrieDecoder::Basic(uint8_t tag) {
     case 0x07:
       return Object(Count(2));
     default:
-      return Invalid(tag);
+      return Unknown(tag);
   }
-}
-
-Json CowrieDecoder::Invalid(uint8_t tag) {
-  Fail(fmt::format("tag {} is unknown", tag));
-  return nullptr;
 }
 
 Json CowrieDecoder::Array(uint64_t count) {

@@ -39,7 +39,6 @@ class CowrieDecoder : private CowrieReader {
   Json Basic(uint8_t tag);
   Json Array(uint64_t count);
   Json Object(uint64_t count);
-  Json Invalid(uint8_t tag);
 
   /// Values that become objects with a "_type" (typed.cc).
   Json Typed(uint8_t tag);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/formats/cowrie/gen1.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <string_view>
 #include <utility>
@@ -76,11 +74,6 @@ Json CowrieGen1::EarlierTag(uint8_t tag) {
     default:
       return Unknown(tag);
   }
-}
-
-Json CowrieGen1::Unknown(uint8_t tag) {
-  Fail(fmt::format("tag {} is unknown", tag));
-  return nullptr;
 }
 
 Json CowrieGen1::Array(uint64_t count) {

@@ -36,7 +36,6 @@ class CowrieGen1 : private CowrieReader {
   Json Tagged(uint8_t tag);
   Json UnifiedTag(uint8_t tag);
   Json EarlierTag(uint8_t tag);
-  Json Unknown(uint8_t tag);
   Json Object();
   Json TaggedObject();
   Json Array(uint64_t count);
@@ -63,6 +62,8 @@ class CowrieGen1 : private CowrieReader {
   Json Labels(const char* name);
   /// Reads `count` signed numbers.
   Json Signed(uint64_t count);
+  /// Adds the array of the signed numbers from offset `at` to here.
+  void AddSigned(const char* name, std::vector<uint64_t> shape, uint64_t at);
 
   /// Graphs of Python, C, Rust and TypeScript (spec_graph1.cc).
   Json SpecGraph(uint8_t tag);

@@ -99,18 +99,21 @@ Json CowrieGen1::Signed(uint64_t count) {
   return list;
 }
 
+void CowrieGen1::AddSigned(const char* name, std::vector<uint64_t> shape,
+                           uint64_t at) {
+  arrays_.Add({.name = name,
+               .shape = std::move(shape),
+               .coding = CowrieCoding::kZigzag,
+               .offset = at,
+               .length = offset() - at});
+}
+
 Json CowrieGen1::EdgeIndex(uint64_t edges) {
   const uint64_t at = offset();
   Json sources = Signed(edges);
   Json targets = Signed(edges);
   if (!ok()) return nullptr;
-  if (edges > 0) {
-    arrays_.Add({.name = "edge_index",
-                 .shape = {2, edges},
-                 .coding = CowrieCoding::kZigzag,
-                 .offset = at,
-                 .length = offset() - at});
-  }
+  if (edges > 0) AddSigned("edge_index", {2, edges}, at);
   return Json::array({std::move(sources), std::move(targets)});
 }
 
@@ -120,11 +123,7 @@ Json CowrieGen1::AdjacencyList() {
   const uint64_t at = offset();
   Json neighbors = Signed(count);
   if (!ok()) return nullptr;
-  arrays_.Add({.name = "neighbors",
-               .shape = {count},
-               .coding = CowrieCoding::kZigzag,
-               .offset = at,
-               .length = offset() - at});
+  AddSigned("neighbors", {count}, at);
   return {{"id", SignedJson(id)}, {"neighbors", std::move(neighbors)}};
 }
 
@@ -185,11 +184,7 @@ Json CowrieGen1::Labels(const char* name) {
   const uint64_t at = offset();
   Json labels = Signed(count);
   if (!ok()) return nullptr;
-  arrays_.Add({.name = name,
-               .shape = {count},
-               .coding = CowrieCoding::kZigzag,
-               .offset = at,
-               .length = offset() - at});
+  AddSigned(name, {count}, at);
   return labels;
 }
 

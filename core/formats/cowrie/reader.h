@@ -210,6 +210,11 @@ class CowrieReader {
   /// Reads the value of a tag 0x09 to 0x0F of generation 2 and of generation
   /// 1's unified table; nullopt for other tags.
   std::optional<Json> UnifiedScalar(uint8_t tag);
+  /// Fails because no value has `tag`.
+  Json Unknown(uint8_t tag) {
+    Fail("tag " + std::to_string(tag) + " is unknown");
+    return nullptr;
+  }
   /// Reads an adjacency and adds its arrays; nullopt after a fault. `numbers`:
   /// whether to build the list of row offsets.
   std::optional<StoredAdjacency> Adjacency(CowrieArrays& arrays, bool numbers);

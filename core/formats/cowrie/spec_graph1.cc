@@ -84,12 +84,7 @@ Json CowrieGen1::SpecEdges(uint64_t count) {
     ExpectTag(kEdgeTag);
     return SpecEdge(&ids);
   });
-  if (!ok() || edges.empty()) return edges;
-  arrays_.Add(
-      {.name = "edge_index",
-       .shape = {2, ids.count()},
-       .coding = CowrieCoding::kText,
-       .made = std::make_shared<const std::string>(ids.from() + ids.to())});
+  if (ok()) arrays_.AddEdges(ids);
   return edges;
 }
 

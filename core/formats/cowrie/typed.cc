@@ -86,7 +86,7 @@ Json CowrieDecoder::Typed(uint8_t tag) {
       return graph;
     }
     default:
-      return Invalid(tag);
+      return Unknown(tag);
   }
 }
 
@@ -258,12 +258,7 @@ Json CowrieDecoder::Edges(uint64_t count) {
             edge["to"].get_ref<const std::string&>());
     return edge;
   });
-  if (!ok() || !ids.ok() || edges.empty()) return edges;
-  arrays_.Add(
-      {.name = "edge_index",
-       .shape = {2, ids.count()},
-       .coding = CowrieCoding::kText,
-       .made = std::make_shared<const std::string>(ids.from() + ids.to())});
+  if (ok()) arrays_.AddEdges(ids);
   return edges;
 }
 
