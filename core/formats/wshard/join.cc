@@ -4,8 +4,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <map>
+#include <set>
 #include <string_view>
 
 #include "core/formats/wshard/limits.h"
@@ -58,8 +60,12 @@ Join JoinLanes(const Chunks& chunks) {
     joined.emplace(
         name, JoinedLane{std::string(name), std::move(own.lane), {own.entry}});
   }
+  std::set<std::string, std::less<>> later;  // that the first chunk lacks
   for (size_t k = 1; k < chunks.size(); ++k) {
     const ChunkLanes others = LanesOf(*chunks[k]);
+    for (const auto& [name, lane] : others) {
+      if (!lanes.contains(name)) later.emplace(name);
+    }
     for (auto it = joined.begin(); it != joined.end();) {
       const auto other = others.find(it->first);
       if (other == others.end() ||
@@ -75,6 +81,7 @@ Join JoinLanes(const Chunks& chunks) {
       ++it;
     }
   }
+  join.left_out += later.size();
   for (auto& [name, lane] : joined) join.lanes.push_back(std::move(lane));
   std::sort(join.lanes.begin(), join.lanes.end(),
             [](const JoinedLane& a, const JoinedLane& b) {

@@ -23,7 +23,7 @@ struct JoinedLane {
 
 struct Join {
   std::vector<JoinedLane> lanes;  // in the order of the first chunk
-  size_t left_out = 0;            // lanes of the first chunk that another lacks
+  size_t left_out = 0;            // lanes that not all chunks have
 };
 
 /// Finds the lanes to join. Skips, without counting them in `left_out`:
