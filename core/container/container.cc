@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/container/container.h"
 
+#include <fmt/core.h>
+
 #include "core/base/bytes.h"
+#include "core/container/complete.h"
 #include "core/container/file_set.h"
 
 namespace ctxfs {
@@ -15,6 +18,13 @@ Json Container::Info(const ReadContext& context) const {
                       {"verified", packed->verified}};
   }
   AddInfo(info, context);
+  const std::string_view bundle = Export().bundle_name;
+  const Status complete =
+      bundle.empty() ? Status() : CheckComplete(*this, context);
+  if (!complete) {
+    info["incomplete"] = fmt::format("there is no views/{}.safetensors: {}",
+                                     bundle, complete.error().Text());
+  }
   return info;
 }
 

@@ -68,6 +68,10 @@ struct Exports {
   /// codes for values. If null, `arrays` has all weights.
   std::function<Result<std::vector<ArrayInfo>>(const ReadContext&)> weights =
       nullptr;
+  /// Fails with what `arrays` and `table` lack, other than what the container's
+  /// Faults and those of its entries say: CheckComplete asks for all three.
+  /// Reads no more than `arrays`. Null if nothing else can be lacking.
+  std::function<Status(const ReadContext&)> complete = nullptr;
   /// The base name of a file of all arrays, such as "model"; empty for none.
   std::string_view bundle_name = {};
   /// Whether rows of arrays are vectors for nearest-neighbour search.

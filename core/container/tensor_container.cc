@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/container/tensor_container.h"
 
+#include <fmt/core.h>
+
 #include <string>
 #include <utility>
 
 #include "core/base/bytes.h"
 #include "core/base/heap/heap_allowance.h"
 #include "core/base/limits.h"
+#include "core/base/text/text.h"
 #include "core/container/file_set.h"
 
 namespace ctxfs {
@@ -76,14 +79,37 @@ Exports TensorContainer::TensorExports() const {
   exports.arrays = [self = Share(*this)](const ReadContext& context) {
     return self->Arrays(context);
   };
+  exports.complete = [self = Share(*this)](const ReadContext& context) {
+    return self->CheckArrays(context);
+  };
   exports.weights =
       [self = Share(*this)](
           const ReadContext& context) -> Result<std::vector<ArrayInfo>> {
-    std::vector<ArrayInfo> arrays = self->Arrays(context);
-    if (arrays.size() == self->count()) return arrays;
-    return Error{Code::kCorrupt, "some tensors cannot be read"};
+    CTXFS_TRY(self->CheckArrays(context));
+    return self->Arrays(context);
   };
   return exports;
+}
+
+Status TensorContainer::CheckArrays(const ReadContext& context) const {
+  uint32_t missing = 0;
+  uint32_t first = 0;
+  for (uint32_t i = 0; i < count(); ++i) {
+    if (i % kTensorsPerCheck == 0) {
+      CTXFS_TRY(context.Check());
+    }
+    if (!ArrayOf(i) && missing++ == 0) first = i;
+  }
+  if (missing == 0) return {};
+  const std::optional<Error> fault = TensorFault(first);
+  std::string why = fault ? fault->what
+                          : "tensor " + Quote(TensorName(first)) + ": " +
+                                DescribeTensor(first).note;
+  return Error{fault ? fault->code : Code::kUnsupported,
+               fmt::format("{} of {} tensors cannot be read as arrays; the "
+                           "first is {}",
+                           missing, count(), why),
+               fault ? fault->offset : kNoOffset};
 }
 
 std::vector<ArrayInfo> TensorContainer::Arrays(

@@ -61,6 +61,8 @@ class TensorContainer : public Container {
 
  private:
   std::vector<ArrayInfo> Arrays(const ReadContext& context) const;
+  /// Fails with the tensors that are no arrays.
+  Status CheckArrays(const ReadContext& context) const;
 };
 
 }  // namespace ctxfs

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/tree/faults_json.h"
 
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "core/base/errors.h"
 #include "core/base/heap/heap_allowance.h"
 #include "core/base/json/json.h"
+#include "core/container/complete.h"
 #include "core/container/documents.h"
 #include "core/container/put_text.h"
 #include "core/tree/container_tree.h"
@@ -35,6 +38,20 @@ struct Known {
   }
 };
 
+/// Adds the view that is not there, because a part of it is missing or damaged.
+void AddIncomplete(const ContainerTree& tree, const ReadContext& context,
+                   Known& known) {
+  const std::optional<NodeId> views = tree.Aside(Role::kViews);
+  const std::string_view bundle = tree.container().Export().bundle_name;
+  if (!views || bundle.empty()) return;
+  const Status complete = CheckComplete(tree.container(), context);
+  // A type without values is no fault of the container.
+  if (complete || complete.error().code == Code::kUnsupported) return;
+  known.Add({"", Within("there is no " + tree.Path(*views) + "/" +
+                            std::string(bundle) + ".safetensors",
+                        complete.error())});
+}
+
 /// Fails only if interrupted.
 Result<Known> KnownFaults(const ContainerTree& tree,
                           const ReadContext& context) {
@@ -42,6 +59,7 @@ Result<Known> KnownFaults(const ContainerTree& tree,
   for (Error& fault : tree.container().Faults()) {
     known.Add({"", std::move(fault)});
   }
+  AddIncomplete(tree, context, known);
   const NameTree& names = tree.tree();
   for (NodeId node = 0; node < names.node_count(); ++node) {
     if (node % kNodesPerCheck == 0) {

@@ -3,9 +3,12 @@
 // Implements `views/`: a container without entries that is attached to another
 // container.
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "core/base/bytes.h"
+#include "core/container/complete.h"
+#include "core/container/documents.h"
 #include "core/views/view.h"
 
 namespace ctxfs {
@@ -87,6 +90,23 @@ std::vector<ArrayInfo> UsualArrays(const Exports& exports,
 
 uint64_t CountOf(const ArrayInfo& array) {
   return Count(array.shape).value_or(0);
+}
+
+void AddIncompleteNote(std::string_view name, const Error& why,
+                       ViewTables& into) {
+  const std::string file(name);
+  into.push_back(FixedFile(
+      Role::kPrimary, file + ".incomplete.txt",
+      LiteralContent("There is no " + file +
+                     ", because it would not be complete: " + why.Text() +
+                     "\n")));
+}
+
+bool IsComplete(const Viewed& viewed, std::string_view name,
+                const ReadContext& context, ViewTables& into) {
+  const Status complete = CheckComplete(*viewed.container, context);
+  if (!complete) AddIncompleteNote(name, complete.error(), into);
+  return complete.has_value();
 }
 
 bool MayHaveArrays(const Exports& exports) { return exports.arrays != nullptr; }

@@ -66,6 +66,16 @@ bool IsUsual(const ArrayInfo& array);
 std::vector<ArrayInfo> UsualArrays(const Exports& exports,
                                    const ReadContext& context);
 
+/// Adds to `into` a file that stands for NAME of a view and says why there is
+/// no NAME: NAME.incomplete.txt.
+void AddIncompleteNote(std::string_view name, const Error& why,
+                       ViewTables& into);
+
+/// Whether everything is there that a view would join to one file or directory
+/// `name`; if not, adds a note in its place.
+bool IsComplete(const Viewed& viewed, std::string_view name,
+                const ReadContext& context, ViewTables& into);
+
 /// Returns the number of elements of a usual array.
 uint64_t CountOf(const ArrayInfo& array);
 

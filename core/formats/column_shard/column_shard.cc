@@ -11,11 +11,13 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
 #include "core/base/heap/heap_allowance.h"
 #include "core/base/limits.h"
+#include "core/base/text/text.h"
 #include "core/container/documents.h"
 #include "core/container/facts/config_facts.h"
 #include "core/container/file_set.h"
@@ -279,7 +281,22 @@ Exports ColumnShard::Export() const {
     return self->Arrays();
   };
   exports.table = [self = Share(*this)] { return self->RowTable(); };
+  exports.complete = [self = Share(*this)](const ReadContext& /*context*/) {
+    return self->CheckRows();
+  };
   return exports;
+}
+
+Status ColumnShard::CheckRows() const {
+  const Column& first = columns().front();
+  const auto other = std::ranges::find_if(
+      columns(),
+      [&first](const Column& one) { return one.rows != first.rows; });
+  if (other == columns().end()) return {};
+  return Error{Code::kCorrupt,
+               fmt::format("column {} has {} rows, and column {} has {}",
+                           Quote(other->name), other->rows, Quote(first.name),
+                           first.rows)};
 }
 
 std::vector<ArrayInfo> ColumnShard::Arrays() const {
@@ -307,7 +324,7 @@ Table ColumnShard::RowTable() const {
   table.rows = columns().front().rows;
   for (size_t i = 0; i < columns().size(); ++i) {
     const Column& column = columns()[i];
-    // Omit a column with another number of rows; info.json warns of it.
+    // Views have no table then, as CheckRows fails.
     if (column.rows != table.rows) continue;
     TableColumn made;
     made.name = column.name;

@@ -70,6 +70,8 @@ class ColumnShard final : public shard::ShardContainer {
   std::shared_ptr<const FileTable> OtherFiles() const;
   std::vector<ArrayInfo> Arrays() const;
   Table RowTable() const;
+  /// Fails if columns have different numbers of rows.
+  Status CheckRows() const;
   Result<Json> ReadSchema(uint32_t entry, const ReadContext& context) const;
   /// Appends the values of a chunk stored as is; returns false for other
   /// chunks.

@@ -194,12 +194,13 @@ Exports McfContainer::Export() const {
   Exports exports = TensorExports();
   if (exports.arrays == nullptr) return exports;
   exports.bundle_name = "model";
+  exports.complete = [self = Share(*this)](const ReadContext& context) {
+    return self->CheckValues(context);
+  };
   exports.weights =
-      [self = Share(*this), all = exports.weights](
+      [self = Share(*this), all = exports.arrays](
           const ReadContext& context) -> Result<std::vector<ArrayInfo>> {
-    if (std::optional<Warning> missing = self->MissingValues(context)) {
-      return Error{Code::kCorrupt, std::move(missing->text), missing->offset};
-    }
+    CTXFS_TRY(self->CheckValues(context));
     return all(context);
   };
   exports.documents = Documents();

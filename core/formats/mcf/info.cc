@@ -86,29 +86,28 @@ std::vector<Error> McfContainer::Inspect(const ReadContext& /*context*/) const {
   return faults;
 }
 
-std::optional<Warning> McfContainer::MissingValues(
-    const ReadContext& context) const {
+Status McfContainer::CheckValues(const ReadContext& context) const {
   uint32_t missing = 0;
   uint32_t first = 0;
   for (uint32_t i = 0; i < tensor_count_; ++i) {
-    if (!CheckAt(context, i)) break;
+    CTXFS_TRY(CheckAt(context, i));
     const std::optional<ArrayInfo> array = ArrayOf(i);
     if (array && !array->widened) continue;
     if (missing++ == 0) first = i;
   }
-  if (missing == 0) return std::nullopt;
-  return Warning{
-      fmt::format(
-          "{} of {} tensors have no values: views/model.safetensors leaves "
-          "them out, and there is no views/hf; the first is {}: {}",
-          missing, tensor_count_, Label(first), DescribeTensor(first).note),
+  if (missing == 0) return {};
+  return Error{
+      Code::kUnsupported,
+      fmt::format("{} of {} tensors have no values; the first is {}: {}",
+                  missing, tensor_count_, Label(first),
+                  DescribeTensor(first).note),
       entries_at_ + McfTensor::kSize * first};
 }
 
 void McfContainer::AddInfo(Json& info, const ReadContext& context) const {
   Json warnings = WarningTexts();
-  if (std::optional<Warning> missing = MissingValues(context)) {
-    warnings.push_back(missing->Text());
+  if (const Status values = CheckValues(context); !values) {
+    warnings.push_back(values.error().Text());
   }
   uint64_t stored = 0;
   uint64_t unreadable = 0;

@@ -142,9 +142,9 @@ class McfContainer final : public TensorContainer, public SaysFacts {
   /// the size of its shape. The error gives the reason.
   Result<McfQuantLayout> QuantLayout(const McfTensor& tensor) const;
   Status CheckPlain(const McfTensor& tensor) const;
-  /// Returns the number of tensors without values, and the first one's reason;
-  /// nullopt if all have values. Incomplete if interrupted.
-  std::optional<Warning> MissingValues(const ReadContext& context) const;
+  /// Fails with how many tensors have no values, and why the first of them has
+  /// none.
+  Status CheckValues(const ReadContext& context) const;
   Result<Content> OpenCodes(uint32_t entry, const Request& request) const;
   Content OpenSection(const McfSection& section) const;
   std::vector<Document> Documents() const;

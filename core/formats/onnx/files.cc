@@ -231,7 +231,47 @@ Exports Model::Export() const {
     self->AddArrays(self->constants_, "constants/", context, arrays);
     return arrays;
   };
+  exports.complete = [self = Share(*this)](const ReadContext& context) {
+    return self->CheckTensors(context);
+  };
   return exports;
+}
+
+Status Model::CheckElements(const TensorList& list, uint32_t tensor,
+                            uint64_t& examined,
+                            const ReadContext& context) const {
+  if (std::optional<Error> fault = Fault(list, tensor)) {
+    return *std::move(fault);
+  }
+  if (ElementTypeOf(list[tensor].data_type) == nullptr || !list.shape(tensor)) {
+    return Error{Code::kUnsupported,
+                 Label(list, tensor) + ": its type or its shape is unknown",
+                 list[tensor].at};
+  }
+  if (list[tensor].storage != Storage::kExternal ||
+      ++examined > limits::kHeadersExamined) {
+    return {};
+  }
+  const Result<Content> content = OpenExternal(list, tensor, context);
+  return content ? Status() : content.error();
+}
+
+Status Model::CheckTensors(const ReadContext& context) const {
+  uint64_t examined = 0;  // beyond the limit, faults are found at opening
+  uint64_t missing = 0;
+  std::optional<Error> first;
+  for (const TensorList* list : {&initializers_, &constants_}) {
+    for (uint32_t i = 0; i < list->count(); ++i) {
+      if (i % kTensorsPerCheck == 0) CTXFS_TRY(context.Check());
+      const Status found = CheckElements(*list, i, examined, context);
+      if (!found && missing++ == 0) first = found.error();
+    }
+  }
+  if (!first) return {};
+  first->what = fmt::format(
+      "{} of {} tensors cannot be read; the first is {}", missing,
+      uint64_t{initializers_.count()} + constants_.count(), first->what);
+  return *std::move(first);
 }
 
 void Model::AddArrays(const TensorList& list, const std::string& directory,
@@ -240,21 +280,16 @@ void Model::AddArrays(const TensorList& list, const std::string& directory,
   uint64_t examined = 0;  // beyond the limit, opening reports faults
   for (uint32_t i = 0; i < list.count(); ++i) {
     if (i % kTensorsPerCheck == 0 && !context.Check()) return;
+    if (!CheckElements(list, i, examined, context)) continue;
     const ElementType* type = ElementTypeOf(list[i].data_type);
     const std::optional<std::vector<uint64_t>> shape = list.shape(i);
-    if (Fault(list, i) || type == nullptr || !shape) continue;
     const bool small = type->IsPacked() && type->dtype != "f4";
     // Sub-byte integers are widened to a byte.
     const std::optional<DType> dtype =
         small ? DTypeOf(type->dtype[0] == 'i' ? "i8" : "u8")
               : DTypeOf(type->dtype);
     if (!dtype) continue;
-    const bool external = list[i].storage == Storage::kExternal;
-    if (external && ++examined <= limits::kHeadersExamined &&
-        !OpenExternal(list, i, context)) {
-      continue;
-    }
-    // Views detect that an array is missing, as after an interrupt.
+    // Views see that an array is missing, as after an interrupt.
     if (!AdmitGrowth(arrays) ||
         !HeapAllowance::Admit(2 * (directory.size() + list.path(i).size()))) {
       return;
@@ -263,7 +298,7 @@ void Model::AddArrays(const TensorList& list, const std::string& directory,
     array.name = directory + std::string(list.path(i));
     array.dtype = *dtype;
     array.shape = *shape;
-    array.opening_reads = external;
+    array.opening_reads = list[i].storage == Storage::kExternal;
     array.widened = small;
     array.open = [self = Share(*this), &list, i, type,
                   small](const ReadContext& context) -> Result<Content> {

@@ -119,6 +119,12 @@ class Model final : public Container, public SaysFacts, private GraphVisitor {
                                const Request& request) const;
   /// Returns the first external tensor whose file fails to open, and a count.
   std::optional<Warning> ExternalFaults(const ReadContext& context) const;
+  /// Fails if the elements of a tensor cannot be had. `examined` counts the
+  /// external ones, of which the first are opened.
+  Status CheckElements(const TensorList& list, uint32_t tensor,
+                       uint64_t& examined, const ReadContext& context) const;
+  /// Fails with the tensors whose elements cannot be had.
+  Status CheckTensors(const ReadContext& context) const;
   void AddArrays(const TensorList& list, const std::string& directory,
                  const ReadContext& context,
                  std::vector<ArrayInfo>& arrays) const;

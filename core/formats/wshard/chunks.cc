@@ -10,8 +10,10 @@
 
 #include <utility>
 
+#include "core/base/errors.h"
 #include "core/base/heap/heap_allowance.h"
 #include "core/base/limits.h"
+#include "core/container/complete.h"
 #include "core/container/facts/signal_facts.h"
 #include "core/container/file_set.h"
 #include "core/content/sha256_of.h"
@@ -55,6 +57,10 @@ class WShardChunks final : public shard::ShardContainer {
                          const Request& request) const;
 
   std::vector<ArrayInfo> Arrays() const;
+  /// Fails if not all lanes of all chunks are joined.
+  Status CheckLanes(const ReadContext& context) const;
+  /// Says that Join::left_out lanes are not joined.
+  std::string LeftOutText() const;
   Status OpenChunks(const ReadContext& context);
   Result<std::shared_ptr<const WShardContainer>> OpenChunk(
       const ChunkRef& chunk, const ReadContext& context) const;
@@ -98,10 +104,7 @@ Status WShardChunks::Load(const ReadContext& context) {
   if (!manifest_.faults.empty()) return {};
   join_ = JoinLanes(chunks_);
   if (join_.left_out > 0) {
-    Warn(
-        {fmt::format("{} lanes are not joined: they are not in every chunk, or "
-                     "not of the same type",
-                     join_.left_out)});
+    Warn({LeftOutText()});
   }
   return {};
 }
@@ -244,12 +247,35 @@ Status WShardChunks::AddOwnFacts(const ReadContext& context,
 
 Exports WShardChunks::Export() const {
   Exports exports;
-  if (join_.lanes.empty()) return exports;
+  if (manifest_.chunks.empty()) return exports;
   exports.bundle_name = "episode";
   exports.arrays = [self = Share(*this)](const ReadContext& /*context*/) {
     return self->Arrays();
   };
+  exports.complete = [self = Share(*this)](const ReadContext& context) {
+    return self->CheckLanes(context);
+  };
   return exports;
+}
+
+std::string WShardChunks::LeftOutText() const {
+  return fmt::format(
+      "{} lanes are not joined: they are not in every chunk, or not of the "
+      "same type",
+      join_.left_out);
+}
+
+Status WShardChunks::CheckLanes(const ReadContext& context) const {
+  if (!manifest_.faults.empty()) {
+    return Error{Code::kCorrupt,
+                 "the lanes are not joined: " + manifest_.faults.front()};
+  }
+  for (size_t k = 0; k < chunks_.size(); ++k) {
+    const Status complete = CheckComplete(*chunks_[k], context);
+    if (!complete) return Within(manifest_.chunks[k].uri, complete.error());
+  }
+  if (join_.left_out == 0) return {};
+  return Error{Code::kCorrupt, LeftOutText()};
 }
 
 std::vector<ChildContainer> WShardChunks::Children() const {

@@ -5,12 +5,13 @@
 // section 4).
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "core/base/result.h"
+#include "core/base/text/text.h"
 #include "core/container/documents.h"
 #include "core/container/facts/model_files.h"
 #include "core/views/arrays/safetensors.h"
@@ -24,26 +25,28 @@ bool MayHaveHf(const Exports& exports) {
          exports.HasDocument(DocumentRole::kConfig);
 }
 
-/// Returns `viewed` with the model's weights as its arrays; nullopt if a weight
-/// is missing: loaders would initialise that weight randomly instead of
-/// failing.
-std::optional<Viewed> ModelOf(const Viewed& viewed,
-                              const ReadContext& context) {
+/// Returns `viewed` with the weights of the model as its arrays. Fails if a
+/// weight is missing, because loaders do not fail then: they give it random
+/// values.
+Result<Viewed> ModelOf(const Viewed& viewed, const ReadContext& context) {
   if (viewed.exports.weights == nullptr) return viewed;
-  Result<std::vector<ArrayInfo>> weights = viewed.exports.weights(context);
-  if (!weights || !std::all_of(weights->begin(), weights->end(), &IsUsual)) {
-    return std::nullopt;
+  std::vector<ArrayInfo> weights = CTXFS_TRY(viewed.exports.weights(context));
+  const auto odd = std::ranges::find_if_not(weights, &IsUsual);
+  if (odd != weights.end()) {
+    return Error{Code::kUnsupported,
+                 "no reader takes the shape of " + Quote(odd->name)};
   }
   Viewed complete = viewed;
   complete.arrays =
-      std::make_shared<const std::vector<ArrayInfo>>(*std::move(weights));
+      std::make_shared<const std::vector<ArrayInfo>>(std::move(weights));
   return complete;
 }
 
 void MakeHf(const Viewed& viewed, const ReadContext& context,
             ViewTables& into) {
-  const std::optional<Viewed> model = ModelOf(viewed, context);
-  if (!model) return;
+  if (!IsComplete(viewed, "hf", context, into)) return;
+  const Result<Viewed> model = ModelOf(viewed, context);
+  if (!model) return AddIncompleteNote("hf", model.error(), into);
   for (const Document& document : viewed.exports.documents) {
     const std::string_view name = ModelFileName(document.role);
     if (name.empty()) continue;

@@ -177,9 +177,10 @@ bool MayHaveSafetensors(const Exports& exports) {
 
 void MakeSafetensors(const Viewed& viewed, const ReadContext& context,
                      ViewTables& into) {
-  auto file = SafetensorsFile(
-      viewed, std::string(viewed.exports.bundle_name) + ".safetensors",
-      context);
+  const std::string name =
+      std::string(viewed.exports.bundle_name) + ".safetensors";
+  if (!IsComplete(viewed, name, context, into)) return;
+  auto file = SafetensorsFile(viewed, name, context);
   if (file != nullptr) into.push_back(std::move(file));
 }
 

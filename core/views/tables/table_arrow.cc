@@ -139,14 +139,16 @@ Content FileOf(const ArrowTable& table) {
 
 bool MayHaveArrow(const Exports& exports) { return exports.table != nullptr; }
 
-void MakeArrow(const Viewed& viewed, const ReadContext& /*context*/,
+void MakeArrow(const Viewed& viewed, const ReadContext& context,
                ViewTables& into) {
+  constexpr const char* kName = "table.arrow";
+  if (!IsComplete(viewed, kName, context, into)) return;
   into.push_back(
-      MeasuredFile("table.arrow",
+      MeasuredFile(kName,
                    [container = viewed.container, table = viewed.exports.table](
-                       const ReadContext& context) -> Result<Content> {
+                       const ReadContext& request) -> Result<Content> {
                      const ArrowTable made =
-                         CTXFS_TRY(MakeArrowTable(container, table(), context));
+                         CTXFS_TRY(MakeArrowTable(container, table(), request));
                      return FileOf(made);
                    }));
 }

@@ -272,10 +272,16 @@ bool MayHaveText(const Exports& exports) {
   return exports.table != nullptr && exports.table().as_text;
 }
 
-void MakeTextFiles(const Viewed& viewed, const ReadContext& /*context*/,
+void AddTextFile(std::string_view name, const Viewed& viewed, Style style,
+                 const ReadContext& context, ViewTables& into) {
+  if (!IsComplete(viewed, name, context, into)) return;
+  into.push_back(TextFile(std::string(name), viewed, style));
+}
+
+void MakeTextFiles(const Viewed& viewed, const ReadContext& context,
                    ViewTables& into) {
-  into.push_back(TextFile("table.csv", viewed, Style::kCsv));
-  into.push_back(TextFile("table.jsonl", viewed, Style::kJsonLines));
+  AddTextFile("table.csv", viewed, Style::kCsv, context, into);
+  AddTextFile("table.jsonl", viewed, Style::kJsonLines, context, into);
 }
 
 }  // namespace

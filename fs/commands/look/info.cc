@@ -250,14 +250,19 @@ class Page {
     }
   }
 
+  void PrintWarning(const Json& text) const {
+    std::printf("  %s %s\n",
+                terminal_.Paint(Colour::kYellow, "warning:").c_str(),
+                ShownText(text.get<std::string>()).c_str());
+  }
+
   void PrintWarnings() const {
     constexpr size_t kMaxPrinted = 10;
+    if (info_.contains("incomplete")) PrintWarning(info_["incomplete"]);
     const Json warnings = info_.value("warnings", Json::array());
     const size_t most = all_ ? warnings.size() : kMaxPrinted;
     for (size_t i = 0; i < std::min(warnings.size(), most); ++i) {
-      std::printf("  %s %s\n",
-                  terminal_.Paint(Colour::kYellow, "warning:").c_str(),
-                  ShownText(warnings[i].get<std::string>()).c_str());
+      PrintWarning(warnings[i]);
     }
     if (warnings.size() <= most) return;
     std::printf("  and %s more: --all\n",

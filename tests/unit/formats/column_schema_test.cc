@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include "core/container/complete.h"
 #include "core/formats/column_shard/column_shard.h"
 #include "core/formats/column_shard/schema.h"
 #include "tests/unit/testing/column_builder.h"
@@ -83,6 +84,19 @@ TEST(ColumnSchema, CompressedChunksAreTheSame) {
         {entry});
     EXPECT_EQ(*Column0(*shard), "abcdABCD");
   }
+}
+
+TEST(ColumnSchema, Item43_1_AColumnOfOtherRowsWithholdsTheTable) {
+  const auto shard =
+      Group(3,
+            Json::array({Described("x", ColumnType::kUint32, {Stats(3)}),
+                         Described("y", ColumnType::kUint32, {Stats(2)})}),
+            {Raw("0:x", Payload(0, 3, "aaaabbbbcccc")),
+             Raw("0:y", Payload(0, 2, "aaaabbbb"))});
+  const Status complete = CheckComplete(*shard, LoneContext());
+  ASSERT_FALSE(complete);
+  EXPECT_EQ(complete.error().what,
+            "column 'y' has 2 rows, and column 'x' has 3");
 }
 
 TEST(ColumnSchema, TrustsTheBytesAndNotTheMetadata) {

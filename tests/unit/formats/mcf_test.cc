@@ -216,23 +216,27 @@ TEST(Mcf, TensorsWithoutValuesAreNotPartOfAModel) {
     const std::vector<std::string> paths = ViewPaths(model);
     EXPECT_FALSE(Has(paths, "hf/model.safetensors")) << tensor.dtype;
     EXPECT_FALSE(Has(paths, "hf/config.json"));
-    EXPECT_TRUE(Has(paths, "model.safetensors"));
+    EXPECT_FALSE(Has(paths, "model.safetensors"));
+    EXPECT_TRUE(Has(paths, "model.safetensors.incomplete.txt"));
+    EXPECT_TRUE(Has(paths, "hf.incomplete.txt"));
     EXPECT_TRUE(Warns(*model, "1 of 2 tensors have no values"));
     EXPECT_TRUE(Warns(*model, "tensor 1 'nn'"));
   }
 }
 
-TEST(Mcf, CodesWithoutTheirScaleAreNotInModelSafetensors) {
+TEST(Mcf, Item43_1_CodesWithoutTheirScaleWithholdModelSafetensors) {
   const auto model = Open(Mcf({Index({{1, 6, 0, 1}, {2, 0x10, 0, 1}}, 0, 2)}));
   const ContainerTree views(
       *ViewsDirectory(model, AllViews()).open(LoneContext()));
   EXPECT_TRUE(Has(ViewPaths(model), "npy/nn.npy")) << "as integers";
-  BlockCache cache(1 << 20);
-  const auto node = views.tree().Lookup(NameTree::kRoot, "model.safetensors");
+  EXPECT_FALSE(views.tree().Lookup(NameTree::kRoot, "model.safetensors"));
+  const auto node =
+      views.tree().Lookup(NameTree::kRoot, "model.safetensors.incomplete.txt");
   ASSERT_TRUE(node);
-  const std::string file = *ReadAll(*views.Open(*node, cache), cache);
-  EXPECT_NE(file.find("\"n\":{"), std::string::npos);
-  EXPECT_EQ(file.find("\"nn\":{"), std::string::npos);
+  BlockCache cache(1 << 20);
+  const std::string note = *ReadAll(*views.Open(*node, cache), cache);
+  EXPECT_NE(note.find("1 of 2 tensors have no values"), std::string::npos);
+  EXPECT_NE(note.find("tensor 1 'nn'"), std::string::npos);
 }
 
 TEST(McfQuantInfo, ClipsThatAreNotNumbersAreText) {

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/container/complete.h"
+
+#include <fmt/core.h>
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace ctxfs {
+namespace {
+
+constexpr uint32_t kEntriesPerCheck = 4096;
+
+/// The first of `count` errors, and how many there are.
+Error FirstOf(uint64_t count, Error first) {
+  if (count > 1) first.what += fmt::format(" (and {} more)", count - 1);
+  return first;
+}
+
+/// Fails with the first entry that cannot be read. One that is locked is there.
+Status CheckEntries(const FileTable& entries, const ReadContext& context) {
+  uint64_t count = 0;
+  std::optional<Error> first;
+  for (uint32_t i = 0; i < entries.count(); ++i) {
+    if (i % kEntriesPerCheck == 0) {
+      CTXFS_TRY(context.Check());
+    }
+    std::optional<Error> fault = entries.Fault(i);
+    if (!fault || fault->code == Code::kLocked) continue;
+    if (count++ == 0) first = std::move(fault);
+  }
+  if (first) return FirstOf(count, *std::move(first));
+  return {};
+}
+
+}  // namespace
+
+Status CheckComplete(const Container& container, const ReadContext& context) {
+  const Exports exports = container.Export();
+  if (exports.complete != nullptr) {
+    CTXFS_TRY(exports.complete(context));
+  }
+  std::vector<Error> faults = container.Faults();
+  if (!faults.empty()) {
+    return FirstOf(faults.size(), std::move(faults.front()));
+  }
+  return CheckEntries(*container.Entries(), context);
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A file that joins all arrays of a container is there only if it has all of them, and
+something in its place says what is missing (docs/views.md, section 3)."""
+
+import json
+import os
+import shutil
+
+import pytest
+
+from conftest import BIN, GOLDEN, run
+
+CTXFS = BIN / "ctxfs"
+SHARDED = GOLDEN / "safetensors" / "sharded"
+
+# The container, the file that is not there, and what its note names.
+INCOMPLETE = {
+    "shard missing": ("safetensors/sharded_missing/model.safetensors.index.json",
+                      "model.safetensors", "model-00002-of-00002.safetensors"),
+    "tensor missing": ("safetensors/sharded_lies/model.safetensors.index.json",
+                       "model.safetensors", "model.norm.weight"),
+    "part missing": ("gguf/split_missing/tiny-00001-of-00003.gguf",
+                     "model.safetensors", "tiny-00002-of-00003.gguf"),
+    "part cut": ("gguf/split_cut/tiny-00001-of-00003.gguf", "model.safetensors", "tiny-0000"),
+    "storages missing": ("torch/records.pt", "model.safetensors", "'missing'"),
+    "pieces missing": ("torch-distributed/missing/.metadata", "model.safetensors", ".distcp"),
+    "external data missing": ("onnx/external_traversal.onnx", "model.safetensors", "external"),
+    "chunk missing": ("wshard/chunked_bad/missing_file_manifest.wshard",
+                      "episode.safetensors", "missing file"),
+    "scale lost": ("mcf/embed_int4.mcf", "model.safetensors", "have no values"),
+}
+
+
+@pytest.fixture(name="model")
+def _model(tmp_path):
+    """A model of two files, with config.json."""
+    return shutil.copytree(SHARDED, tmp_path / "model")
+
+
+@pytest.mark.parametrize("case", INCOMPLETE)
+def test_43_1_a_file_of_all_arrays_is_not_there_if_some_are_missing(mount, case):
+    source, name, named = INCOMPLETE[case]
+    mounted = mount(GOLDEN / source, "flat")
+    views = mounted.point / "views"
+    assert not (views / name).exists()
+    note = (views / f"{name}.incomplete.txt").read_text()
+    assert note.startswith(f"There is no {name}, because it would not be complete: ")
+    assert named in note
+    info = json.loads((mounted.point / ".ctxfs/info.json").read_text())
+    assert info["incomplete"].startswith(f"there is no views/{name}: ")
+    assert named in info["incomplete"]
+    faults = json.loads((mounted.point / ".ctxfs/faults.json").read_text())
+    told = [one for one in faults if f"there is no views/{name}: " in one["reason"]]
+    # That a type has no values is no fault of the container.
+    assert len(told) == (case != "scale lost")
+    printed = run(CTXFS, "info", GOLDEN / source).stdout.decode()
+    assert f"warning: there is no views/{name}: " in printed
+
+
+def test_43_1_a_model_with_a_file_that_was_cut_off_is_none_for_loaders(mount, model):
+    shard = model / "model-00002-of-00002.safetensors"
+    shard.write_bytes(shard.read_bytes()[:-1])
+    views = mount(model / "model.safetensors.index.json", "flat").point / "views"
+    assert {"hf.incomplete.txt", "model.safetensors.incomplete.txt"} <= set(os.listdir(views))
+    assert not (views / "hf").exists() and not (views / "model.safetensors").exists()
+    for name in ("hf", "model.safetensors"):
+        assert shard.name in (views / f"{name}.incomplete.txt").read_text()
+    # What is there is there one by one.
+    assert (views / "npy" / "model.embed_tokens.weight.npy").exists()
+
+
+def test_43_1_a_complete_model_has_no_note(mount, model):
+    mounted = mount(model / "model.safetensors.index.json", "flat")
+    names = os.listdir(mounted.point / "views")
+    assert "model.safetensors" in names and "hf" in names
+    assert not [name for name in names if name.endswith(".txt")]
+    assert "incomplete" not in json.loads((mounted.point / ".ctxfs/info.json").read_text())
