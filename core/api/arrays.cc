@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/api/handles.h"
+#include "core/container/complete.h"
 #include "core/views/arrays/elements.h"
 #include "core/views/arrays/unique_names.h"
 #include "core/views/view.h"
@@ -16,7 +17,6 @@ using ctxfs::Container;
 using ctxfs::Error;
 using ctxfs::Result;
 using ctxfs::ServerWait;
-using ctxfs::SourceTree;
 using ctxfs::Status;
 using ctxfs::api::Call;
 using ctxfs::api::CallTree;
@@ -72,9 +72,7 @@ extern "C" {
 int ctxfs_open_arrays(ctxfs_tree* tree, const char* path, ctxfs_arrays** arrays,
                       ctxfs_error** error) {
   return CallTree(error, path, [&](ServerWait* waits) -> Status {
-    const SourceTree::File at =
-        CTXFS_TRY(tree->tree->Find(path, /*follow=*/true, waits));
-    auto container = CTXFS_TRY(tree->tree->ContainerAt(at, waits));
+    auto container = CTXFS_TRY(ctxfs::api::ContainerAt(*tree, path, waits));
     const ctxfs::ReadContext context = tree->tree->context(waits);
     std::vector<ArrayInfo> infos =
         ctxfs::UsualArrays(container->Export(), context);
@@ -84,6 +82,15 @@ int ctxfs_open_arrays(ctxfs_tree* tree, const char* path, ctxfs_arrays** arrays,
     Show(*made);
     *arrays = made.release();
     return {};
+  });
+}
+
+int ctxfs_check_complete(ctxfs_tree* tree, const char* path,
+                         ctxfs_error** error) {
+  return CallTree(error, path, [&](ServerWait* waits) -> Status {
+    const auto container =
+        CTXFS_TRY(ctxfs::api::ContainerAt(*tree, path, waits));
+    return ctxfs::CheckComplete(*container, tree->tree->context(waits));
   });
 }
 

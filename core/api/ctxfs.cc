@@ -205,9 +205,8 @@ int ctxfs_faults(ctxfs_tree* tree, const char* path,
                  int (*visit)(void* argument, const ctxfs_error* fault),
                  void* argument, ctxfs_error** error) {
   return CallTree(error, path, [&](ServerWait* waits) -> Status {
-    const SourceTree::File at =
-        CTXFS_TRY(tree->tree->Find(path, /*follow=*/true, waits));
-    const auto container = CTXFS_TRY(tree->tree->ContainerAt(at, waits));
+    const auto container =
+        CTXFS_TRY(ctxfs::api::ContainerAt(*tree, path, waits));
     const ctxfs::ReadContext context = tree->tree->context(waits);
     std::vector<Error> faults = container->Inspect(context);
     CTXFS_TRY(context.Check());

@@ -223,7 +223,8 @@ typedef struct ctxfs_array {
 } ctxfs_array;
 
 /* Lists the arrays of the container at `path`, which may read a little of each;
- * there may be none. Fails with CTXFS_NOT_CONTAINER for any other directory. */
+ * there may be none. A container is a directory, or a file that stays one in a
+ * mount. Fails with CTXFS_NOT_CONTAINER for any other. */
 CTXFS_API int ctxfs_open_arrays(ctxfs_tree* tree, const char* path,
                                 ctxfs_arrays** arrays, ctxfs_error** error);
 /* `arrays` may be NULL. Files that were opened of them may still be open. */
@@ -236,6 +237,14 @@ CTXFS_API const ctxfs_array* ctxfs_array_at(const ctxfs_arrays* arrays,
 /* Fails with CTXFS_NOT_FOUND for a name that is not there. */
 CTXFS_API int ctxfs_find_array(const ctxfs_arrays* arrays, const char* name,
                                size_t* index, ctxfs_error** error);
+
+/* Fails with what the arrays and the table of the container at `path` lack,
+ * because a part of it is missing or damaged; 0 if they are all that the
+ * container says that it has. Reads no more than ctxfs_open_arrays. What only
+ * reading finds out, such as a checksum that differs, is an error of the read.
+ * Fails with CTXFS_NOT_CONTAINER for any other directory. */
+CTXFS_API int ctxfs_check_complete(ctxfs_tree* tree, const char* path,
+                                   ctxfs_error** error);
 
 /* Opens the elements of an array as a file of `size` bytes: row-major,
  * little-endian, without gaps. Close it before the tree. */

@@ -95,4 +95,12 @@ int CallTree(ctxfs_error** out, const char* path, const Body& body) noexcept {
   return Call(out, path, [&] { return body(&waits); });
 }
 
+/// The container at `path`, a directory or a file.
+inline Result<std::shared_ptr<const Container>> ContainerAt(
+    const ctxfs_tree& tree, const char* path, ServerWait* waits) {
+  const SourceTree::File at =
+      CTXFS_TRY(tree.tree->Find(path, /*follow=*/true, waits));
+  return tree.tree->ContainerOf(at, waits);
+}
+
 }  // namespace ctxfs::api

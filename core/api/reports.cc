@@ -50,9 +50,7 @@ Result<std::string> ReportOf(const std::shared_ptr<const Container>& container,
 Status MakePage(ctxfs_tree& tree, const char* path, const char* name,
                 ReportDepth depth, uint64_t bytes, ServerWait* waits,
                 char** page) {
-  const SourceTree::File at =
-      CTXFS_TRY(tree.tree->Find(path, /*follow=*/true, waits));
-  const auto container = CTXFS_TRY(tree.tree->ContainerAt(at, waits));
+  const auto container = CTXFS_TRY(ctxfs::api::ContainerAt(tree, path, waits));
   const std::string report = CTXFS_TRY(
       ReportOf(container, name, depth, bytes, tree.tree->context(waits)));
   const std::string whole =

@@ -22,7 +22,6 @@ using ctxfs::Code;
 using ctxfs::Error;
 using ctxfs::Result;
 using ctxfs::ServerWait;
-using ctxfs::SourceTree;
 using ctxfs::Status;
 using ctxfs::api::CallTree;
 
@@ -269,9 +268,7 @@ Result<std::shared_ptr<const Body>> ReadBody(const Content& content,
 
 Status ReadTable(ctxfs_tree& tree, const char* path, ServerWait* waits,
                  ArrowArrayStream* stream) {
-  const SourceTree::File at =
-      CTXFS_TRY(tree.tree->Find(path, /*follow=*/true, waits));
-  const auto container = CTXFS_TRY(tree.tree->ContainerAt(at, waits));
+  const auto container = CTXFS_TRY(ctxfs::api::ContainerAt(tree, path, waits));
   const Exports exports = container->Export();
   if (exports.table == nullptr) {
     return Error{Code::kNotFound, "the container has no table"};

@@ -155,13 +155,13 @@ Result<SourceTree::File> SourceTree::FindInside(const File& file,
 }
 
 Result<std::shared_ptr<const Container>> SourceTree::ContainerOf(
-    const File& file) {
-  if (file.directory) return ContainerAt(file);
-  const Result<File> inside = FindInside(file);
-  if (inside) return ContainerAt(*inside);
+    const File& file, ServerWait* waits) {
+  if (file.directory) return ContainerAt(file, waits);
+  const Result<File> inside = FindInside(file, waits);
+  if (inside) return ContainerAt(*inside, waits);
   if (inside.error().code != Code::kNotFound) return inside.error();
   // An unreadable file has no NAME~dir either.
-  if (ClaimOf(file.name()) != NameClaim::kNothing) CTXFS_TRY(Open(file));
+  if (ClaimOf(file.name()) != NameClaim::kNothing) CTXFS_TRY(Open(file, waits));
   return Error{Code::kNotContainer, "the file is no container"};
 }
 

@@ -67,9 +67,10 @@ class SourceTree {
   /// The directory NAME~dir of a file that is a container (docs/tree.md,
   /// section 1), which listings leave out. kNotFound if there is none.
   Result<File> FindInside(const File& file, ServerWait* waits = nullptr);
-  /// The container of a file or directory. Fails with kNotContainer, or if it
-  /// cannot be opened; one that does not parse is an UnreadableContainer.
-  Result<std::shared_ptr<const Container>> ContainerOf(const File& file);
+  /// The container that a file or directory is. Fails with kNotContainer, or if
+  /// it cannot be opened; one that does not parse is an UnreadableContainer.
+  Result<std::shared_ptr<const Container>> ContainerOf(
+      const File& file, ServerWait* waits = nullptr);
   using VisitContainer = std::function<void(
       const std::string& path,
       const Result<std::shared_ptr<const Container>>& container)>;

@@ -143,6 +143,14 @@ nb::list Faults(Tree& tree, const nb::bytes& path) {
   return shown;
 }
 
+/// Raises what the arrays and the table of a container lack.
+void CheckComplete(Tree& tree, const nb::bytes& path) {
+  const std::string name = PathOf(path);
+  tree.Run([&](ctxfs_tree* of, ctxfs_error** error) {
+    return ctxfs_check_complete(of, name.c_str(), error);
+  });
+}
+
 void ReleaseStream(PyObject* capsule) {
   auto* const stream = static_cast<ArrowArrayStream*>(
       PyCapsule_GetPointer(capsule, "arrow_array_stream"));
@@ -272,6 +280,7 @@ NB_MODULE(_ctxfs, m) {
       .def("readlink", &ReadLink, "path"_a)
       .def("attributes", &AttributesOf, "path"_a)
       .def("faults", &Faults, "path"_a)
+      .def("check_complete", &CheckComplete, "path"_a)
       .def("table", &Table, "path"_a)
       .def("report", &Report, "path"_a, "name"_a, "depth"_a, "read_bytes"_a)
       .def("open_file", &OpenFile, "path"_a)
