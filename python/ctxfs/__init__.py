@@ -27,13 +27,13 @@ from ._arrays import ArrayInfo, Arrays, LazyArray, LazyArrays
 from ._container import Container, Stat
 from ._entry import Entry
 from ._errors import (
-    ChecksumError, CorruptError, Error, LimitError, LockedError, NotContainerError, NotFoundError,
+    ChecksumError, CorruptError, Error, IncompleteWarning, LimitError, LockedError, NotContainerError, NotFoundError,
     StaleError, UnsupportedError, make_error as _make_error,
 )
 
 __all__ = [
     "ArrayInfo", "Arrays", "ChecksumError", "Container", "CorruptError", "Entry", "Error",
-    "LazyArray", "LazyArrays", "LimitError", "LockedError", "NotContainerError", "NotFoundError",
+    "IncompleteWarning", "LazyArray", "LazyArrays", "LimitError", "LockedError", "NotContainerError", "NotFoundError",
     "StaleError", "Stat", "UnsupportedError", "open",
 ]
 __version__ = _ctxfs.version()

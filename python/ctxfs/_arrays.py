@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+import difflib
+import errno
 import math
 import operator
 import sys
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ._dtypes import numpy_dtype
+from ._dtypes import numpy_dtype, warn_of_bits
+from ._errors import Error, IncompleteWarning, NotFoundError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -67,7 +71,9 @@ class Arrays(Mapping):
         # for: of a model with many tensors, few are.
         self._rows: list[tuple] = []
         self._numbers: dict[str, int] = {}
+        self._missing: Error | None = None
         self._handle()
+        self._find_missing()
 
     def _handle(self):
         """The extension's object; another one after a fork."""
@@ -80,6 +86,20 @@ class Arrays(Mapping):
                 self._opened = (tree, handle)
             return handle
 
+    def _find_missing(self) -> None:
+        try:
+            self._container._check_complete(self._directory)
+        except Error as error:
+            self._missing = error.with_traceback(None)
+            warnings.warn(f"{error}: these arrays are only the others", IncompleteWarning,
+                          stacklevel=4)
+
+    @property
+    def missing(self) -> Error | None:
+        """What the container says that it has, and these arrays do not: an Error that has not
+        been raised; None if nothing is missing."""
+        return self._missing
+
     @property
     def lazy(self) -> LazyArrays:
         """The same names; values read what is indexed."""
@@ -87,7 +107,25 @@ class Arrays(Mapping):
 
     def info(self, name: str) -> ArrayInfo:
         """Name, dtype, bits of an element, shape and bytes; reads nothing."""
-        return ArrayInfo(*self._rows[self._numbers[name]])
+        return ArrayInfo(*self._rows[self._number(name)])
+
+    def _number(self, name: str) -> int:
+        number = self._numbers.get(name)
+        if number is None:
+            raise self._not_found(name)
+        return number
+
+    def _not_found(self, name: str) -> NotFoundError:
+        """Says what is missing or, of a container without faults, which names are similar."""
+        if self._missing is not None:
+            why = f"no such array, and not all are there: {self._missing.strerror}"
+        else:
+            similar = difflib.get_close_matches(str(name), self._numbers, 3, 0.5)
+            similar = similar or [one for one in self._numbers if str(name) in one][:3]
+            why = "no such array"
+            if similar:
+                why += "; did you mean " + " or ".join(map(repr, similar)) + "?"
+        return NotFoundError(errno.ENOENT, why, self._container.source, str(name), "not_found")
 
     def __getitem__(self, name: str) -> np.ndarray:
         return self.lazy[name].read()
@@ -109,7 +147,7 @@ class Arrays(Mapping):
 
     def _open(self, name: str):
         """A file of the elements, of the extension."""
-        index = self._numbers[name]
+        index = self._number(name)
         handle = self._handle()
         with self._container._call(name):
             return handle.open(index)
@@ -272,6 +310,11 @@ class LazyArray:
         return self[...]
 
     def __getitem__(self, key) -> np.ndarray:
+        warn_of_bits(self._info.dtype, self._info.bits)
+        return self._read(key)
+
+    def _read(self, key=...) -> np.ndarray:
+        """For those who know what the elements are, without a warning."""
         import numpy as np  # pylint: disable=import-outside-toplevel
         shape, dtype = self.shape, self.dtype
         axes = _axes_of(key, shape)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import html
 import json
 import os
@@ -13,12 +14,13 @@ from typing import Any, NamedTuple
 from . import _ctxfs
 from ._arrays import Arrays
 from ._entry import Entry
-from ._errors import Error, NotContainerError, NotFoundError
+from ._errors import CorruptError, Error, NotContainerError, NotFoundError
+from ._extras import need
 
 FILE, DIRECTORY, LINK = 1, 2, 3  # enum ctxfs_kind
 SAMPLED, EXACT = 1, 2  # enum ctxfs_report_depth
-SHOWN_BYTES = 64 << 20  # that a notebook's picture of a container reads, of each sort of value
-SHOWN_NAMES = 100  # of a directory
+SHOWN_NAMES = 48  # of arrays or in a directory, in a notebook
+NAME_CHARACTERS = 80  # of which six bytes each are shown at most
 
 
 class Stat(NamedTuple):
@@ -112,7 +114,27 @@ class Container(Mapping):
         self.close()
 
     def __repr__(self) -> str:
-        return f"<ctxfs.Container {self.source!r}{' (closed)' if self.closed else ''}>"
+        return f"<ctxfs.Container {self.source!r}{self._summary()}>"
+
+    def _summary(self) -> str:
+        """Format, arrays and size."""
+        if self.closed:
+            return " (closed)"
+        try:
+            info = self.info
+            arrays = len(self._rows())
+        except (NotContainerError, NotFoundError):
+            return ": directory"
+        except Error as error:
+            return f": {error.strerror}"
+        size = max(info["container_size"], info.get("stored_size", 0))
+        return (f": {info['format']}, {arrays} array{'' if arrays == 1 else 's'}, "
+                f"{_size_text(size)}")
+
+    def _rows(self) -> list[tuple]:
+        """What ArrayInfo has of each array."""
+        with self._call("") as tree:
+            return tree.open_arrays(b"").all()
 
     def __reduce__(self):
         if self.closed:
@@ -207,17 +229,22 @@ class Container(Mapping):
     @property
     def arrays(self) -> Arrays:
         """The arrays of the container, by name: tensors, columns, lanes (docs/views.md, section
-        1). Fails with NotContainerError for a directory: see arrays_of."""
+        1). If some are missing or damaged, the others are there, with an IncompleteWarning; see
+        Arrays.missing. Fails with NotContainerError for a directory: see arrays_of."""
         return Arrays(self)
 
     def arrays_of(self, directory: str) -> Arrays:
-        """The arrays of the container at a path below this one."""
-        return Arrays(self, directory)
+        """The arrays of the container at a path below this one: a directory, or a file that is a
+        container."""
+        return Arrays(self, directory.strip("/"))
 
-    def table(self, directory: str = "") -> Any:
+    def table(self, directory: str = "", *, partial: bool = False) -> Any:
         """The table of the container, or of one at a path below it, as a pyarrow.Table: its
-        columns are read into memory, verified. NotFoundError if the container is no table."""
-        import pyarrow  # pylint: disable=import-outside-toplevel
+        columns are read into memory, verified. NotFoundError if the container is no table; if
+        columns are missing, an Error, or with `partial` a table of the others."""
+        pyarrow = need("pyarrow", "tables")
+        if not partial:
+            self._check_complete(directory)
         return pyarrow.table(_TableStream(self, directory))
 
     @property
@@ -238,18 +265,23 @@ class Container(Mapping):
             return tree.report(self._path(directory), os.fsencode(name), depth, read_bytes)
 
     def _repr_html_(self) -> str:
-        """For notebooks: the report, of samples; for a directory, what is in it. A report is
-        shown in a frame that cannot reach the notebook."""
+        """For notebooks, of at most 60 KB: what `repr` says, and the first arrays, or the first
+        names in a directory. `report` makes a page with statistics, plots and pictures."""
+        title = f"<code>{html.escape(_shown(repr(self)))}</code>"
         if self.closed:
-            return f"<code>{html.escape(_shown(repr(self)))}</code>"
+            return title
         try:
-            page = self._page("", SAMPLED, SHOWN_BYTES)
-        except NotContainerError:
-            names = "".join(f"<li>{html.escape(_shown(name))}</li>"
-                            for name in self.listdir()[:SHOWN_NAMES])
-            return f"<code>{html.escape(_shown(repr(self)))}</code><ul>{names}</ul>"
-        return (f'<iframe srcdoc="{html.escape(page)}" sandbox="allow-scripts" '
-                'style="width: 100%; height: 32em; border: 0"></iframe>')
+            rows = self._rows()
+        except Error:
+            return title + self._names_html()
+        return title + _arrays_html(rows)
+
+    def _names_html(self) -> str:
+        names = self.listdir()
+        cells = [f"<li>{html.escape(_cut(name))}</li>" for name in names[:SHOWN_NAMES]]
+        if len(names) > SHOWN_NAMES:
+            cells.append(f"<li>and {len(names) - SHOWN_NAMES} more</li>")
+        return f"<ul>{''.join(cells)}</ul>"
 
     def check(self) -> list[Error]:
         """Reads and verifies everything; returns the faults, none if the container is sound. A
@@ -260,6 +292,11 @@ class Container(Mapping):
             for name in files:
                 self._scan(_join(directory, name), faults)
         return faults
+
+    def _check_complete(self, directory: str) -> None:
+        """Raises what the arrays and the table of the container at `directory` lack."""
+        with self._call(directory) as tree:
+            tree.check_complete(self._path(directory))
 
     def _faults_of(self, directory: str) -> list[Error]:
         """Those of the index of the container at `directory`; none if there is no container."""
@@ -290,6 +327,39 @@ class _TableStream:
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         with self._container._call(self._directory) as tree:
             return tree.table(self._container._path(self._directory))
+
+
+def decoded(c: Container, sample: Any) -> Any:
+    """A line of views/samples.jsonl; raises what it says instead of a sample."""
+    if isinstance(sample, dict) and "$error" in sample:
+        raise CorruptError(errno.EIO, sample["$error"], c.source, str(sample.get("entry", "")),
+                           "corrupt")
+    return sample
+
+
+def _size_text(size: float) -> str:
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if size < 1024:
+            break
+        size /= 1024
+    else:
+        unit = "TiB"
+    return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+
+
+def _cut(name: str) -> str:
+    """A name of any length and bytes, as a short text."""
+    shown = _shown(name)
+    return shown if len(shown) <= NAME_CHARACTERS else f"{shown[:NAME_CHARACTERS]}\u2026"
+
+
+def _arrays_html(rows: list[tuple]) -> str:
+    lines = ["<tr><th>array<th>dtype<th>shape"]
+    for name, dtype, _, shape, *_ in rows[:SHOWN_NAMES]:
+        lines.append(f"<tr><td>{html.escape(_cut(name))}<td>{dtype}<td>{_cut(str(list(shape)))}")
+    if len(rows) > SHOWN_NAMES:
+        lines.append(f"<tr><td>and {len(rows) - SHOWN_NAMES} more<td><td>")
+    return f"<table>{''.join(lines)}</table>"
 
 
 def _is_url(source: str) -> bool:

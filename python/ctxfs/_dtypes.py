@@ -7,6 +7,7 @@ numpy is imported when an array is asked for: it is most of what importing ctxfs
 from __future__ import annotations
 
 import functools
+import warnings
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -41,3 +42,12 @@ def numpy_dtype(name: str, bits: int) -> np.dtype:
         except (ImportError, AttributeError):
             pass  # not installed, or older than the type
     return np.dtype(_BITS.get(bits, "u1"))
+
+
+@functools.lru_cache(maxsize=None)
+def warn_of_bits(name: str, bits: int) -> None:
+    """Says once for each type that ml_dtypes has, and is not installed, what is read instead."""
+    if name in _ML_DTYPES and numpy_dtype(name, bits).kind == "u":
+        warnings.warn(
+            f"numpy has no {name}: its elements are read as their bits, as uint{bits}. For "
+            "their values: pip install -U ml_dtypes", stacklevel=4)

@@ -44,6 +44,11 @@ class Error(OSError):
                             self.offset)
 
 
+class IncompleteWarning(UserWarning):
+    """A container whose arrays are used lacks some of them, because a part of it is missing or
+    damaged."""
+
+
 class NotFoundError(Error, FileNotFoundError, KeyError):
     """No such file, directory or array."""
 

@@ -16,8 +16,8 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ._container import Container
-from ._errors import CorruptError
+from ._container import Container, decoded
+from ._extras import need
 
 if TYPE_CHECKING:
     import dask.array
@@ -55,6 +55,7 @@ def array(source: str | os.PathLike, name: str, *, chunks: Any = "auto",
             several: no block is decoded for two chunks, but for a row that two blocks share.
             Anything else is what dask.array takes.
     """
+    need("dask.array", "collections")
     import dask.array  # pylint: disable=import-outside-toplevel
     import dask.utils  # pylint: disable=import-outside-toplevel
     lazy = Container(os.path.abspath(source), **options).arrays.lazy[name]
@@ -101,6 +102,7 @@ def dataframe(sources: Sources, **options) -> dask.dataframe.DataFrame:
     """The tables of containers, such as ColumnShards, one after the other: a partition is
     `c.table()` of one. They have the columns of the first, whose table is read at once for their
     types."""
+    need("dask.dataframe", "collections")
     import dask.dataframe  # pylint: disable=import-outside-toplevel
     paths = _paths(sources)
     first = _table(paths[0], **options)
@@ -116,6 +118,7 @@ def samples(sources: Sources, **options) -> dask.bag.Bag:
     """The samples of WebDataset archives and SampleShards, each a dict, one after the other: those
     of an archive have "__key__" and the bytes of each member by its extension, the others are
     decoded JSON."""
+    need("dask.bag", "collections")
     import dask.bag  # pylint: disable=import-outside-toplevel
     import dask.delayed  # pylint: disable=import-outside-toplevel
     return dask.bag.from_delayed(
@@ -125,7 +128,8 @@ def samples(sources: Sources, **options) -> dask.bag.Bag:
 def _samples(path: str, options: dict[str, Any]) -> list[Any]:
     with Container(path, **options) as c:
         archive = c.info.get("format") == "tar"
-        return [_of_archive(c, one) if archive else _decoded(c, one) for one in _lines(c)]
+        c._check_complete("")
+        return [_of_archive(c, one) if archive else decoded(c, one) for one in _lines(c)]
 
 
 def _lines(c: Container) -> Iterator[Any]:
@@ -135,12 +139,6 @@ def _lines(c: Container) -> Iterator[Any]:
             offset += len(data)
             *lines, rest = (rest + data).split(b"\n")
             yield from map(json.loads, lines)
-
-
-def _decoded(c: Container, sample: Any) -> Any:
-    if isinstance(sample, dict) and "$error" in sample:
-        raise CorruptError(5, sample["$error"], c.source, str(sample.get("entry", "")), "corrupt")
-    return sample
 
 
 def _of_archive(c: Container, sample: dict[str, Any]) -> dict[str, Any]:

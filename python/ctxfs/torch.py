@@ -15,15 +15,20 @@ import io
 import itertools
 import json
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
-import torch
+
+from ._extras import need
+
+need("torch", "tensors")
+import torch  # pylint: disable=wrong-import-position
 
 from ._arrays import LazyArray
-from ._container import Container
-from ._errors import Error
+from ._container import Container, decoded
+from ._errors import Error, IncompleteWarning
 
 RECORDS = "views/samples.jsonl"
 
@@ -48,7 +53,7 @@ def tensor(array: LazyArray) -> torch.Tensor:
     dimension.
     """
     name, bits = _AS_BITS.get(array.info.dtype, ("", None))
-    values = array.read()
+    values = array._read()
     if bits is None:
         return torch.from_numpy(values)
     made = torch.from_numpy(values.view(bits))
@@ -83,14 +88,22 @@ def _all(c: Container) -> dict[str, torch.Tensor]:
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
         faults[0].strerror += f"{more}: not all tensors can be loaded, see partial="
         raise faults[0]
+    try:
+        c._check_complete("")
+    except Error as error:
+        error.strerror += ": not all tensors can be loaded, see partial="
+        raise
     return {name: tensor(lazy) for name, lazy in c.arrays.lazy.items()}
 
 
 def _readable(c: Container) -> dict[str, torch.Tensor]:
     """The tensors that are not damaged. Another failure may be gone at the next attempt, so it
     leaves none out."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", IncompleteWarning)
+        arrays = c.arrays
     loaded = {}
-    for name, lazy in c.arrays.lazy.items():
+    for name, lazy in arrays.lazy.items():
         try:
             loaded[name] = tensor(lazy)
         except Error as error:
@@ -158,13 +171,14 @@ def _worker() -> tuple[int, int]:
 
 
 def _samples_of(c: Container, first: int, step: int) -> Iterator[Any]:
-    """Every `step`th sample of a container, from `first` on."""
+    """Every `step`th sample of a container, from `first` on. Fails if it lacks some."""
     if RECORDS in c:
+        c._check_complete("")
         archive = c.info["format"] == "tar"
         with io.BufferedReader(c[RECORDS], 1 << 20) as lines:
             for line in itertools.islice(lines, first, None, step):
                 record = json.loads(line)
-                yield _members_of(c, record) if archive else record
+                yield _members_of(c, record) if archive else decoded(c, record)
     elif first == 0:
         key = os.path.splitext(os.path.basename(c.source))[0]
         yield {"__key__": key, "__url__": c.source,

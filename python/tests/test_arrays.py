@@ -7,12 +7,14 @@ import pathlib
 import struct
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
 
 import ctxfs
-from ctxfs._dtypes import numpy_dtype
+from conftest import GOLDEN
+from ctxfs._dtypes import numpy_dtype, warn_of_bits
 
 NAME = "signal/mat_i16"  # i16 [8, 2, 3]
 INDICES = [
@@ -162,6 +164,60 @@ def test_without_ml_dtypes_they_are_bits(monkeypatch):
         assert numpy_dtype("f16", 16) == np.float16
     finally:
         numpy_dtype.cache_clear()
+
+
+def test_43_12_without_ml_dtypes_it_is_said_once(monkeypatch, tmp_path):
+    text = b'{"w":{"dtype":"BF16","shape":[2],"data_offsets":[0,4]}}'
+    path = tmp_path / "m.safetensors"
+    path.write_bytes(struct.pack("<Q", len(text)) + text + bytes(4))
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)
+    numpy_dtype.cache_clear()
+    warn_of_bits.cache_clear()
+    try:
+        with ctxfs.open(path) as c:
+            with pytest.warns(UserWarning, match="bf16.*uint16.*pip install -U ml_dtypes") as told:
+                assert c.arrays["w"].dtype == c.arrays["w"].dtype == np.uint16
+            assert len(told) == 1
+    finally:
+        numpy_dtype.cache_clear()
+        warn_of_bits.cache_clear()
+
+
+SHARDED = GOLDEN / "safetensors" / "sharded_missing" / "model.safetensors.index.json"
+
+
+def test_43_1_arrays_of_a_damaged_model_say_what_is_missing():
+    with ctxfs.open(SHARDED) as c:
+        with pytest.warns(ctxfs.IncompleteWarning, match="model-00002-of-00002.safetensors"):
+            arrays = c.arrays
+        assert isinstance(arrays.missing, ctxfs.Error)
+        assert "model.embed_tokens.weight" in arrays
+        with pytest.raises(KeyError, match="model-00002-of-00002"):
+            _ = arrays["model.norm.weight"]
+    with ctxfs.open(GOLDEN / "safetensors" / "llama.safetensors") as c:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert c.arrays.missing is None
+
+
+def test_43_7_an_unknown_name_is_answered_with_similar_ones():
+    with ctxfs.open(GOLDEN / "safetensors" / "llama.safetensors") as c:
+        for use in (lambda: c.arrays["lm_head"], lambda: c.arrays.lazy["lm_head"],
+                    lambda: c.arrays.info("lm_head")):
+            with pytest.raises(ctxfs.NotFoundError, match="did you mean 'lm_head.weight'"):
+                use()
+        assert "lm_head" not in c.arrays and c.arrays.get("lm_head") is None
+
+
+@pytest.mark.parametrize("name", ["llama.safetensors", "llama.safetensors/", "llama.safetensors~dir"])
+def test_43_12_arrays_of_a_file_that_is_a_container(name):
+    with ctxfs.open(GOLDEN / "safetensors") as c, ctxfs.open(
+            GOLDEN / "safetensors" / "llama.safetensors") as alone:
+        assert list(c.arrays_of(name)) == list(alone.arrays)
+        with pytest.raises(ctxfs.NotContainerError):
+            c.arrays_of("README.md")
+        with pytest.raises(ctxfs.NotContainerError):
+            c.arrays_of("sharded/")
 
 
 def test_a_damaged_array_names_itself(tmp_path, episode):

@@ -119,6 +119,28 @@ def test_43_1_a_model_with_a_file_that_was_cut_off_is_an_error(sharded):
     assert list(ctxfs.torch.load_file(index, partial=True)) == ["layer2.a", "layer2.b"]
 
 
+@pytest.mark.parametrize("name", [
+    "torch/records.pt", "torch-distributed/missing/.metadata", "gguf/split_missing/tiny-00001-of-00003.gguf",
+    "onnx/external_traversal.onnx", "wshard/chunked_bad/missing_file_manifest.wshard"])
+def test_43_1_what_lacks_tensors_is_not_loaded(name):
+    for load in (lambda: ctxfs.torch.load_file(GOLDEN / name),
+                 lambda: list(ctxfs.torch.samples(str(GOLDEN / name)))):
+        with pytest.raises(ctxfs.Error, match="see partial="):
+            load()
+    ctxfs.torch.load_file(GOLDEN / name, partial=True)
+
+
+def test_43_1_a_sample_that_cannot_be_read_is_an_error(tmp_path):
+    data = bytearray((GOLDEN / "shard-profiles" / "golden_inputs.smpl").read_bytes())
+    with ctxfs.open(GOLDEN / "shard-profiles" / "golden_inputs.smpl") as c:
+        entry = json.loads(c[".ctxfs/index.json"].read())[0]
+    data[entry["offset"]] ^= 1
+    path = tmp_path / "damaged.smpl"
+    path.write_bytes(data)
+    with pytest.raises(ctxfs.CorruptError):
+        list(loader(path))
+
+
 def test_43_1_what_is_damaged_is_left_out_on_request():
     source = GOLDEN / "wshard" / "corrupt" / "flip_raw_block.wshard"
     with ctxfs.open(source) as c:
