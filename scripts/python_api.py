@@ -26,7 +26,8 @@ shows the same.
 MODULES = {
     "": ["open", "Container", "Stat", "Entry", "Arrays", "ArrayInfo", "LazyArrays", "LazyArray",
          "Error", "NotFoundError", "NotContainerError", "UnsupportedError", "CorruptError",
-         "ChecksumError", "LimitError", "StaleError", "LockedError"],
+         "ChecksumError", "LimitError", "StaleError", "LockedError",
+         "IncompleteWarning"],
     "fsspec": ["ContainerFileSystem"],
     "dask": ["array", "dataframe", "samples"],
     "torch": ["load_file", "tensor", "samples"],

@@ -4,12 +4,17 @@
 from __future__ import annotations
 
 import os
+import re
 
 # enum ctxfs_code of core/api/ctxfs.h, from 1 on.
 CODES = (
     "not_found", "not_container", "version", "unsupported", "corrupt", "checksum", "limit",
     "io", "stale", "no_memory", "too_many_files", "locked", "interrupted", "usage",
 )
+
+
+# How a message begins that names the entry it is about.
+_NAMED = re.compile(r"(?P<byte>byte \d+: )?[a-z]+ (?:\d+ )?'(?P<name>[^']+)': ")
 
 
 class Error(OSError):
@@ -37,7 +42,14 @@ class Error(OSError):
 
     def __str__(self) -> str:
         where = "//".join(part for part in (self.filename, self.entry) if part)
-        return f"{where}: {self.strerror}" if where else str(self.strerror)
+        return f"{where}: {self._reason()}" if where else str(self.strerror)
+
+    def _reason(self) -> str:
+        """What is wrong, without the name of the entry, which stands before it."""
+        named = _NAMED.match(str(self.strerror))
+        if not named or not self.entry or not self.entry.endswith(named["name"]):
+            return str(self.strerror)
+        return (named["byte"] or "") + self.strerror[named.end():]
 
     def __reduce__(self):
         return type(self), (self.errno, self.strerror, self.filename, self.entry, self.code,

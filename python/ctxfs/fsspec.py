@@ -16,12 +16,13 @@ import io
 import os
 from typing import Any
 
-import fsspec
-from fsspec.spec import AbstractFileSystem
-
 from ._container import Container
 from ._entry import Entry
 from ._errors import NotFoundError
+from ._extras import need
+
+fsspec = need("fsspec", "URLs of ctxfs://")
+from fsspec.spec import AbstractFileSystem  # pylint: disable=wrong-import-position
 
 BUFFER_BYTES = 256 * 1024
 

@@ -209,6 +209,24 @@ def test_43_7_an_unknown_name_is_answered_with_similar_ones():
         assert "lm_head" not in c.arrays and c.arrays.get("lm_head") is None
 
 
+def test_43_12_an_error_names_container_entry_and_byte_once():
+    source = GOLDEN / "torch" / "records.pt"
+    with ctxfs.open(source) as c:
+        with pytest.raises(ctxfs.CorruptError) as failed:
+            c["tensors/huge"].read()
+    text = str(failed.value)
+    assert text.startswith(f"{source}//tensors/huge: byte {failed.value.offset}: its storage has 0")
+    for once in (str(source), "huge", "byte "):
+        assert text.count(once) == 1, text
+
+
+def test_43_12_a_package_that_is_missing_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with ctxfs.open(GOLDEN / "shard-profiles" / "all_encodings.cshard") as c:
+        with pytest.raises(ModuleNotFoundError, match="tables need pyarrow: pip install pyarrow"):
+            c.table()
+
+
 @pytest.mark.parametrize("name", ["llama.safetensors", "llama.safetensors/", "llama.safetensors~dir"])
 def test_43_12_arrays_of_a_file_that_is_a_container(name):
     with ctxfs.open(GOLDEN / "safetensors") as c, ctxfs.open(
