@@ -13,11 +13,11 @@
 #endif
 
 #include "core/cache/block_files.h"
+#include "core/io/transfer.h"
 
 namespace ctxfs {
 
 using block_files::kMagic;
-using block_files::ReadAll;
 
 namespace {
 
@@ -72,7 +72,7 @@ std::optional<BlockFile> BlockFile::Load(Fd file, uint64_t first,
                                          std::string_view digest) {
   std::string head(HeadBytes(count), '\0');
   if (!file.ok() ||
-      !ReadAll(file.get(), 0, std::as_writable_bytes(std::span(head)))) {
+      !PreadAll(file.get(), 0, std::as_writable_bytes(std::span(head)))) {
     return std::nullopt;
   }
   const size_t summed = head.size() - sizeof(uint64_t);
@@ -100,7 +100,7 @@ bool BlockFile::ReadRun(uint64_t i, MutableBytes run) const {
   const uint64_t blocks = (run.size() + kBlockBytes - 1) / kBlockBytes;
   return InBounds(i, blocks, sums_.size()) &&
          InBounds(at, run.size(), bytes_) &&
-         ReadAll(file_.get(), HeadBytes(count()) + at, run);
+         PreadAll(file_.get(), HeadBytes(count()) + at, run);
 }
 
 size_t BlockFile::Read(uint64_t first,

@@ -106,18 +106,6 @@ bool RemoveForeign(int directory, const char* name) {
   return ::unlinkat(directory, name, flags) == 0;
 }
 
-bool ReadAll(int fd, uint64_t offset, MutableBytes out) {
-  while (!out.empty()) {
-    const ssize_t n =
-        ::pread(fd, out.data(), out.size(), static_cast<off_t>(offset));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    offset += static_cast<uint64_t>(n);
-    out = out.subspan(static_cast<size_t>(n));
-  }
-  return true;
-}
-
 std::optional<std::string> DigestInName(std::string_view name) {
   constexpr size_t kDigits = 32;
   if (!name.starts_with(kWhole)) return std::nullopt;

@@ -50,8 +50,6 @@ Fd OpenRegular(int directory, const char* name);
 /// a store's file. Returns whether the name is free then.
 bool RemoveForeign(int directory, const char* name);
 
-bool ReadAll(int fd, uint64_t offset, MutableBytes out);
-
 /// The digest in the name of a whole file; nullopt for any other name.
 std::optional<std::string> DigestInName(std::string_view name);
 

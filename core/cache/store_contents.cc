@@ -11,6 +11,7 @@
 #include "core/cache/block_files.h"
 #include "core/io/fd.h"
 #include "core/io/io_error.h"
+#include "core/io/transfer.h"
 
 namespace ctxfs {
 namespace {
@@ -22,7 +23,7 @@ bool IsOfStore(int directory, const File& file) {
   const Fd open = block_files::OpenRegular(directory, file.name.c_str());
   std::string head(block_files::kMagic.size(), '\0');
   const MutableBytes bytes = std::as_writable_bytes(std::span(head));
-  return open.ok() && block_files::ReadAll(open.get(), 0, bytes) &&
+  return open.ok() && PreadAll(open.get(), 0, bytes) &&
          head == block_files::kMagic;
 }
 

@@ -5,11 +5,9 @@
 // the size of its state and the state.
 #include "core/compressed/saved_index.h"
 
-#include <unistd.h>
 #include <zstd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <climits>
 #include <utility>
 
@@ -18,6 +16,7 @@
 #include "core/codec/crypto/keyed_digest.h"
 #include "core/codec/deflate.h"
 #include "core/compressed/xz_index.h"
+#include "core/io/transfer.h"
 
 namespace ctxfs {
 namespace {
@@ -106,28 +105,6 @@ std::string DigestOf(Bytes saved, const PersistentCache& files,
   return digest.Hex();
 }
 
-bool WriteAll(int file, Bytes bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(file, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    bytes = bytes.subspan(static_cast<size_t>(n));
-  }
-  return true;
-}
-
-bool ReadAll(int file, MutableBytes out) {
-  off_t at = 0;
-  while (!out.empty()) {
-    const ssize_t n = ::pread(file, out.data(), out.size(), at);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    out = out.subspan(static_cast<size_t>(n));
-    at += n;
-  }
-  return true;
-}
-
 }  // namespace
 
 Result<std::string> SaveIndex(const DecodedIndex& index) {
@@ -190,7 +167,8 @@ void KeepIndex(PersistentCache& files, const SourcePtr& source,
     return;
   }
   Result<Fd> made = files.Make(saved->size());
-  if (!made || !WriteAll(made->get(), AsBytes(*saved))) return;
+  if (!made || WriteSome(made->get(), AsBytes(*saved)).bytes != saved->size())
+    return;
   const auto file = std::make_shared<const Fd>(std::move(*made));
   const KeptName name{source, kName};
   const std::string digest = DigestOf(AsBytes(*saved), files, name);
@@ -209,7 +187,7 @@ std::shared_ptr<const DecodedIndex> TakeIndex(PersistentCache& files,
     return nullptr;
   }
   Buffer saved(static_cast<size_t>(kept->size));
-  if (!ReadAll(kept->file.get(), saved.span())) return nullptr;
+  if (!PreadAll(kept->file.get(), 0, saved.span())) return nullptr;
   const std::string digest = DigestOf(saved.span(), files, name);
   if (!digest.empty() && digest == kept->digest) {
     ByteReader in(saved.span());

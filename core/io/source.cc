@@ -18,6 +18,7 @@
 #include "core/io/download_cache.h"
 #include "core/io/io_error.h"
 #include "core/io/read_now.h"
+#include "core/io/transfer.h"
 #include "core/io/walk.h"
 
 namespace ctxfs {
@@ -232,17 +233,10 @@ FileSource::FileSource(std::shared_ptr<const File> file, std::string first_path,
       companions_(std::move(companions)) {}
 
 Result<size_t> ReadNow(int descriptor, uint64_t offset, MutableBytes out) {
-  size_t done = 0;
-  while (done < out.size()) {
-    const ssize_t n = ::pread(descriptor, out.data() + done, out.size() - done,
-                              static_cast<off_t>(offset + done));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return IoError("cannot be read", offset + done);
-    if (n == 0) break;
-    done += static_cast<size_t>(n);
-  }
-  g_bytes_read.fetch_add(done, std::memory_order_relaxed);
-  return done;
+  const Transferred got = PreadSome(descriptor, offset, out);
+  if (got.failed) return IoError("cannot be read", offset + got.bytes);
+  g_bytes_read.fetch_add(got.bytes, std::memory_order_relaxed);
+  return got.bytes;
 }
 
 Status FileSource::ReadAt(uint64_t offset, MutableBytes out,

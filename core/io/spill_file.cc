@@ -15,6 +15,7 @@
 
 #include "core/base/text/text.h"
 #include "core/io/io_error.h"
+#include "core/io/transfer.h"
 
 namespace ctxfs {
 namespace {
@@ -242,38 +243,25 @@ SpillFile::Part::~Part() {
 }
 
 Status SpillFile::Part::Write(uint64_t at, Bytes bytes) const {
-  while (!bytes.empty()) {
-    // The seccomp filter allows pwrite for this one file only.
-    const ssize_t n =
-        own_.ok() ? ::write(own_.get(), bytes.data(), bytes.size())
-                  : ::pwrite(file_->fd_.get(), bytes.data(), bytes.size(),
-                             static_cast<off_t>(offset_ + at));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) {
-      return Failure("cannot write a temporary file in " +
-                     Quote(file_->directory_));
-    }
-    at += static_cast<uint64_t>(n);
-    bytes = bytes.subspan(static_cast<size_t>(n));
-  }
-  return {};
+  // The seccomp filter allows pwrite for this one file only.
+  const auto write = [&](Bytes left, size_t done) {
+    return own_.ok() ? ::write(own_.get(), left.data(), left.size())
+                     : ::pwrite(file_->fd_.get(), left.data(), left.size(),
+                                static_cast<off_t>(offset_ + at + done));
+  };
+  const Transferred wrote = Transfer(bytes, write);
+  if (wrote.bytes == bytes.size()) return {};
+  if (!wrote.failed) errno = EIO;
+  return Failure("cannot write a temporary file in " +
+                 Quote(file_->directory_));
 }
 
 Status SpillFile::Part::Read(uint64_t at, MutableBytes out) const {
-  while (!out.empty()) {
-    const int from = own_.ok() ? own_.get() : file_->fd_.get();
-    const ssize_t n =
-        ::pread(from, out.data(), out.size(), static_cast<off_t>(offset_ + at));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) {
-      if (n == 0) errno = EIO;
-      return Failure("cannot read a temporary file in " +
-                     Quote(file_->directory_));
-    }
-    at += static_cast<uint64_t>(n);
-    out = out.subspan(static_cast<size_t>(n));
-  }
-  return {};
+  const int from = own_.ok() ? own_.get() : file_->fd_.get();
+  const Transferred got = PreadSome(from, offset_ + at, out);
+  if (got.bytes == out.size()) return {};
+  if (!got.failed) errno = EIO;
+  return Failure("cannot read a temporary file in " + Quote(file_->directory_));
 }
 
 Result<Fd> MakeUnnamed(const Fd& directory, uint64_t size) {

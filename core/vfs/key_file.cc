@@ -9,9 +9,9 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <optional>
 
 #include "core/io/fd.h"
+#include "core/io/transfer.h"
 
 namespace ctxfs {
 namespace {
@@ -36,19 +36,6 @@ bool FromHex(MutableBytes text) {
   return true;
 }
 
-/// Reads up to text.size() bytes of the file. Returns their number.
-std::optional<size_t> ReadSome(int fd, MutableBytes text) {
-  size_t size = 0;
-  while (size < text.size()) {
-    const ssize_t n = ::read(fd, text.data() + size, text.size() - size);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return std::nullopt;
-    if (n == 0) break;
-    size += static_cast<size_t>(n);
-  }
-  return size;
-}
-
 }  // namespace
 
 Result<std::shared_ptr<const MasterKey>> ReadKeyFile(const std::string& path,
@@ -59,15 +46,18 @@ Result<std::shared_ptr<const MasterKey>> ReadKeyFile(const std::string& path,
   Buffer text = SecretBuffer(kHexBytes + 2, /*locked=*/true);
   struct stat st {};
   if (::fstat(fd.get(), &st) != 0) return Unreadable();
-  const std::optional<size_t> read = ReadSome(fd.get(), text.span());
-  if (!read) return Unreadable();
+  const Transferred read =
+      Transfer(text.span(), [&](MutableBytes left, size_t) {
+        return ::read(fd.get(), left.data(), left.size());
+      });
+  if (read.failed) return Unreadable();
   constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
   if ((st.st_mode & kOthers) != 0 && !insecure) {
     return Error{Code::kIo,
                  "key file is accessible to other users: expected mode 600 "
                  "('chmod 600'), or accept it with 'insecure_keyfile'"};
   }
-  size_t size = *read;
+  size_t size = read.bytes;
   if (size == kHexBytes + 1 && text.data()[kHexBytes] == std::byte{'\n'}) {
     --size;
   }

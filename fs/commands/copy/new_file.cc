@@ -16,6 +16,7 @@
 
 #include "core/content/read_through.h"
 #include "core/io/io_error.h"
+#include "core/io/transfer.h"
 
 namespace ctxfs {
 namespace {
@@ -45,13 +46,10 @@ bool RenameToFreeName(int directory, const char* from, const char* to) {
 }  // namespace
 
 Status WriteAll(int fd, Bytes bytes, const std::string& what) {
-  while (!bytes.empty()) {
-    const ssize_t wrote = ::write(fd, bytes.data(), bytes.size());
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote < 0) return IoError(what);
-    bytes = bytes.subspan(static_cast<size_t>(wrote));
-  }
-  return {};
+  const Transferred wrote = WriteSome(fd, bytes);
+  if (wrote.bytes == bytes.size()) return {};
+  if (!wrote.failed) errno = EIO;
+  return IoError(what);
 }
 
 Result<NewFile> NewFile::Create(DirectoryFd directory) {
