@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <iterator>
 
 #include "core/base/limits.h"
 #include "core/base/mutex_unlock.h"
@@ -60,17 +59,15 @@ void MaterializedFiles::WriteTo(std::shared_ptr<SpillFile> files, bool copies) {
 }
 
 SpillFile::Loan MaterializedFiles::FindMade(Inode inode, const OpenFile& file) {
-  Part other;
+  LruMap<Inode, Made>::Removed other;  // freed without the lock
   const MutexLock lock(mutex_);
-  const auto found = by_inode_.find(inode);
-  if (found == by_inode_.end()) return nullptr;
-  const auto made = found->second;
+  const Made* const made = made_.Use(inode);
+  if (made == nullptr) return nullptr;
   if (made->made_from.lock() != file.made_from ||
       made->part->size() != file.content.size()) {
-    other = Forget(made);
+    other = made_.Remove(inode);
     return nullptr;
   }
-  made_.splice(made_.begin(), made_, made);
   return files_->Lend(made->part, UINT64_MAX);
 }
 
@@ -123,8 +120,8 @@ void MaterializedFiles::NoteClosed(Inode inode) {
   if (drop_pages_ == nullptr) return;
   {
     const MutexLock lock(mutex_);
-    const auto found = by_inode_.find(inode);
-    if (found == by_inode_.end() || !found->second->has_pages) return;
+    const Made* const made = made_.Peek(inode);
+    if (made == nullptr || !made->has_pages) return;
   }
   TryQueue({inode, nullptr});
 }
@@ -177,22 +174,21 @@ void MaterializedFiles::Do(const Job& job) {
 
 SourcePtr MaterializedFiles::WithPages(Inode inode) {
   const MutexLock lock(mutex_);
-  const auto found = by_inode_.find(inode);
-  if (found == by_inode_.end() || !found->second->has_pages) return nullptr;
-  const Made& made = *found->second;
-  SourcePtr from = made.made_from.lock();
+  const Made* const made = made_.Peek(inode);
+  if (made == nullptr || !made->has_pages) return nullptr;
+  SourcePtr from = made->made_from.lock();
   if (from == nullptr) return nullptr;
   return std::make_shared<const MadeFile>(std::move(from),
-                                          files_->Lend(made.part, UINT64_MAX));
+                                          files_->Lend(made->part, UINT64_MAX));
 }
 
 void MaterializedFiles::Drop(Inode inode) {
   if (drop_pages_ == nullptr) return;
-  const SourcePtr made = WithPages(inode);
-  if (made == nullptr || !drop_pages_(inode, made)) return;
+  const SourcePtr with_pages = WithPages(inode);
+  if (with_pages == nullptr || !drop_pages_(inode, with_pages)) return;
   const MutexLock lock(mutex_);
-  const auto found = by_inode_.find(inode);
-  if (found != by_inode_.end()) found->second->has_pages = false;
+  Made* const made = made_.Peek(inode);
+  if (made != nullptr) made->has_pages = false;
 }
 
 Status MaterializedFiles::Write(const Job& job) {
@@ -230,14 +226,9 @@ Status MaterializedFiles::Write(const Job& job) {
 
 void MaterializedFiles::Add(Inode inode, const OpenFile& file, Part part,
                             bool has_pages) {
-  Part other;
+  LruMap<Inode, Made>::Removed other;  // freed without the lock
   const MutexLock lock(mutex_);
-  const auto before = by_inode_.find(inode);
-  if (before != by_inode_.end()) other = Forget(before->second);
-  std::list<Made> one;
-  one.push_back({inode, file.made_from, std::move(part), has_pages});
-  by_inode_.emplace(inode, one.begin());
-  made_.splice(made_.begin(), one);
+  other = made_.Put(inode, {file.made_from, std::move(part), has_pages});
 }
 
 std::optional<KeptName> MaterializedFiles::NameOf(
@@ -296,14 +287,6 @@ Result<SpillFile::Loan> MaterializedFiles::TakeUp(Inode inode,
   return SpillFile::Loan();
 }
 
-MaterializedFiles::Part MaterializedFiles::Forget(
-    std::list<Made>::iterator made) {
-  Part part = std::move(made->part);
-  by_inode_.erase(made->inode);
-  made_.erase(made);
-  return part;
-}
-
 template <typename Take>
 Result<MaterializedFiles::Part> MaterializedFiles::WithRoom(uint64_t size,
                                                             const Take& take) {
@@ -317,14 +300,11 @@ Result<MaterializedFiles::Part> MaterializedFiles::WithRoom(uint64_t size,
 }
 
 bool MaterializedFiles::EvictOldest() {
-  Part oldest;  // freed unlocked
+  LruMap<Inode, Made>::Removed oldest;  // freed without the lock
   const MutexLock lock(mutex_);
-  const auto last = std::find_if(
-      made_.rbegin(), made_.rend(),
+  oldest = made_.RemoveOldest(
       [this](const Made& one) { return !files_->IsLent(*one.part); });
-  if (last == made_.rend()) return false;
-  oldest = Forget(std::prev(last.base()));
-  return true;
+  return !oldest.empty();
 }
 
 void MaterializedFiles::Warn(const Error& error) {

@@ -4,15 +4,14 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <list>
 #include <memory>
 #include <optional>
 #include <string>
 #include <thread>
-#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
+#include "core/base/lru_map.h"
 #include "core/base/mutex.h"
 #include "core/base/stop_flag.h"
 #include "core/base/text/path_patterns.h"
@@ -84,7 +83,6 @@ class MaterializedFiles {
  private:
   using Part = std::shared_ptr<const SpillFile::Part>;
   struct Made {
-    Inode inode;
     // Changes when the container is reopened.
     std::weak_ptr<const Source> made_from;
     Part part;
@@ -106,8 +104,6 @@ class MaterializedFiles {
   bool MayBeKept(Inode inode, const OpenFile& file) const;
   Result<SpillFile::Loan> TakeUp(Inode inode, const OpenFile& file,
                                  const ReadContext& context);
-  /// Removes the file and returns it, to be freed without the lock.
-  Part Forget(std::list<Made>::iterator made) CTXFS_REQUIRES(mutex_);
   void TryQueue(Job job);
   void Queue(Job job);
   void Run();
@@ -135,10 +131,8 @@ class MaterializedFiles {
   mutable Mutex mutex_;
   CondVar changed_;
   std::deque<Job> queue_ CTXFS_GUARDED_BY(mutex_);
-  std::list<Made> made_ CTXFS_GUARDED_BY(mutex_);  // most recent first
-  std::unordered_map<Inode, std::list<Made>::iterator> by_inode_
-      CTXFS_GUARDED_BY(mutex_);
-  // Files that no other mount had written at their first open.
+  LruMap<Inode, Made> made_ CTXFS_GUARDED_BY(mutex_);
+  // Files that no other mount had written when they were first opened.
   std::unordered_set<Inode> missed_ CTXFS_GUARDED_BY(mutex_);
   Stats stats_ CTXFS_GUARDED_BY(mutex_);
   std::thread thread_ CTXFS_GUARDED_BY(mutex_);

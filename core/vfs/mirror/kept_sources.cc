@@ -18,11 +18,10 @@ SourcePtr KeptSources::Get(Inode inode) {
   SourcePtr source;
   {
     const MutexLock lock(mutex_);
-    const auto found = by_inode_.find(inode);
-    if (found == by_inode_.end()) return nullptr;
-    if (Clock::now() - found->second->found < lasting_) {
-      kept_.splice(kept_.begin(), kept_, found->second);
-      source = found->second->source;
+    const Kept* const kept = kept_.Peek(inode);
+    if (kept == nullptr) return nullptr;
+    if (Clock::now() - kept->found < lasting_) {
+      source = kept_.Use(inode)->source;
     }
   }
   if (source != nullptr && source->CheckUnchanged()) return source;
@@ -32,39 +31,27 @@ SourcePtr KeptSources::Get(Inode inode) {
 
 void KeptSources::Keep(Inode inode, SourcePtr source) {
   if (lasting_ <= std::chrono::seconds(1) && !changed_too_) return;
-  std::list<Kept> closed;  // freed unlocked
-  std::list<Kept> one;
-  one.push_back({inode, std::move(source), Clock::now()});
+  LruMap<Inode, Kept>::Removed replaced;  // closed without the lock
+  LruMap<Inode, Kept>::Removed oldest;
   const MutexLock lock(mutex_);
   // Leaves descriptors for containers and for files that programs have open.
   if (!Descriptors::HaveRoom(2 * limits::kOpenContainers + kept_.size())) {
     return;
   }
-  const auto [at, added] = by_inode_.try_emplace(inode, one.begin());
-  if (!added) {
-    closed.splice(closed.end(), kept_, at->second);
-    at->second = one.begin();
-  }
-  kept_.splice(kept_.begin(), one);
-  if (kept_.size() <= kMaxKept) return;
-  by_inode_.erase(kept_.back().inode);
-  closed.splice(closed.end(), kept_, std::prev(kept_.end()));
+  replaced = kept_.Put(inode, {std::move(source), Clock::now()});
+  if (kept_.size() > kMaxKept) oldest = kept_.RemoveOldest();
 }
 
 void KeptSources::Drop(Inode inode) {
-  std::list<Kept> closed;
+  LruMap<Inode, Kept>::Removed closed;
   const MutexLock lock(mutex_);
-  const auto found = by_inode_.find(inode);
-  if (found == by_inode_.end()) return;
-  closed.splice(closed.end(), kept_, found->second);
-  by_inode_.erase(found);
+  closed = kept_.Remove(inode);
 }
 
 bool KeptSources::DropAll() {
-  std::list<Kept> closed;
+  LruMap<Inode, Kept>::Removed closed;
   const MutexLock lock(mutex_);
-  closed.swap(kept_);
-  by_inode_.clear();
+  closed = kept_.RemoveAll();
   return !closed.empty();
 }
 

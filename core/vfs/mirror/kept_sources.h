@@ -2,9 +2,8 @@
 #pragma once
 
 #include <chrono>
-#include <list>
-#include <unordered_map>
 
+#include "core/base/lru_map.h"
 #include "core/base/mutex.h"
 #include "core/io/source.h"
 #include "core/vfs/attributes.h"
@@ -37,7 +36,6 @@ class KeptSources {
  private:
   using Clock = std::chrono::steady_clock;
   struct Kept {
-    Inode inode;
     SourcePtr source;
     Clock::time_point found;  // by its name
   };
@@ -45,9 +43,7 @@ class KeptSources {
   const std::chrono::seconds lasting_;
   const bool changed_too_;
   Mutex mutex_;
-  std::list<Kept> kept_ CTXFS_GUARDED_BY(mutex_);  // the latest used first
-  std::unordered_map<Inode, std::list<Kept>::iterator> by_inode_
-      CTXFS_GUARDED_BY(mutex_);
+  LruMap<Inode, Kept> kept_ CTXFS_GUARDED_BY(mutex_);
 };
 
 }  // namespace ctxfs
