@@ -64,13 +64,21 @@ bool TakeSize(const std::string& text, MountOptions& options) {
   return true;
 }
 
+/// The unit in which a number of bytes that is too small was probably meant:
+/// the largest that makes a size which a machine may have.
+const char* MeantUnit(uint64_t number) {
+  constexpr uint64_t kMostGigabytes = 64;
+  return number <= kMostGigabytes ? "G" : "M";
+}
+
 /// What a size that is too small was probably meant to be; empty for what is no
 /// size.
 std::string MeantSize(const std::string& text) {
   uint64_t bytes = 0;
   if (!ParseSize(text, &bytes)) return "";
   const bool has_unit = text.find_first_not_of("0123456789") != text.npos;
-  return has_unit ? " (it is too small)" : " (did you mean '" + text + "G'?)";
+  if (has_unit) return " (it is too small)";
+  return " (did you mean '" + text + MeantUnit(bytes) + "'?)";
 }
 
 /// Stores the value that `kNames` has for a name.

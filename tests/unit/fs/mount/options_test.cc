@@ -261,6 +261,18 @@ TEST(MountOptions, Item43_5_ANumberOfBytesThatWasMeantAsGigabytesIsRefused) {
   }
 }
 
+TEST(MountOptions, Item43_5_ASizeThatIsSuggestedIsASensibleOne) {
+  const auto meant = [](const std::string& text) {
+    const std::string error = ParseOption(("cache=" + text).c_str()).error;
+    const size_t at = error.find(" (");
+    return at == std::string::npos ? "" : error.substr(at + 1);
+  };
+  EXPECT_EQ(meant("64"), "(did you mean '64G'?)");
+  EXPECT_EQ(meant("512"), "(did you mean '512M'?)");
+  EXPECT_EQ(meant("60000"), "(did you mean '60000M'?)");
+  EXPECT_EQ(meant("65535"), "(did you mean '65535M'?)");
+}
+
 TEST(MountOptions, RefuseInvalidValues) {
   for (const char* option : {"verify=",         "verify=never",
                              "verify=READ",     "cache=",
