@@ -14,6 +14,7 @@
 #include "core/content/sha256_of.h"
 #include "core/io/urls/url.h"
 #include "core/vfs/key_file.h"
+#include "core/vfs/source_tree.h"
 #include "core/views/list/views.h"
 #include "fs/common/nearest_word.h"
 #include "fs/common/operand_mistake.h"
@@ -268,10 +269,12 @@ std::string ConflictIn(const Arguments& arguments, const Command& command) {
 /// nothing is.
 std::string MistakeIn(std::vector<std::string> operands,
                       const Command& command) {
-  const bool with_path = command.kind == OperandKind::kPath;
-  if (!with_path && command.kind != OperandKind::kSource) return "";
+  const bool takes_files = command.kind == OperandKind::kPath;
+  if (!takes_files && command.kind != OperandKind::kSource) return "";
   if (command.writes_to_last) operands.pop_back();
   for (const std::string& operand : operands) {
+    // A PATH may name a container, which only opening the SOURCE tells.
+    const bool with_path = takes_files || !ParseTarget(operand).path.empty();
     std::string mistake = OperandMistake(operand, with_path);
     if (!mistake.empty()) return mistake;
   }

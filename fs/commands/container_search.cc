@@ -12,12 +12,14 @@
 #include "core/base/mutex_unlock.h"
 #include "core/container/foreign/foreign_formats.h"
 #include "core/container/format.h"
+#include "core/container/unreadable.h"
 #include "core/io/directory.h"
 #include "core/io/download_cache.h"
 #include "core/io/io_error.h"
 #include "core/io/urls/url.h"
 #include "core/io/urls/url_store.h"
 #include "core/tree/safe_name.h"
+#include "core/vfs/containers/open_container.h"
 #include "core/vfs/mirror/hub_names.h"
 #include "core/vfs/sources.h"
 
@@ -37,9 +39,9 @@ std::string RealDirectory(const std::string& path) {
   return real;
 }
 
-/// Why a server's object or directory cannot be examined. Nothing of it was
-/// read, so nothing is damaged: an error that would say so becomes one of
-/// reading.
+/// Why a server's object or directory, or a path that is not there, cannot be
+/// examined. Nothing of it was read, so nothing is damaged: an error that would
+/// say so becomes one of reading.
 Error Unread(Error error) {
   if (IsDamage(error)) error.code = Code::kIo;
   return error;
@@ -93,8 +95,8 @@ bool IsPart(const std::string& above, const std::string& name) {
 }  // namespace
 
 ContainerSearch::ContainerSearch(const std::vector<std::string>& sources,
-                                 Others others)
-    : find_others_(others) {
+                                 const OpenOptions& open, Others others)
+    : open_(open), find_others_(others) {
   const MutexLock lock(mutex_);
   for (const std::string& path : sources) sources_.push_back({path});
 }
@@ -131,6 +133,11 @@ std::optional<FoundContainer> ContainerSearch::Next() {
       ++sources_[container->source].found;
       return std::move(*container);
     }
+    if (const auto* const inside = std::get_if<Inside>(&*step)) {
+      ++sources_[inside->found.source].found;
+      const MutexUnlock unlocked(mutex_);
+      return OpenInside(*inside);
+    }
     const File* file = std::get_if<File>(&*step);
     if (file == nullptr) continue;
     FoundContainer found = Found(file->path);
@@ -151,6 +158,11 @@ std::optional<FoundContainer> ContainerSearch::Next() {
 }
 
 std::optional<ContainerSearch::Step> ContainerSearch::Take() {
+  if (!inside_.empty()) {
+    Inside inside = std::move(inside_.front());
+    inside_.pop_front();
+    return inside;
+  }
   while (!levels_.empty() && levels_.back().names.empty()) levels_.pop_back();
   if (levels_.empty()) {
     if (started_ == sources_.size()) return std::nullopt;
@@ -194,11 +206,68 @@ bool ContainerSearch::IsOfHub(const Level& level, std::string_view name) {
          });
 }
 
+Result<std::deque<ContainerSearch::Inside>> ContainerSearch::ContainersIn(
+    const Target& target, const OpenOptions& open) {
+  const std::shared_ptr<SourceTree> tree =
+      CTXFS_TRY(SourceTree::Open(target.source, open, ViewSet(),
+                                 ListMode::kPrimary, LeavingLinks::kRefused));
+  const SourceTree::File top = CTXFS_TRY(tree->Find(target.path));
+  std::deque<Inside> all;
+  CTXFS_TRY(tree->ForEachContainer(
+      top, [&](const std::string& path, const auto& /*container*/) {
+        all.push_back({tree, path, {}});
+      }));
+  if (!all.empty()) return all;
+  return Error{Code::kNotFound, "there is no container in it"};
+}
+
+ContainerSearch::Step ContainerSearch::StartInside(const Target& target) {
+  FoundContainer found = Found(sources_[started_ - 1].path);
+  const OpenOptions& open = open_;
+  Result<std::deque<Inside>> all = std::deque<Inside>();
+  {
+    const MutexUnlock unlocked(mutex_);
+    all = ContainersIn(target, open);
+  }
+  if (!all) {
+    const bool unread =
+        IsUrl(target.source) || all.error().code == Code::kNotFound;
+    found.error = unread ? Unread(all.error()) : all.error();
+    found.named = true;
+    return found;
+  }
+  for (Inside& one : *all) {
+    one.found = found;
+    one.found.path = target.source + "//" + one.path;
+    one.found.mounted = one.path;
+    one.found.named = one.path == target.path;
+    inside_.push_back(std::move(one));
+  }
+  return {};
+}
+
+FoundContainer ContainerSearch::OpenInside(const Inside& inside) {
+  FoundContainer found = inside.found;
+  const Result<SourceTree::File> file = inside.tree->Find(inside.path);
+  const Result<std::shared_ptr<const Container>> container =
+      file ? inside.tree->ContainerOf(*file) : file.error();
+  if (!container) {
+    found.error = container.error();
+  } else if (const std::optional<Error> why = WhyUnreadable(**container)) {
+    found.error = *why;
+  } else {
+    found.container = *container;
+  }
+  return found;
+}
+
 ContainerSearch::Step ContainerSearch::StartSource() {
   Source& source = sources_[started_++];
+  const Target target = ParseTarget(source.path);
   if (IsUrl(source.path)) {
     const Result<SourcePtr> opened = OpenSource(source.path);
     if (!opened) {
+      if (!target.path.empty()) return StartInside(target);
       FoundContainer failed = Found(source.path);
       failed.error = Unread(opened.error());
       failed.named = true;
@@ -212,6 +281,7 @@ ContainerSearch::Step ContainerSearch::StartSource() {
   FoundContainer named = Found(source.path);
   struct stat st {};
   if (!IsUrl(source.path) && ::stat(source.path.c_str(), &st) != 0) {
+    if (!target.path.empty()) return StartInside(target);
     named.error = IoError("cannot be opened");
     if (auto missing = MissingFromStore(source.path)) {
       named.error = Unread(*std::move(missing));
@@ -348,6 +418,13 @@ std::vector<std::string> ContainerSearch::Empty() const {
     if (!source.real.empty() && source.found == 0) empty.push_back(source.path);
   }
   return empty;
+}
+
+Result<std::shared_ptr<const Container>> ContainerOf(
+    const FoundContainer& found, const OpenOptions& open) {
+  if (found.error) return *found.error;
+  if (found.container != nullptr) return found.container;
+  return OpenContainerFile(found.path, open);
 }
 
 Error NoContainerIn(const std::string& path) {

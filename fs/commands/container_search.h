@@ -3,8 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -16,8 +18,11 @@
 
 #include "core/base/mutex.h"
 #include "core/base/result.h"
+#include "core/container/container.h"
+#include "core/container/format.h"
 #include "core/io/source.h"
 #include "core/io/urls/url.h"
+#include "core/vfs/source_tree.h"
 
 namespace ctxfs {
 
@@ -34,6 +39,9 @@ struct FoundContainer {
   /// An object of a server that is open by now: opening it again takes a
   /// request. Null for files, whose descriptors are few.
   SourcePtr opened = nullptr;
+  /// A container at or below a SOURCE//PATH, which its tree has opened; null
+  /// for one that `path` opens.
+  std::shared_ptr<const Container> container = nullptr;
 
   /// How it is named to the user: the query of a URL may hold a signature.
   std::string shown() const { return WithoutQuery(path); }
@@ -45,7 +53,8 @@ struct FoundContainer {
 };
 
 /// Finds the containers that a command works on: each SOURCE that is a file or
-/// a container, and all containers below each SOURCE that is another directory.
+/// a container, all containers below each SOURCE that is another directory, and
+/// those at or below each SOURCE//PATH as a mount shows it.
 /// A file there counts if it opens as a container, or if its name claims to be
 /// one (docs/commands.md, section 1). Links to files are followed, links to
 /// directories are not. A blob of the hub's cache is found by its first name,
@@ -58,8 +67,8 @@ class ContainerSearch {
   /// Whether files of a directory that are no containers are found, too.
   enum class Others : uint8_t { kPassedOver, kFound };
 
-  explicit ContainerSearch(const std::vector<std::string>& sources,
-                           Others others = Others::kPassedOver);
+  ContainerSearch(const std::vector<std::string>& sources,
+                  const OpenOptions& open, Others others = Others::kPassedOver);
 
   /// Returns the next container, in the order of the SOURCEs and of the names
   /// in a directory; nullopt after the last one.
@@ -96,6 +105,12 @@ class ContainerSearch {
     std::vector<Name> names;  // in reverse order; the last is the next
     bool foreign;  // of another program's data set: names claim nothing
   };
+  /// A container at or below a SOURCE//PATH.
+  struct Inside {
+    std::shared_ptr<SourceTree> tree;
+    std::string path;  // in the tree
+    FoundContainer found;
+  };
   /// Whether a file is a link, and whether its target is inside the SOURCE,
   /// where the search finds it by its own name, or outside.
   enum class Link { kNone, kInside, kOutside };
@@ -106,7 +121,7 @@ class ContainerSearch {
     bool foreign = false;  // as Level::foreign
   };
   enum class Kind { kOther, kPassedOver, kInPlace, kBeside };
-  using Step = std::variant<std::monostate, File, FoundContainer>;
+  using Step = std::variant<std::monostate, File, FoundContainer, Inside>;
 
   /// What a file is by its first bytes and its name.
   /// Looks what a file is; sets `kept` to FoundContainer::opened.
@@ -122,14 +137,22 @@ class ContainerSearch {
   /// Like TakeDirectory, for a directory of a store.
   Step TakePrefix(const std::string& url, bool foreign) CTXFS_REQUIRES(mutex_);
   Step TakeLink(const std::string& path) CTXFS_REQUIRES(mutex_);
+  /// Lists the containers at or below the current SOURCE//PATH.
+  Step StartInside(const Target& target) CTXFS_REQUIRES(mutex_);
+  static Result<std::deque<Inside>> ContainersIn(const Target& target,
+                                                 const OpenOptions& open);
+  /// Opens a container that is inside.
+  static FoundContainer OpenInside(const Inside& inside);
   /// Returns a container of the current SOURCE.
   FoundContainer Found(const std::string& path) const CTXFS_REQUIRES(mutex_);
 
+  const OpenOptions open_;
   const Others find_others_;
   mutable Mutex mutex_;
   std::vector<Source> sources_ CTXFS_GUARDED_BY(mutex_);
   size_t started_ CTXFS_GUARDED_BY(mutex_) = 0;  // SOURCEs
   std::vector<Level> levels_ CTXFS_GUARDED_BY(mutex_);
+  std::deque<Inside> inside_ CTXFS_GUARDED_BY(mutex_);
   /// Device and inode of what links lead to.
   std::set<std::pair<uint64_t, uint64_t>> linked_ CTXFS_GUARDED_BY(mutex_);
   /// First names of blobs, by device and inode and the name of the blob: two
@@ -140,6 +163,10 @@ class ContainerSearch {
   std::vector<std::string> commits_ CTXFS_GUARDED_BY(mutex_);
   uint64_t others_ CTXFS_GUARDED_BY(mutex_) = 0;
 };
+
+/// The container that was found, or why it cannot be examined.
+Result<std::shared_ptr<const Container>> ContainerOf(
+    const FoundContainer& found, const OpenOptions& open);
 
 /// The Error of the SOURCE at `path`, which was searched and has no container.
 Error NoContainerIn(const std::string& path);

@@ -476,3 +476,34 @@ def test_a_manifest_whose_files_are_others(tmp_path):
     path.write_bytes(build([], role=MANIFEST, metadata=json.dumps(metadata).encode()))
     [(kind, reason)] = faults_of(path)
     assert kind == "checksum" and "'wrong'" in reason
+
+
+def test_43_2_check_and_digest_take_a_path_that_names_a_container(tmp_path):
+    plain = (GOLDEN / "gguf" / "plain.gguf").read_bytes()
+    one = tmp_path / "one.gguf"
+    one.write_bytes(plain)
+    # A repository of the hub's cache is one name of a mount, and another on the disk.
+    cache = tmp_path / "hub" / "models--acme--base"
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    for folder in ("blobs", "refs", f"snapshots/{commit}"):
+        (cache / folder).mkdir(parents=True)
+    (cache / "refs" / "main").write_text(commit)
+    for name, data in (("cut", plain[:-1]), ("sound", plain)):
+        (cache / "blobs" / name).write_bytes(data)
+        (cache / "snapshots" / commit / f"{name}.gguf").symlink_to(f"../../blobs/{name}")
+    main = f"{tmp_path}/hub//acme/base/main"
+    files = check(one)[1][0]["files"]
+    for operand in (f"{tmp_path}//one.gguf~dir", f"{main}/sound.gguf"):
+        code, (found,) = check(operand)
+        assert (code, found["outcome"], found["files"]) == (0, "unverifiable", files)
+        sums = run(CTXFS, "digest", operand)
+        assert (sums.returncode, sums.stdout) == (0, run(CTXFS, "digest", one).stdout)
+    # Of a directory, each container at or below it.
+    code, found = check(main)
+    assert code == 1 and [(one["source"], one["outcome"]) for one in found] == [
+        (f"{main}/cut.gguf", "damaged"), (f"{main}/sound.gguf", "unverifiable")]
+    for missing, reason in (("acme/base/none", b"no such file or directory"),
+                            ("acme/base/main/sound.gguf~dir/tensors",
+                             b"there is no container in it")):
+        done = run(CTXFS, "check", f"{tmp_path}/hub//{missing}")
+        assert done.returncode == 2 and reason in done.stdout + done.stderr

@@ -222,3 +222,19 @@ def test_28_3_many_archives_in_a_row_are_not_all_counted(tmp_path):
     for count, words in ((3, "the last of 3 archives"), (1200, "the last of at least 1001 archives")):
         path.write_bytes(one * count)
         assert f"bytes_before: {words} in a row is shown" in "\n".join(told(path)[1])
+
+
+def test_43_5_what_a_cut_has_caused_is_one_line(tmp_path):
+    path = tmp_path / "cut.safetensors"
+    index = json.dumps({f"w{i}": {"dtype": "F32", "shape": [8], "data_offsets": [32 * i, 32 * i + 32]}
+                        for i in range(39)}).encode()
+    path.write_bytes(len(index).to_bytes(8, "little") + index + bytes(32 * 13))
+    code, lines = told(path)
+    assert code == 1 and lines[0].startswith(f"{path}: cut: needs ")
+    assert not [line for line in lines[1:-1] if "'tensors/" in line]
+    assert lines[-1].endswith("damaged: 1 fault")
+    # Each of them is there for who asks.
+    report = check(path)
+    lost = report["cut"]["entries"] - report["cut"]["whole"]
+    assert len([line for line in told("--all", path)[1] if "'tensors/" in line]) >= lost
+    assert len(report["faults"]) >= lost

@@ -330,3 +330,20 @@ def test_43_2_info_takes_what_ls_takes(tmp_path):
     assert code != 0 and not found and "there is no container in it" in said
     code, found, said = info(f"{data}//missing")
     assert code != 0 and not found and "no such file or directory" in said
+
+
+def test_43_3_models_without_a_name_in_common_are_not_compared(tmp_path):
+    one = numpy.ones((2, 2), "f4")
+    ours = safetensors(tmp_path / "hub.safetensors", {
+        "model.layers.0.self_attn.q_proj.weight": one, "lm_head.weight": one * 2})
+    theirs = safetensors(tmp_path / "llama.safetensors", {"blk.0.attn_q.weight": one * 3})
+    done = run(CTXFS, "diff", ours, theirs)
+    assert done.returncode == 2
+    assert b"no names in common: 2 and 1 tensors" in done.stderr
+    # The same arrays under other names are found by their bytes.
+    renamed = safetensors(tmp_path / "same.safetensors", {"blk.0.attn_q.weight": one})
+    code, found = diff(ours, renamed)
+    assert code == 1 and found["totals"]["renamed"]["entries"] == 1
+    # Nothing at all in one of them is no other naming.
+    empty = safetensors(tmp_path / "empty.safetensors", {})
+    assert diff(ours, empty)[0] == 1

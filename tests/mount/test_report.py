@@ -53,6 +53,22 @@ def test_43_5_containers_that_are_not_on_the_page_are_counted(tmp_path):
     done = report("-o", page, many)
     assert data_of(page)["left_out"] == 3
     assert b"ctxfs: 3 further containers were not examined: a page has at most 1000\n" in done.stderr
+    assert done.returncode == 2
+    assert done.stderr.endswith(
+        b"1000 containers, 0 could not be opened, 0 other files, 3 left out\n")
+
+
+def test_43_2_report_takes_a_path_that_names_a_container(tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    shutil.copy(GOLDEN / "gguf" / "plain.gguf", folder / "a.gguf")
+    pages = [tmp_path / "a.html", tmp_path / "b.html"]
+    assert report(folder / "a.gguf", "-o", pages[0]).returncode == 0
+    done = report(f"{folder}//a.gguf~dir", "-o", pages[1])
+    assert (done.returncode, done.stderr) == (0, b"")
+    first, second = (data_of(page)["containers"][0] for page in pages)
+    assert first["format"] == second["format"] == "gguf"
+    assert first["entries"] == second["entries"]
 
 
 def test_the_same_page_each_time(tmp_path):

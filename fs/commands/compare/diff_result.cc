@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "fs/commands/confine.h"
@@ -37,6 +38,28 @@ Json ValuesJson(const ValueDifference& values) {
           {"mean_absolute", values.mean_absolute},
           {"cosine", values.cosine},
           {"histogram", std::move(bins)}};
+}
+
+uint64_t CountArrays(const DiffSide& side) {
+  return static_cast<uint64_t>(std::ranges::count_if(
+      side.entries(), [](const auto& one) { return one.second.is_array(); }));
+}
+
+/// Fails for models that name their tensors in different ways: that each was
+/// removed and added says nothing of their values.
+Status CheckNames(const DiffSide& first, const DiffSide& second,
+                  const std::vector<EntryDifference>& found) {
+  const uint64_t removed = CountArrays(first);
+  const uint64_t added = CountArrays(second);
+  const bool in_common =
+      std::ranges::any_of(found, [](const EntryDifference& one) {
+        return one.first != nullptr && one.second != nullptr &&
+               (one.first->is_array() || one.second->is_array());
+      });
+  if (in_common || removed == 0 || added == 0) return {};
+  return Error{
+      Code::kUnsupported,
+      fmt::format("no names in common: {} and {} tensors", removed, added)};
 }
 
 }  // namespace
@@ -79,6 +102,10 @@ std::optional<DiffResult> DiffResult::Of(const Arguments& arguments,
       first, second, {.values = arguments.values, .jobs = arguments.jobs},
       progress);
   progress.Clear();
+  if (const Status named = CheckNames(first, second, result.found); !named) {
+    PrintError(arguments.operands.back(), named.error());
+    return std::nullopt;
+  }
   for (const EntryDifference& one : result.found) result.tally.Add(one);
   return result;
 }

@@ -45,7 +45,8 @@ struct DiffResult {
 
   /// Confines the process to reading, opens both operands and compares them.
   /// `first` and `second`, which were not opened, must outlive the result.
-  /// Prints why an operand cannot be opened and returns nullopt.
+  /// Prints why an operand cannot be opened, or that no tensor of one has a
+  /// name of the other's, and returns nullopt.
   static std::optional<DiffResult> Of(const Arguments& arguments,
                                       DiffSide& first, DiffSide& second);
 };

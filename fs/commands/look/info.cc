@@ -13,7 +13,6 @@
 #include "core/container/unreadable.h"
 #include "core/report/container_summary.h"
 #include "core/report/identity.h"
-#include "core/vfs/containers/open_container.h"
 #include "core/vfs/source_tree.h"
 #include "fs/commands/arguments.h"
 #include "fs/commands/confine.h"
@@ -328,7 +327,7 @@ void PrintRaw(const std::string& path, const Json& info,
 class Descriptions {
  public:
   explicit Descriptions(const Arguments& arguments)
-      : arguments_(arguments), search_(arguments.operands) {}
+      : arguments_(arguments), search_(arguments.operands, arguments.open) {}
 
   /// Returns the code of the last error.
   ExitCode Print() {
@@ -349,40 +348,10 @@ class Descriptions {
 
  private:
   void Describe(const FoundContainer& found) {
-    if (found.error && found.named && !ParseTarget(found.path).path.empty()) {
-      return DescribeInside(found.path);
-    }
     const Result<std::shared_ptr<const Container>> container =
-        found.error ? *found.error
-                    : OpenContainerFile(found.path, arguments_.open);
+        ContainerOf(found, arguments_.open);
     if (!container) return Fail(found.path, container.error());
     Describe(found.shown(), **container);
-  }
-
-  /// Describes the containers at or below a SOURCE//PATH.
-  void DescribeInside(const std::string& operand) {
-    const Target target = ParseTarget(operand);
-    const uint64_t before = described_ + failed_;
-    const auto tree =
-        SourceTree::Open(target.source, arguments_.open, ViewSet(),
-                         ListMode::kPrimary, LeavingLinks::kRefused);
-    if (!tree) return Fail(target.source, tree.error());
-    const Result<SourceTree::File> top = (*tree)->Find(target.path);
-    if (!top) return Fail(operand, top.error());
-    const Status done = (*tree)->ForEachContainer(
-        *top, [&](const std::string& path, const auto& container) {
-          const std::string shown = WithoutQuery(target.source) + "//" + path;
-          if (!container) return Fail(shown, container.error());
-          if (const auto why = WhyUnreadable(**container)) {
-            return Fail(shown, *why);
-          }
-          Describe(shown, **container);
-        });
-    if (!done) return Fail(operand, done.error());
-    if (described_ + failed_ == before) {
-      last_ =
-          PrintError(operand, {Code::kNotFound, "there is no container in it"});
-    }
   }
 
   void Fail(const std::string& path, const Error& error) {

@@ -25,7 +25,7 @@
 #include "core/io/urls/url.h"
 #include "core/report/found_faults.h"
 #include "core/report/page.h"
-#include "core/vfs/containers/open_container.h"
+#include "core/vfs/source_tree.h"
 #include "core/vfs/sources.h"
 #include "fs/commands/arguments.h"
 #include "fs/commands/confine.h"
@@ -60,10 +60,11 @@ class Reporter {
                  .done = [this](uint64_t bytes) { progress_.Add(bytes); }} {}
 
   void AddSource(const std::string& source) {
-    ContainerSearch search({source});
+    ContainerSearch search({source}, arguments_.open);
     while (const std::optional<FoundContainer> found = search.Next()) {
       if (!ReportRoom::Take(room_.containers)) {
         ++left_out_;
+        unchecked_ = true;
       } else {
         AddContainer(*found);
       }
@@ -80,8 +81,8 @@ class Reporter {
   /// code.
   int Write(int to) {
     progress_.Clear();
-    if (searched_) PrintTotals();
     if (left_out_ != 0) PrintLeftOut();
+    if (searched_) PrintTotals();
     if (opened_ != 0) {
       const std::string title = Title();
       const std::string head = PageHead(title);
@@ -124,7 +125,7 @@ class Reporter {
       return;
     }
     const Result<std::shared_ptr<const Container>> container =
-        OpenContainerFile(found.path, arguments_.open);
+        ContainerOf(found, arguments_.open);
     if (!container) return AddFailure(found, container.error());
     // Without --exact the work is limited as for a request to a mount, so that
     // a container of a few bytes cannot keep a processor busy.
@@ -156,8 +157,13 @@ class Reporter {
     std::fprintf(stderr, "%llu containers, %llu could not be opened, ",
                  static_cast<unsigned long long>(opened_),
                  static_cast<unsigned long long>(failed_));
-    std::fprintf(stderr, "%llu other files\n",
+    std::fprintf(stderr, "%llu other files",
                  static_cast<unsigned long long>(others_));
+    if (left_out_ != 0) {
+      std::fprintf(stderr, ", %llu left out",
+                   static_cast<unsigned long long>(left_out_));
+    }
+    std::fputc('\n', stderr);
   }
 
   void PrintLeftOut() const {
@@ -193,7 +199,7 @@ class Reporter {
 };
 
 int WriteReport(const Arguments& arguments, int to) {
-  ConfineToReading(arguments.operands, LeavingLinks::kRefused);
+  ConfineToReading(SourcesOf(arguments.operands), LeavingLinks::kRefused);
   Reporter reporter(arguments);
   for (const std::string& source : arguments.operands) {
     reporter.AddSource(source);
@@ -271,7 +277,7 @@ int RunReport(const Arguments& arguments) {
 
 const Command kReportCommand{
     .name = "report",
-    .operands = "SOURCE...",
+    .operands = "SOURCE[//PATH]...",
     .summary = "Makes an HTML page about containers",
     .run = &RunReport,
     .options = "LjoBUEFSKIN",

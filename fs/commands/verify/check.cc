@@ -22,6 +22,7 @@
 #include "core/base/text/text.h"
 #include "core/io/directory.h"
 #include "core/io/urls/url.h"
+#include "core/vfs/source_tree.h"
 #include "core/vfs/sources.h"
 #include "fs/commands/arguments.h"
 #include "fs/commands/confine.h"
@@ -132,7 +133,7 @@ class Checks {
          Published published)
       : arguments_(arguments),
         published_(std::move(published)),
-        search_(arguments.operands,
+        search_(arguments.operands, arguments.open,
                 published_.expected != nullptr
                     ? ContainerSearch::Others::kFound
                     : ContainerSearch::Others::kPassedOver) {
@@ -192,6 +193,7 @@ class Checks {
       CompareSize(found, found.path, report);
       return Report(found, std::move(report));
     }
+    if (found.container != nullptr) found.opened = found.container->source();
     if (!found.error && found.opened == nullptr) {
       // The bytes that are checked are the bytes that are compared.
       Result<SourcePtr> source = OpenSource(found.path);
@@ -432,7 +434,7 @@ int RunCheck(const Arguments& arguments) {
     key = *std::move(read);
   }
   std::shared_ptr<SpillFile> spill_file = OpenSpillFile();
-  std::vector<std::string> read = arguments.operands;
+  std::vector<std::string> read = SourcesOf(arguments.operands);
   for (const std::string* file : {&arguments.published, &arguments.against}) {
     if (!file->empty()) read.push_back(*file);
   }
@@ -452,7 +454,7 @@ int RunCheck(const Arguments& arguments) {
 
 const Command kCheckCommand{
     .name = "check",
-    .operands = "SOURCE...",
+    .operands = "SOURCE[//PATH]...",
     .summary = "Reads everything and verifies every checksum",
     .alias = "verify",
     .run = &RunCheck<kCheckCodes>,

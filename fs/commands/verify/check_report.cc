@@ -72,14 +72,17 @@ Json CutJson(const CutFile& cut) {
 }
 
 /// Returns the faults without those of entries that repeat a fault of a
-/// container, such as the faults of tensors whose common file is missing.
-std::vector<const Fault*> NamedOnce(const std::vector<Fault>& faults) {
+/// container, such as the faults of tensors whose common file is missing, and,
+/// unless `all` are wanted, without those that the line of a cut file counts.
+std::vector<const Fault*> NamedOnce(const std::vector<Fault>& faults,
+                                    bool all) {
   std::unordered_set<std::string_view> causes;  // of containers
   for (const Fault& fault : faults) {
     if (!fault.entry) causes.insert(fault.error.what);
   }
   const bool summed_up = std::ranges::any_of(faults, &Fault::partial);
   const auto repeats = [&](const Fault& fault) {
+    if (fault.of_cut && !all) return true;
     // The fault about the part that is not shown covers all such entries.
     if (summed_up && (fault.error.code == Code::kUnsupported ||
                       fault.error.code == Code::kLocked)) {
@@ -121,20 +124,21 @@ class Printer {
   Printer(std::FILE* to, const std::string& path, bool all)
       : to_(to),
         source_(ShownName(path)),
+        all_(all),
         most_(all ? SIZE_MAX : kMaxPrinted) {}
 
   void Print(const CheckReport& report) const {
     if (report.cut) Line(Paint(Colour::kRed, report.cut->Text()));
-    const std::vector<const Fault*> faults = NamedOnce(report.faults);
+    const std::vector<const Fault*> faults = NamedOnce(report.faults, all_);
     PrintFaults(faults);
     PrintTexts(report.warnings, "warning");
     for (const ComparedFile& file : report.compared) PrintCompared(file);
     Line(CountOf(report.files, "file") + ", " + HumanSize(report.bytes) + ": " +
-         Verdict(report, faults.size()));
+         Verdict(report, faults.size() + (HidesFaultsOfCut(report) ? 1 : 0)));
   }
 
   void PrintNotes(const CheckReport& report) const {
-    PrintFaults(NamedOnce(report.faults));
+    PrintFaults(NamedOnce(report.faults, all_));
     PrintTexts(report.warnings, "note");
   }
 
@@ -144,6 +148,11 @@ class Printer {
   }
   std::string Paint(Colour colour, const std::string& text) const {
     return terminal_.Paint(colour, text);
+  }
+
+  /// Whether the line of a cut file stands for faults that are not printed.
+  bool HidesFaultsOfCut(const CheckReport& report) const {
+    return !all_ && std::ranges::any_of(report.faults, &Fault::of_cut);
   }
 
   void PrintFaults(const std::vector<const Fault*>& faults) const {
@@ -225,6 +234,7 @@ class Printer {
 
   std::FILE* const to_;
   const std::string source_;
+  const bool all_;
   const size_t most_;
   const Terminal terminal_ = Terminal::Of(to_);
 };

@@ -24,6 +24,8 @@ struct Fault {
   /// Whether the fault is not one of the bytes: the container does not show a
   /// part of its file.
   bool partial = false;
+  /// Whether CheckReport::cut counts it: an entry that is not whole.
+  bool of_cut = false;
 
   /// Whether this is damage, rather than the reason why a file was not checked.
   bool IsDamage() const { return !partial && ctxfs::IsDamage(error); }

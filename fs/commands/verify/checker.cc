@@ -96,6 +96,10 @@ CheckReport Checker::Check(const FoundContainer& found) const {
     report.faults.push_back({"", std::nullopt, *found.error});
     return report;
   }
+  if (found.container != nullptr) {
+    CheckContainer(found.container, {"", 0, /*alone=*/!found.named}, report);
+    return report;
+  }
   const Result<SourcePtr> source = found.opened != nullptr
                                        ? Result<SourcePtr>(found.opened)
                                        : OpenSource(found.path);
@@ -282,6 +286,9 @@ void Checker::AddOutcomes(const ContainerTree& container_tree,
     if (entry) {
       const auto info = container_tree.entries()->Describe(*entry, cache_);
       if (info) fault.entry = info->name;
+      const auto known = container_tree.entries()->Facts(*entry).fault;
+      fault.of_cut = report.cut && place.depth == 0 && known &&
+                     known->code == fault.error.code && fault.IsDamage();
     }
     report.faults.push_back(std::move(fault));
   }

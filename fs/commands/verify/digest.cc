@@ -10,6 +10,7 @@
 
 #include "core/base/limits.h"
 #include "core/base/text/printable.h"
+#include "core/vfs/source_tree.h"
 #include "fs/commands/arguments.h"
 #include "fs/commands/confine.h"
 #include "fs/commands/container_search.h"
@@ -58,14 +59,14 @@ class Writer {
 
 int RunDigest(const Arguments& arguments) {
   std::shared_ptr<SpillFile> spill_file = OpenSpillFile();
-  ConfineToReading(arguments.operands, LeavingLinks::kRefused);
+  ConfineToReading(SourcesOf(arguments.operands), LeavingLinks::kRefused);
   BlockCache cache(256 * limits::kMiB);
   cache.SpillTo(std::move(spill_file));
   Progress progress;
   const Checker checker(
       {.open = arguments.open, .jobs = arguments.jobs, .digests = true}, cache,
       progress);
-  ContainerSearch search(arguments.operands);
+  ContainerSearch search(arguments.operands, arguments.open);
   Writer writer(arguments.json);
   // As of ctxfs check: 1 for damage, 2 for what could not be read.
   int code = 0;
@@ -93,7 +94,7 @@ int RunDigest(const Arguments& arguments) {
 
 const Command kDigestCommand{
     .name = "digest",
-    .operands = "SOURCE",
+    .operands = "SOURCE[//PATH]",
     .summary = "Writes SHA-256 and XXH3 of every file of a container",
     .run = &RunDigest,
     .options = "AjJSKIN",
