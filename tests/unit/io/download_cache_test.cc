@@ -417,14 +417,14 @@ TEST_F(DownloadCache, Item28_13_ALinkThatIsSwappedGivesNoOtherFile) {
     }
   });
   int opened = 0;
-  for (int i = 0; i < 2'000; ++i) {
+  // The link is good every other time, however late the thread starts.
+  for (int i = 0; i < 2'000 || opened == 0; ++i) {
     const auto file = index->OpenSibling("swapped", Request());
     if (!file) continue;
     ++opened;
     ASSERT_EQ(TextOf(file), "shard");
   }
   done = true;
-  EXPECT_GT(opened, 0);
 }
 
 }  // namespace
