@@ -127,15 +127,18 @@ std::vector<ArrayInfo> TensorContainer::Arrays(
   return arrays;
 }
 
-TensorContainer::Totals TensorContainer::SumTensors(
-    const ReadContext& context) const {
-  Totals totals;
+void TensorContainer::AddTotals(Json& info, const ReadContext& context) const {
+  uint64_t bytes = 0;
+  uint64_t unreadable = 0;
   for (uint32_t i = 0; i < count(); ++i) {
     if (i % kTensorsPerCheck == 0 && !context.Check()) break;
-    if (TensorFault(i)) ++totals.unreadable;
-    totals.bytes = CheckedAdd(totals.bytes, TensorSize(i)).value_or(UINT64_MAX);
+    if (TensorFault(i)) ++unreadable;
+    bytes = CheckedAdd(bytes, TensorSize(i)).value_or(UINT64_MAX);
   }
-  return totals;
+  info.update({{"entries", count()},
+               {"entries_unreadable", unreadable},
+               {"stored_size", bytes},
+               {"decoded_size", bytes}});
 }
 
 }  // namespace ctxfs

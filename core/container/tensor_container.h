@@ -43,12 +43,6 @@ class TensorContainer : public Container {
   virtual EntryInfo DescribeValues(uint32_t tensor) const;
 
  protected:
-  /// Totals over the files of all tensors.
-  struct Totals {
-    uint64_t bytes = 0;
-    uint64_t unreadable = 0;  // tensors
-  };
-
   /// tensors/NAME: the entries.
   std::shared_ptr<const FileTable> TensorFiles() const;
   /// views/dequantized/NAME of each tensor that has ValueBytes.
@@ -56,8 +50,9 @@ class TensorContainer : public Container {
   /// Exports every tensor that is an array, and if each is one, all tensors as
   /// the weights of a model. Empty for more than limits::kArrayEntries tensors.
   Exports TensorExports() const;
-  /// Incomplete if interrupted.
-  Totals SumTensors(const ReadContext& context) const;
+  /// Adds to info.json how many tensors there are, how many of them cannot be
+  /// read, and the bytes of all; incomplete if interrupted.
+  void AddTotals(Json& info, const ReadContext& context) const;
 
  private:
   std::vector<ArrayInfo> Arrays(const ReadContext& context) const;

@@ -208,7 +208,7 @@ Status GgufContainer::WarnOfBytesAfter(const Part& part,
 }
 
 void GgufContainer::AddInfo(Json& info, const ReadContext& context) const {
-  const Totals tensors = SumTensors(context);
+  AddTotals(info, context);
   info.update({{"format", "gguf"},
                {"version", header().version},
                {"endian", header().layout.big_endian ? "big" : "little"},
@@ -216,10 +216,6 @@ void GgufContainer::AddInfo(Json& info, const ReadContext& context) const {
                {"data_offset", header().data_at},
                {"pairs", header().pairs.size()},
                {"files", parts_.size()},
-               {"entries", count()},
-               {"entries_unreadable", tensors.unreadable},
-               {"stored_size", tensors.bytes},
-               {"decoded_size", tensors.bytes},
                {"salvaged", options_.salvage}});
 }
 

@@ -280,7 +280,7 @@ std::vector<Error> SafetensorsIndexContainer::Inspect(
 
 void SafetensorsIndexContainer::AddInfo(Json& info,
                                         const ReadContext& context) const {
-  const Totals tensors = SumTensors(context);
+  AddTotals(info, context);
   Json files = Json::array();
   for (size_t i = 0; i < shards_.size(); ++i) {
     // Out of memory: the caller discards the text, as after an interrupt.
@@ -294,12 +294,8 @@ void SafetensorsIndexContainer::AddInfo(Json& info,
     }
     files.push_back(std::move(file));
   }
-  info.update({{"format", "safetensors-index"},
-               {"entries", count()},
-               {"entries_unreadable", tensors.unreadable},
-               {"stored_size", tensors.bytes},
-               {"decoded_size", tensors.bytes},
-               {"salvaged", options_.salvage}});
+  info.update(
+      {{"format", "safetensors-index"}, {"salvaged", options_.salvage}});
   info["files"] = std::move(files);
   if (further_warnings_ > 0) {
     info["warnings"].push_back(fmt::format("and {} more", further_warnings_));

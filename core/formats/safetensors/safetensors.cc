@@ -219,15 +219,11 @@ Json SafetensorsContainer::Metadata(const Request& request) const {
 
 void SafetensorsContainer::AddInfo(Json& info,
                                    const ReadContext& context) const {
-  const Totals tensors = SumTensors(context);
+  AddTotals(info, context);
   info.update({{"format", "safetensors"},
                {"header_size", header_size_},
                {"data_offset", data_at()},
-               {"entries", count()},
-               {"entries_unreadable", tensors.unreadable},
                {"entries_left_out", header_.left_out},
-               {"stored_size", tensors.bytes},
-               {"decoded_size", tensors.bytes},
                {"salvaged", options_.salvage}});
 }
 

@@ -234,7 +234,7 @@ Result<GlobalNames> DistributedCheckpoint::AllGlobals(
 
 void DistributedCheckpoint::AddInfo(Json& info,
                                     const ReadContext& context) const {
-  const Totals tensors = SumTensors(context);
+  AddTotals(info, context);
   Json files = Json::array();
   for (size_t i = 0; i < files_.size(); ++i) {
     // Out of memory: the caller discards the text, as after an interrupt.
@@ -249,10 +249,6 @@ void DistributedCheckpoint::AddInfo(Json& info,
     files.push_back(std::move(file));
   }
   info.update({{"format", "torch_distributed"},
-               {"entries", count()},
-               {"entries_unreadable", tensors.unreadable},
-               {"stored_size", tensors.bytes},
-               {"decoded_size", tensors.bytes},
                {"objects", index_.objects.size()},
                {"pieces", index_.pieces.size()}});
   info["files"] = std::move(files);
