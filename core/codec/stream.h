@@ -65,7 +65,8 @@ struct StreamStep {
 using StepFunction =
     std::function<Result<StreamStep>(Bytes in, MutableBytes out)>;
 
-/// Implements a StreamDecoder by a library's steps. `codec` starts messages.
+/// Implements a StreamDecoder: calls `decode`, a step of a library, until the
+/// stream ends. Error messages begin with `codec`.
 Status DecodeBySteps(const char* codec, const StepFunction& decode,
                      const NextBytes& next, const StreamSizes& sizes,
                      const ByteSink& sink, const Interrupt& interrupt);

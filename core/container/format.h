@@ -95,10 +95,10 @@ struct Format {
       std::shared_ptr<const Source> source, const OpenOptions& options,
       const ReadContext& context);
 
-  /// Whether a file that starts with `head`, and that no probe recognises, may
-  /// be opened if the user or other metadata calls it a container. It can be a
-  /// compressed container, or one of a related format, for which `open` fails
-  /// with kNotContainer and the name of that format. Null: never.
+  /// Whether to try `open` on a file that starts with `head`, that no probe
+  /// recognises, and that the user or metadata calls a container. True for a
+  /// compressed container, and for a file of a related format: there, `open`
+  /// fails with kNotContainer and names that format. Null: never.
   bool (*resembles)(Bytes head) = nullptr;
 
   /// Like resembles, for files that are identified by bytes past the head.

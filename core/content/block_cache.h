@@ -199,8 +199,8 @@ class BlockCache {
       CTXFS_GUARDED_BY(mutex_);
   uint64_t consumed_bytes_ CTXFS_GUARDED_BY(mutex_) = 0;
   uint64_t in_production_ CTXFS_GUARDED_BY(mutex_) = 0;  // reserved bytes
-  uint64_t working_ CTXFS_GUARDED_BY(mutex_) =
-      0;  // threads, without waiting ones
+  // Threads that run work; those that wait in Enter are not counted.
+  uint64_t working_ CTXFS_GUARDED_BY(mutex_) = 0;
   // Reserved bytes of each thread that waits for memory.
   std::multiset<uint64_t> short_of_memory_ CTXFS_GUARDED_BY(mutex_);
   std::optional<Key> base_ CTXFS_GUARDED_BY(mutex_);  // last read by work

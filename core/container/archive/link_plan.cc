@@ -26,7 +26,8 @@ class Components {
   bool done() const { return rest_.empty(); }
   std::string_view Take() {
     std::string_view component = TakeComponent(rest_);
-    // A name with a plain path does not end in an omitted component.
+    // A kept component follows each omitted one: HasPlainPath is false for a
+    // name that ends in an omitted component.
     while (plain_ && IsLeftOut(component)) component = TakeComponent(rest_);
     return component;
   }

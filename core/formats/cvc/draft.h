@@ -29,7 +29,9 @@ struct Draft {
   };
 
   bool is_object = false;
-  Json top = Json::object();  // the known keys, with empty tables
+  // The header's known keys. Its tables stay empty here: their elements are in
+  // the members below.
+  Json top = Json::object();
   Json columns;
   std::deque<Chunk> chunks;  // here `first_row` holds the number of rows
   std::deque<RawPiece> raw;

@@ -214,7 +214,8 @@ Status PutMerges(const Keys& keys, JsonWriter& json) {
   return all;
 }
 
-/// Writes the unknown token, if the metadata specifies one.
+/// Writes the unknown token. Unigram models always have the members: unk_id is
+/// null without metadata.
 Status PutUnknown(const Keys& keys, bool unigram, JsonWriter& json) {
   const std::optional<int64_t> unknown =
       keys.Number("tokenizer.ggml.unknown_token_id");

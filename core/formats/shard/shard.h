@@ -167,8 +167,8 @@ class ShardContainer : public Container, public SaysFacts {
   /// Returns kLimit if the entry is too large to decode: in memory, or at all.
   std::optional<Error> TooLarge(const ShardRecord& record,
                                 bool in_memory) const;
-  /// Returns the bytes of an entry as one block, even if plain. Unless they
-  /// must fit in memory, the block may require streaming.
+  /// Returns the bytes of an entry, encoded or not, as one block. A block that
+  /// exceeds memory fails if `in_memory`, else requires streaming.
   Result<std::shared_ptr<const Block>> OpenBlock(uint32_t entry,
                                                  bool in_memory = true) const;
   /// Returns the guard of an unencoded entry; null without a checksum.

@@ -217,7 +217,8 @@ class Hider {
     return false;
   }
 
-  /// "Bearer ...": masks a word unless it is all lower-case letters.
+  /// Masks the word after "Bearer", "Basic" or "Negotiate", except a word of
+  /// lower-case letters alone, which is prose: "bearer token".
   bool HideScheme() {
     constexpr std::string_view kSchemes[] = {"bearer", "basic", "negotiate"};
     if (!AtWord()) return false;

@@ -84,7 +84,8 @@ FileTime ContainerSource::Mtime() const {
 }
 
 std::optional<Permissions> ContainerSource::PermissionsOf(NodeId node) const {
-  // A container without a file (in memory) is visible to nobody else.
+  // Without a container file (in memory), nobody gets a permission: there are
+  // no readers of the file to grant it to.
   if (!readers) return Permissions{};
   const mode_t search = files->IsDirectory(node) ? readers->bits >> 2 : 0;
   return Permissions{readers->uid, readers->gid, readers->bits | search};

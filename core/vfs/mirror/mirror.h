@@ -210,7 +210,8 @@ class Mirror {
 
   /// The latest listing of a directory, while someone has it open.
   struct Listed {
-    const uint64_t taking = NewOwner();  // names the work of listing it
+    // Key of BlockCache::Once: one request lists the directory, others wait.
+    const uint64_t taking = NewOwner();
     std::weak_ptr<const DirectorySnapshot> snapshot;  // all under mutex_
     FileIdentity identity;
     std::chrono::steady_clock::time_point taken;
