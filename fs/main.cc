@@ -105,12 +105,12 @@ int RunHelp(const Arguments& arguments) {
   return RunCommand(2, words, *command);
 }
 
-/// Large memory is the kernel's again as soon as it is freed
-/// (core/base/bytes.cc keeps some for the next): by default glibc would learn
-/// to keep up to twice 32 MiB of it for each thread, on top of `cache=`. The
-/// threshold is that of Buffers: with 1 MiB, reading a table of 1M rows with
-/// cache=64M left 220 MiB in the heaps of 13 threads. Few heaps do for the
-/// rest, most of which glibc keeps for each thread anyway.
+/// Makes malloc return large memory to the kernel when it is freed
+/// (core/base/bytes.cc keeps some for reuse). By default glibc would raise the
+/// threshold until it keeps up to twice 32 MiB per thread, on top of `cache=`.
+/// The threshold equals that of Buffers: with 1 MiB, reading a table of 1M rows
+/// with cache=64M left 220 MiB in the heaps of 13 threads. The other memory
+/// needs few heaps; glibc caches most of it per thread.
 void GiveMemoryBack() {
   constexpr int kLarge = 128 << 10;
   constexpr int kMaxHeaps = 2;
@@ -119,8 +119,8 @@ void GiveMemoryBack() {
   (void)::mallopt(M_ARENA_MAX, kMaxHeaps);
 }
 
-/// Whether `ctxfs WORD ...` mounts. mount.fuse(8) runs `ctxfs SOURCE MOUNTPOINT
-/// -o OPTIONS` for the type fuse.ctxfs; a word that is neither a path nor an
+/// Whether `ctxfs WORD ...` mounts. For the type fuse.ctxfs, mount.fuse(8) runs
+/// `ctxfs SOURCE MOUNTPOINT -o OPTIONS`. A word that is neither a path nor an
 /// option is more likely a misspelt command.
 bool IsSourceOrOption(const std::string& word) {
   struct stat st {};
@@ -131,7 +131,7 @@ bool IsSourceOrOption(const std::string& word) {
 int Main(int argc, char** argv) {
   GiveMemoryBack();
   SetLogSink(StderrSink());
-  ::tzset();  // before the sandbox hides the description of the time zone
+  ::tzset();  // before the sandbox hides the time zone's file
   const std::string_view called = argv[0];
   const std::string_view name = called.substr(called.rfind('/') + 1);
   if (name == "mount.ctxfs") return RunCommand(argc, argv, kMountCommand);

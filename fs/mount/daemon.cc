@@ -47,9 +47,8 @@ ExitCode RunInBackground(
   }
   if (child == 0) {
     from = Fd(-1);
-    // Stays in the process group until the mount answers. An autofs trigger
-    // (x-systemd.automount) lets only the group of mount(8) through and blocks
-    // all others until the mount is there.
+    // Stays in the process group until the mount answers: an autofs trigger
+    // (x-systemd.automount) lets only the group of mount(8) through until then.
     const ExitCode code = serve([&] {
       Detach();
       (void)!::write(to.get(), "", 1);
@@ -66,7 +65,7 @@ ExitCode RunInBackground(
   } while (n < 0 && errno == EINTR);
   if (n == 1) return ExitCode::kOk;
 
-  // It ended before it was ready, and has said why.
+  // The child ended before it was ready, and has logged why.
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }

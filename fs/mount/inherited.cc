@@ -25,7 +25,7 @@ InheritedDescriptors InheritedDescriptors::Find() {
   const std::unique_ptr<DIR, CloseDirectory> directory(
       ::opendir("/proc/self/fd"));
   if (directory == nullptr) {
-    // Closes them now: without /proc no path can name them.
+    // Without /proc no path can name them, so they can be closed now.
     (void)::syscall(SYS_close_range, STDERR_FILENO + 1,
                     std::numeric_limits<unsigned>::max(), 0);
     return found;
@@ -35,7 +35,8 @@ InheritedDescriptors InheritedDescriptors::Find() {
     if (descriptor <= STDERR_FILENO || descriptor == ::dirfd(directory.get())) {
       continue;
     }
-    // With auto_unmount libfuse starts a program that lives as long as we do.
+    // With auto_unmount libfuse starts a program that lives as long as the
+    // mount.
     (void)::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
     found.descriptors_.push_back(descriptor);
   }

@@ -5,16 +5,15 @@
 
 namespace ctxfs {
 
-/// The descriptors above standard error that the caller of this process left
-/// open in it. A daemon that kept them would keep a pipe's reader waiting for
-/// its end and a file's lock taken for as long as the mount lasts.
+/// The inherited descriptors above standard error. A daemon that kept them open
+/// would hold pipes open and files locked as long as the mount lasts.
 class InheritedDescriptors {
  public:
-  /// Finds them, and keeps them from programs that this process executes. To be
-  /// called before it opens anything itself.
+  /// Finds them and sets close-on-exec. Must be called before this process
+  /// opens a file.
   static InheritedDescriptors Find();
 
-  /// Closes them. Not done at once: a source or a key file may be named as
+  /// Closes them. A separate step, because a source or a key file may be named
   /// /dev/fd/N.
   void Close() const;
 

@@ -20,7 +20,7 @@
 namespace ctxfs {
 namespace {
 
-/// A digest of the first and the last 64 KiB of `file`, which has `size` bytes.
+/// A digest of the first and last 64 KiB of `file`, which is `size` bytes long.
 Result<std::string> DigestOfEnds(int file, uint64_t size) {
   constexpr uint64_t kEnd = 64 * limits::kKiB;
   Sha256 digest;

@@ -10,15 +10,15 @@
 
 namespace ctxfs {
 
-/// Returns what tells an open file, of which the kernel has said `st` and `fs`,
-/// from every other file, and its owner and mode, which say who may read it.
+/// Returns a string that identifies an open file among all files, with its
+/// owner and mode, which decide who may read it. `st` and `fs` are its stat and
+/// statfs.
 ///
-/// The number of a file system is given to another one after it: of tmpfs, NFS
-/// and overlay to the next that is mounted, and that of a loop device too. So
-/// the identifier of the file system (statfs) is part of it, and a digest of
-/// the bytes at both ends of the file. Fails with kUnsupported if there is
-/// neither identifier nor device, or if it is a FUSE file system: any user can
-/// write one whose files have any identity.
+/// Device numbers are reused: tmpfs, NFS and overlay pass theirs to the next
+/// mount, loop devices too. So the string contains the identifier of the file
+/// system (statfs) and a digest of both ends of the file. Fails with
+/// kUnsupported if there is neither identifier nor device, or on a FUSE file
+/// system, where any user can forge identities.
 Result<std::string> KeptIdentity(int file, const struct stat& st,
                                  const struct statfs& fs);
 

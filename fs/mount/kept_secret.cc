@@ -25,7 +25,7 @@ Error Unusable(const std::string& path, const char* why) {
   return {Code::kIo, Quote(path) + " " + why};
 }
 
-/// Makes the directories above `path`, for the caller alone.
+/// Creates the directories above `path`, accessible only to the caller.
 void MakeDirectories(const std::string& path) {
   for (size_t end = path.find('/', 1); end != std::string::npos;
        end = path.find('/', end + 1)) {
@@ -33,7 +33,7 @@ void MakeDirectories(const std::string& path) {
   }
 }
 
-/// Makes the file, all at once: another process may make it at the same time.
+/// Creates the file atomically: another process may create it concurrently.
 Status Make(const std::string& path) {
   std::array<char, kBytes> secret{};
   if (::getrandom(secret.data(), secret.size(), 0) !=

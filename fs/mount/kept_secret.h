@@ -7,14 +7,14 @@
 
 namespace ctxfs {
 
-/// Returns the file of the secret with which digests of kept files are made:
-/// of root /var/lib/ctxfs/kept.key, of others kept.key in $XDG_STATE_HOME/ctxfs
-/// or ~/.local/state/ctxfs. Fails with kIo if no such directory is known.
+/// Returns the path of the secret key for digests of persistent files:
+/// /var/lib/ctxfs/kept.key for root, else kept.key in $XDG_STATE_HOME/ctxfs or
+/// ~/.local/state/ctxfs. Fails with kIo if no such directory is known.
 Result<std::string> KeptSecretPath();
 
-/// Returns the 32 random bytes in a file that the caller alone can read and
-/// write, which is made if there is none, with its directories. Fails with kIo
-/// if it cannot be made, or is readable by others or not the caller's.
+/// Returns the 32 random bytes in `path`, which only the caller can read and
+/// write. Creates the file and its directories if needed. Fails with kIo if it
+/// cannot be created, others can read it, or the caller does not own it.
 Result<std::string> KeptSecret(const std::string& path);
 
 }  // namespace ctxfs

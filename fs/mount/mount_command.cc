@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ctxfs mount. A build without FUSE has no_mount_command.cc in its place.
+// `ctxfs mount`. A build without FUSE has no_mount_command.cc instead.
 #include "fs/mount/mount_command.h"
 
 #include <fmt/core.h>
@@ -36,8 +36,7 @@ bool AnyPlainDirectory(const std::vector<std::string>& sources) {
       [](const std::string& source) { return IsPlainDirectory(source); });
 }
 
-/// "'model.mcf' is mounted at 'mnt'; ...": what a person has to know of a
-/// mount.
+/// "'model.mcf' is mounted at 'mnt'; ...": a hint for a person at a terminal.
 std::string MountedLine(const MountOptions& options) {
   std::string line = Quote(WithoutQuery(options.sources.front()));
   const size_t more = options.sources.size() - 1;
@@ -56,8 +55,8 @@ std::string MountedLine(const MountOptions& options) {
          "'";
 }
 
-/// Tells a person at a terminal of the mount, and a script the mount point that
-/// was made for it.
+/// Prints the hint on a terminal; for a script, prints the mount point if this
+/// command made it.
 void PrintMounted(const MountOptions& options, bool made) {
   const bool shown = ::isatty(STDOUT_FILENO) == 1;
   if (made && !shown) std::puts(options.mount_point.c_str());
@@ -99,8 +98,8 @@ int Mount(MountOptions options, const InheritedDescriptors& inherited) {
   return static_cast<int>(code);
 }
 
-/// `ctxfs mount` and mount.ctxfs. `by_word`: the command line is
-/// `ctxfs SOURCE MOUNTPOINT`, where a single word may be a mistake.
+/// Runs `ctxfs mount` and mount.ctxfs. `by_word`: the command line is `ctxfs
+/// SOURCE MOUNTPOINT`, where a single word may be a mistyped command.
 int RunMountAs(int argc, char** argv, bool by_word) {
   const InheritedDescriptors inherited = InheritedDescriptors::Find();
   MountOptions options;

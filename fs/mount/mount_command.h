@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The commands that mount and unmount. A build without FUSE (CTXFS_FUSE=OFF)
-// has no_mount_command.cc in the place of mount_command.cc: it refuses to
-// mount, with ExitCode::kFuse.
+// replaces mount_command.cc by no_mount_command.cc, which refuses to mount with
+// ExitCode::kFuse.
 #pragma once
 
 #include <span>
@@ -12,20 +12,20 @@
 
 namespace ctxfs {
 
-/// `ctxfs mount`, which mount.ctxfs runs, too.
+/// `ctxfs mount`, also run as mount.ctxfs.
 extern const Command kMountCommand;
 
 /// `ctxfs SOURCE MOUNTPOINT [-o OPTION]...`, without the word `mount`; and
 /// `ctxfs --version`.
 int RunMountByWord(int argc, char** argv);
 
-/// What completing needs to know: `commands`, and what a mount may be told.
+/// The commands, options and values that shells complete.
 CompletionTables CompletionTablesOf(std::span<const Command* const> commands);
 
-/// What `ctxfs version` and `ctxfs --version` print: "ctxfs 1.2.3".
+/// "ctxfs 1.2.3", printed by `ctxfs version` and `ctxfs --version`.
 std::string VersionLine();
 
-/// `ctxfs umount`: umount_command.cc, in every build.
+/// `ctxfs umount` (umount_command.cc), in builds without FUSE, too.
 extern const Command kUmountCommand;
 
 }  // namespace ctxfs

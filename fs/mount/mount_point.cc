@@ -29,24 +29,24 @@ Error Unusable(const std::string& path, const std::string& why) {
   return {Code::kIo, "mount point " + Quote(path) + ": " + why};
 }
 
-/// Like Unusable, with the errno `failed`: a directory that was there a moment
-/// ago, if it is ENOENT.
+/// Like Unusable, with the errno `failed`. ENOENT: the directory was removed
+/// concurrently.
 Error Vanished(const std::string& path, const std::string& why, int failed) {
   Error error = Unusable(path, why + std::strerror(failed));
   error.sys_errno = failed;
   return error;
 }
 
-/// Returns 0 or the errno of examining the file or mount at `path`.
+/// Stats `path`. Returns 0 or an errno.
 int Examine(const std::string& path, struct stat* st) {
   if (::stat(path.c_str(), st) != 0) return errno;
-  // The kernel may still have the attributes of a dead mount; for these it asks
-  // the daemon.
+  // The kernel may have cached the attributes of a dead mount; statvfs always
+  // reaches the daemon.
   struct statvfs about {};
   return ::statvfs(path.c_str(), &about) == 0 ? 0 : errno;
 }
 
-/// Whether an errno says that the daemon of a mount has died.
+/// Whether an errno means that the daemon of a mount is dead.
 bool IsDead(int failed) { return failed == ENOTCONN || failed == ECONNABORTED; }
 
 /// Whether the topmost mount at `path`, if any, is one of ctxfs.
@@ -58,8 +58,8 @@ bool HasMountOfOurs(const std::string& path) {
   return ours;
 }
 
-/// Fails if a mount on the directory `path` would hide files in it, or another
-/// mount of ctxfs. `absolute` is the same without links.
+/// Fails if a mount on the directory `path` would hide files or another mount
+/// of ctxfs. `absolute` is `path` without symbolic links.
 Status HidesNothing(const std::string& path, const std::string& absolute) {
   if (HasMountOfOurs(absolute)) {
     return Unusable(
@@ -78,8 +78,8 @@ Status HidesNothing(const std::string& path, const std::string& absolute) {
 }  // namespace
 
 Result<MountPoint> MountPoint::Prepare(const std::string& path, bool nonempty) {
-  // The daemon of an earlier mount, which has created the directory, may remove
-  // it at any moment.
+  // The daemon of an earlier mount may remove the directory that it created at
+  // any moment.
   constexpr int kTries = 3;
   for (int i = 1;; ++i) {
     Result<MountPoint> prepared = PrepareOnce(path, nonempty);
@@ -93,7 +93,7 @@ Result<MountPoint> MountPoint::PrepareOnce(const std::string& path,
                                            bool nonempty) {
   struct stat st {};
   int failed = Examine(path, &st);
-  // A dead mount is of no use to anyone. There may be others below it.
+  // Dead mounts may be stacked.
   while (IsDead(failed) && Unmount(path, /*lazy=*/true) == 0) {
     failed = Examine(path, &st);
   }
@@ -158,7 +158,7 @@ int Unmount(const std::string& path, bool lazy) {
   const int flags = UMOUNT_NOFOLLOW | (lazy ? MNT_DETACH : 0);
   if (::umount2(path.c_str(), flags) == 0) return 0;
   if (errno != EPERM) return errno;
-  // Not root: the set-uid helper may.
+  // Not root: the set-uid helper may have the right.
   const char* argv[] = {"fusermount3", "-u",         lazy ? "-z" : "-q",
                         "--",          path.c_str(), nullptr};
   pid_t child = 0;
@@ -171,7 +171,7 @@ int Unmount(const std::string& path, bool lazy) {
 }
 
 Status SetReadahead(const std::string& path, uint64_t bytes) {
-  // Does not send the mount a request, which is not served yet.
+  // AT_STATX_DONT_SYNC sends no request to the mount, which is not served yet.
   struct statx st {};
   if (::statx(AT_FDCWD, path.c_str(), AT_STATX_DONT_SYNC, 0, &st) != 0) {
     return Error{Code::kIo, std::strerror(errno)};

@@ -7,23 +7,22 @@
 
 namespace ctxfs {
 
-/// The directory that is mounted on. One that this class created it removes
-/// again.
+/// The directory that is mounted on. The destructor removes the directory if
+/// this class created it.
 class MountPoint {
  public:
-  /// Unmounts all mounts at `path` whose daemons are dead, and creates the
-  /// directory if it does not exist. Fails with kIo if `path` is not a
-  /// directory afterwards or, without `nonempty`, if the mount would hide files
-  /// or another mount of ctxfs.
+  /// Unmounts dead mounts at `path`, and creates the directory if it does not
+  /// exist. Fails with kIo if `path` is then not a directory or, without
+  /// `nonempty`, if the mount would hide files or another mount of ctxfs.
   static Result<MountPoint> Prepare(const std::string& path, bool nonempty);
 
   MountPoint(MountPoint&& other) noexcept;
   MountPoint& operator=(MountPoint&&) = delete;
   ~MountPoint();
 
-  /// Creates the directory again if it is gone; returns whether it was. A
-  /// daemon removes what it has created only after its mount has ended, and by
-  /// then the next mount may have begun.
+  /// Creates the directory again if it is gone; returns whether it was. The
+  /// daemon of an earlier mount removes a directory that it created only after
+  /// unmounting, when the next mount may already have begun.
   bool Restore();
 
   /// Absolute, because the daemon changes its working directory.
@@ -40,16 +39,16 @@ class MountPoint {
   bool made_;
 };
 
-/// Returns a name in the current directory that does not exist yet, for a mount
-/// of `source`: its own without the suffix, with "-1", "-2", ... if that
-/// exists. Fails with kIo if the first thousand do.
+/// Returns an unused name in the current directory for a mount of `source`: the
+/// name of `source` without suffix, with "-1", "-2", ... if that exists. Fails
+/// with kIo after a thousand names.
 Result<std::string> NewMountPoint(const std::string& source);
 
 /// Unmounts the topmost mount at `path`, as fusermount3 does; with `lazy` even
-/// if it is in use. Returns 0 or a positive errno.
+/// while it is in use. Returns 0 or a positive errno.
 int Unmount(const std::string& path, bool lazy);
 
-/// Sets the read-ahead of the filesystem mounted at `path`; only root may.
+/// Sets the read-ahead of the filesystem mounted at `path`. Requires root.
 Status SetReadahead(const std::string& path, uint64_t bytes);
 
 }  // namespace ctxfs

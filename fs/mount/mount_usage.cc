@@ -7,7 +7,7 @@
 namespace ctxfs {
 namespace {
 
-/// The names of views, in lines that fit below the explanation of an option.
+/// The names of views, wrapped to fit below the explanation of an option.
 std::string ListOfViews() {
   constexpr size_t kWidth = 80 - 21;
   std::string names = ViewNames();

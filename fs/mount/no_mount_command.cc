@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ctxfs mount in a build without FUSE (CTXFS_FUSE=OFF): says that it cannot.
+// `ctxfs mount` in a build without FUSE (CTXFS_FUSE=OFF): refuses to mount.
 #include <algorithm>
 #include <cstdio>
 #include <string>

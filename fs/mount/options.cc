@@ -24,13 +24,13 @@
 namespace ctxfs {
 namespace {
 
-/// The words of a command line, as fuse_opt takes them apart.
+/// The words of a command line, as fuse_opt splits them.
 struct Words {
   std::vector<std::string> operands;
-  /// The options by their names in kOptions, each with the last value given.
+  /// The last value given for each option, by its name in kOptions.
   std::map<std::string, std::string, std::less<>> options;
-  std::string more_views;  // of views=A,B,C: fuse_opt splits at commas
-  std::string unknown;     // the first that is no option
+  std::string more_views;  // of views=A,B,C, split by fuse_opt
+  std::string unknown;     // the first unknown option
 
   bool Has(std::string_view option) const { return options.contains(option); }
   std::string ValueOf(std::string_view option) const {
@@ -39,7 +39,7 @@ struct Words {
   }
 };
 
-/// Reads a number of that base and nothing else.
+/// Parses a number in base `base`, without further text.
 template <typename T>
 bool ParseNumber(std::string_view text, int base, T* number) {
   const char* const end = text.data() + text.size();
@@ -52,10 +52,10 @@ bool TakeNumber(const std::string& text, MountOptions& options) {
   return ParseNumber(text, kBase, &(options.*kField));
 }
 
-/// Less than this was meant in another unit.
+/// A smaller size was probably meant in another unit.
 constexpr uint64_t kLeastSize = 64 * limits::kKiB;
 
-/// A size: 0, or `kLeast` bytes and more.
+/// Stores a size: 0, or at least `kLeast` bytes.
 template <uint64_t MountOptions::*kField, uint64_t kLeast = 0>
 bool TakeSize(const std::string& text, MountOptions& options) {
   uint64_t bytes = 0;
@@ -64,15 +64,14 @@ bool TakeSize(const std::string& text, MountOptions& options) {
   return true;
 }
 
-/// The unit in which a number of bytes that is too small was probably meant:
-/// the largest that makes a size which a machine may have.
+/// Returns the unit that the user probably meant for a number of bytes that is
+/// too small: the largest that makes a size which a machine can have.
 const char* MeantUnit(uint64_t number) {
   constexpr uint64_t kMostGigabytes = 64;
   return number <= kMostGigabytes ? "G" : "M";
 }
 
-/// What a size that is too small was probably meant to be; empty for what is no
-/// size.
+/// Suggests a size for one that is too small; empty if `text` is not a size.
 std::string MeantSize(const std::string& text) {
   uint64_t bytes = 0;
   if (!ParseSize(text, &bytes)) return "";
@@ -81,7 +80,7 @@ std::string MeantSize(const std::string& text) {
   return " (did you mean '" + text + MeantUnit(bytes) + "'?)";
 }
 
-/// Stores the value that `kNames` has for a name.
+/// Stores the value of a name in `kNames`.
 template <const auto& kNames, auto kField>
 bool TakeNamed(const std::string& text, MountOptions& options) {
   for (const auto& [name, value] : kNames) {
@@ -143,7 +142,7 @@ bool IsRemoteTimeout(const std::string& text, MountOptions& /*options*/) {
   return ParseNumber(text, 10, &seconds) && seconds >= 1 && seconds <= kMax;
 }
 
-/// The options that stand in place of environment variables.
+/// The options that replace environment variables.
 constexpr std::pair<std::string_view, const char*> kRemoteOptions[] = {
     {"profile=", "AWS_PROFILE"},
     {"region=", "AWS_REGION"},
@@ -152,13 +151,13 @@ constexpr std::pair<std::string_view, const char*> kRemoteOptions[] = {
     {"cafile=", "AWS_CA_BUNDLE"},
     {"remote_timeout=", "CTXFS_REMOTE_TIMEOUT"}};
 
-/// An option of -o, or one that begins with a dash.
+/// An option after -o, or one that begins with a dash.
 struct Option {
   std::string_view name;  // "flat", or "cache=" if it has a value
-  /// Stores a value; returns false if it is invalid. Null if any value is
-  /// ignored.
+  /// Stores a value; returns false if the value is invalid. Null: all values
+  /// are ignored.
   bool (*take)(const std::string& value, MountOptions& options) = nullptr;
-  std::string_view expected = "";  // what the value has to be
+  std::string_view expected = "";  // for messages: describes valid values
 };
 
 constexpr std::string_view kSize = "a size such as 512M";
@@ -176,7 +175,7 @@ constexpr Option kOptions[] = {
      "read, open or off"},
     {"passthrough=", &TakeNamed<kPassthrough, &MountOptions::passthrough>,
      "auto, on or off"},
-    {"views=", &TakeViews},  // expected: ViewNames()
+    {"views=", &TakeViews},  // `expected` is ViewNames()
     {"list=", &TakeNamed<kListModes, &MountOptions::list>,
      "primary, views or all"},
     {"cache=", &TakeSize<&MountOptions::cache_bytes, kLeastSize>, kSize},
@@ -220,12 +219,12 @@ constexpr Option kOptions[] = {
     {"--version"},
 };
 
-/// Options that do nothing here; so do those that begin with "x-", which are
-/// mount(8)'s own.
+/// Options without effect here. Options that begin with "x-", mount(8)'s own,
+/// are ignored, too.
 constexpr std::string_view kIgnored[] = {
-    // handed to every helper
+    // passed to every mount helper
     "-s", "-n",
-    // for mount(8) and fstab themselves
+    // for mount(8) and fstab
     "defaults", "auto", "noauto", "user", "user=", "users", "nouser", "owner",
     "group", "nofail", "_netdev", "comment=",
     // in force anyway, or without effect on a read-only mount
@@ -235,9 +234,8 @@ constexpr std::string_view kIgnored[] = {
     "dirsync", "lazytime", "nolazytime", "silent", "loud", "iversion",
     "noiversion", "mand", "nomand"};
 
-// The options of mount(8) that have a value in a word of its own, ignored. An
-// offset of all ones is what libfuse means by "no field": its own macro
-// converts it implicitly.
+// The options of mount(8) with a value in a separate word, ignored. To libfuse,
+// an offset of all ones means "no field"; its own macro converts it implicitly.
 constexpr uint64_t kNoField = std::numeric_limits<unsigned>::max();
 const fuse_opt kWithNextWord[] = {{"-t %s", kNoField, FUSE_OPT_KEY_DISCARD},
                                   {"-N %s", kNoField, FUSE_OPT_KEY_DISCARD},
@@ -260,7 +258,7 @@ int TakeWord(void* data, const char* arg, int key, fuse_args* /*out*/) {
   } else if (word.starts_with("x-") ||
              std::find(std::begin(kIgnored), std::end(kIgnored), name) !=
                  std::end(kIgnored)) {
-    // Not ours.
+    // Not an option of ctxfs.
   } else if (words.Has("views=") && IsView(word)) {
     words.more_views += ":" + word;
   } else if (words.unknown.empty()) {
@@ -269,8 +267,8 @@ int TakeWord(void* data, const char* arg, int key, fuse_args* /*out*/) {
   return 0;
 }
 
-/// Stores the values of options. Returns what is wrong with one; empty if
-/// nothing is.
+/// Stores the values of options. Returns the fault of the first invalid one, or
+/// an empty string.
 std::string TakeValues(const Words& words, MountOptions* options) {
   for (const Option& option : kOptions) {
     if (option.take == nullptr || !words.Has(option.name)) continue;
@@ -289,9 +287,9 @@ std::string TakeValues(const Words& words, MountOptions* options) {
   return "";
 }
 
-/// With revalidate=, the kernel opens files by itself, for which it can be told
-/// nothing of a single one. Returns what contradicts that; empty if nothing
-/// does.
+/// With revalidate=, the kernel opens files itself, so options for single opens
+/// cannot apply. Returns the contradiction with another option, or an empty
+/// string.
 std::string SetRevalidation(MountOptions& options) {
   if (options.revalidate == 0) return "";
   if (options.verify == VerifyMode::kOpen) {
@@ -306,14 +304,14 @@ std::string SetRevalidation(MountOptions& options) {
   return "";
 }
 
-/// Has the cache for URLs be where the temporary file is, and as large.
+/// Places the cache for URLs in cache_dir, limited to cache_dir_size.
 void SetRemoteCache(const Words& words, MountOptions& options) {
   if (!options.cache_dir.empty()) {
     options.remote["CTXFS_CACHE_DIR"] =
         std::filesystem::absolute(options.cache_dir).lexically_normal();
   }
   if (words.Has("cache_dir_size=")) {
-    // 0 would stand for the default.
+    // In the variable, 0 means the default.
     options.remote["CTXFS_CACHE_BYTES"] =
         std::to_string(std::max<uint64_t>(options.cache_dir_bytes, 1));
   }

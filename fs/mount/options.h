@@ -18,15 +18,15 @@ namespace ctxfs {
 
 enum class VerifyMode { kRead, kOpen, kOff };
 
-/// Whether the kernel reads plain files of mirrored directories, and files
-/// below cache_dir, by itself: where it can, always (or the mount fails), or
-/// never.
+/// Whether the kernel itself reads plain files of mirrored directories and
+/// files below cache_dir: where possible, always (otherwise the mount fails),
+/// or never.
 enum class Passthrough { kAuto, kOn, kOff };
 
 /// The options of the mount command.
 struct MountOptions {
   std::vector<std::string> sources;  // at least one
-  std::string mount_point;           // empty: to be made (NewMountPoint)
+  std::string mount_point;           // empty: NewMountPoint()
   bool flat = false;
   bool salvage = false;
   ViewSet views = AllViews();
@@ -36,31 +36,31 @@ struct MountOptions {
   VerifyMode verify = VerifyMode::kRead;
   Passthrough passthrough = Passthrough::kAuto;
   uint64_t cache_bytes = 0;  // DefaultCacheBytes() unless given
-  std::string cache_dir;     // empty: as SpillDirectory() says
+  std::string cache_dir;     // empty: SpillDirectory()
   uint64_t cache_dir_bytes = limits::kSpillBytes;
   uint64_t materialize_bytes = 0;  // 0: nothing is materialised
   PathPatterns materialize_only;   // empty: any file is materialised
-  bool cache_keep = false;         // whether files are kept for other mounts
-  uint64_t index_bytes = 0;        // 0: as BudgetFor() says
-  unsigned threads = 0;            // 0: as many as there are cores, at least 4
-  /// Bytes of work per byte of a container that a request may cause; 0: any.
+  bool cache_keep = false;         // materialised files are persistent
+  uint64_t index_bytes = 0;        // 0: BudgetFor()
+  unsigned threads = 0;            // 0: the number of cores, at least 4
+  /// Bytes of work that a request may cause per byte of container; 0: no limit.
   uint64_t max_expansion = limits::kWorkFactor;
   uint64_t readahead = 0;  // bytes; 0: the kernel's default
   /// Seconds for which names and attributes of mirrored directories are cached.
   uint32_t timeout = 1;
-  /// Seconds for which the kernel may open files, and use its pages of them,
-  /// without a request; 0: it asks at each open.
+  /// Seconds for which the kernel may open files and use their cached pages
+  /// without a request; 0: every open is a request.
   uint32_t revalidate = 0;
-  /// Values that replace those of environment variables for opening URLs, by
-  /// the names of the variables.
+  /// Values that replace environment variables for opening URLs, by the names
+  /// of the variables.
   std::map<std::string, std::string> remote;
   uid_t uid = 0;  // the mounting user's unless given
   gid_t gid = 0;
   bool uid_given = false;
   bool gid_given = false;
   mode_t umask = 0;
-  bool modes = false;  // members of archives keep their permission bits
-  std::vector<std::string> fuse_options;  // handed to the kernel as they are
+  bool modes = false;  // members of archives show their permission bits
+  std::vector<std::string> fuse_options;  // passed to the kernel unchanged
   bool sandbox = true;
   bool xattrs = true;
   bool nonempty = false;  // may hide files or another mount of ctxfs
@@ -73,27 +73,26 @@ struct MountOptions {
   bool AllowsOthers() const;
 };
 
-/// Threads that receive requests.
+/// Number of threads that receive requests.
 unsigned ThreadCount(const MountOptions& options);
 
-/// Requests that take long and are worked on at the same time: twice as many as
-/// there are threads for others, since many of them wait for one another's
-/// work.
+/// Number of long requests served at a time: twice ThreadCount, at least 8,
+/// since many wait for the work of others.
 unsigned PoolThreads(const MountOptions& options);
 
-/// Reads the command line of mount.ctxfs, argv[0] included. On failure puts
-/// the reason in `error`.
+/// Parses the command line of mount.ctxfs, argv[0] included. On failure sets
+/// `error` to the reason.
 bool ParseMountOptions(int argc, const char* const* argv, MountOptions* options,
                        std::string* error);
 
-/// "512M", "1G", "64K" or plain bytes.
+/// Parses "512M", "1G", "64K" or plain bytes.
 bool ParseSize(const std::string& text, uint64_t* bytes);
 
 /// The values of list=.
 std::vector<std::string> ListModeNames();
 
-/// The names of the -o options, without those of mount(8) and fstab: "flat", or
-/// with an equals sign if they take a value: "cache=".
+/// The names of the -o options, without those of mount(8) and fstab. Names that
+/// take a value end in "=": "flat", "cache=".
 std::vector<std::string> MountOptionNames();
 
 /// The options that begin with a dash: "-f", "--help".

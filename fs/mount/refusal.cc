@@ -18,7 +18,7 @@
 namespace ctxfs {
 namespace {
 
-/// Whether libfuse finds fusermount3: in its own directory or in PATH.
+/// Whether libfuse finds fusermount3 in its own directory or in PATH.
 bool HasFusermount() {
   const char* const path = std::getenv("PATH");
   std::istringstream folders(std::string("/usr/bin:/bin:") +
@@ -39,7 +39,7 @@ bool UsersMayAllowOthers() {
   return false;
 }
 
-/// Why /dev/fuse cannot be opened; empty if it can.
+/// Returns why /dev/fuse cannot be opened; empty if it can.
 std::string DeviceFault() {
   const std::string device = "/dev/fuse";
   if (Fd(::open(device.c_str(), O_RDWR | O_CLOEXEC)).ok()) return "";

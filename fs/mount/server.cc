@@ -22,7 +22,7 @@
 namespace ctxfs {
 namespace {
 
-/// A T, or null if the process has no descriptors left.
+/// Makes a T. Returns null if the process is out of descriptors.
 template <typename T>
 std::unique_ptr<T> MakeOrLog() {
   Result<std::unique_ptr<T>> made = T::Make();
@@ -31,7 +31,7 @@ std::unique_ptr<T> MakeOrLog() {
   return nullptr;
 }
 
-/// The environment, but for what the options say.
+/// The environment, overridden by the options.
 Environment VariablesOf(const MountOptions& options) {
   return [given = options.remote](const char* name) {
     const auto found = given.find(name);
@@ -39,13 +39,12 @@ Environment VariablesOf(const MountOptions& options) {
   };
 }
 
-/// The directory of temporary files.
 std::string TemporaryDirectory(const MountOptions& options) {
   return options.cache_dir.empty() ? SpillDirectory() : options.cache_dir;
 }
 
-/// Opens the cache of the user for files that are kept. Fails if what the mount
-/// shows must not be kept, or the cache cannot be opened.
+/// Opens the user's cache for persistent files. Fails if the cache cannot be
+/// opened, or if the mount shows unverified bytes, which must not outlive it.
 Result<std::unique_ptr<BlockStore>> OpenStore(const MountOptions& options) {
   if (options.verify == VerifyMode::kOff || options.salvage) {
     return Error{Code::kUnsupported,
@@ -59,8 +58,8 @@ Result<std::unique_ptr<BlockStore>> OpenStore(const MountOptions& options) {
   return BlockStore::Open(directory, CacheBytes(environment));
 }
 
-/// Returns a number that every mount of the same bytes has in common. The
-/// kernel keeps 32 bits.
+/// Returns a number that is the same in every mount of the same bytes. 32 bits,
+/// since the kernel keeps no more.
 uint32_t GenerationOfFiles(const Source& source) {
   FileIdentity identity = source.identity();
   identity.ctime = {};
@@ -125,7 +124,7 @@ Server::Server(Sources sources, const MountOptions& options,
       signals_(MakeOrLog<SignalWatch>()),
       keeper_(keeper),
       pool_(PoolThreads(options)) {
-  // Spare memory comes on top of the cache: allow only a part of that size.
+  // Spare memory comes on top of the cache, so only a fraction is allowed.
   constexpr uint64_t kPart = 8;
   BoundSpareMemory(options.cache_bytes / kPart);
   const MountedContainers::Extras extras =
@@ -258,14 +257,14 @@ Permissions Server::Show(const Attributes& attributes) const {
   Permissions shown{options_.uid, options_.gid,
                     attributes.directory ? kDirectory : kFile};
   if (others_ && attributes.permissions) {
-    // Only those who may read the container may read its contents.
+    // Contents are readable only for those who may read the container.
     const Permissions& made_from = *attributes.permissions;
     if (!options_.uid_given) shown.uid = made_from.uid;
     if (!options_.gid_given) shown.gid = made_from.gid;
     shown.bits &= made_from.bits;
   }
   if (options_.modes && attributes.mode) {
-    // Who may read the container may execute what is in it.
+    // Contents are executable for those who may read the container.
     const mode_t execute = (shown.bits & kFile) >> 2;
     shown.bits = (shown.bits | execute) & *attributes.mode;
   }
@@ -276,7 +275,7 @@ Permissions Server::Show(const Attributes& attributes) const {
 
 void Server::LogFailure(Inode inode, const Error& error) {
   if (error.code == Code::kInterrupted) return;
-  // A reader that tries again and again must not fill the log.
+  // Repeated attempts of a reader must not fill the log.
   constexpr size_t kMaxRemembered = 10'000;
   {
     const MutexLock lock(mutex_);
@@ -288,7 +287,7 @@ void Server::LogFailure(Inode inode, const Error& error) {
           ? Quote(files_->Path(inode, cache_))
           : Quote(name_) + ": " + Quote(files_->PathInContainer(inode, cache_));
   if (Log(LogLevel::kError, where + ": " + error.Text())) return;
-  // The rate limit suppressed the message, so the next failure is logged.
+  // The rate limit suppressed the message, so log the next failure.
   const MutexLock lock(mutex_);
   logged_.erase(inode);
 }

@@ -25,15 +25,16 @@
 
 namespace ctxfs {
 
-/// What makes and keeps files for a mount; null if that cannot be. Called
-/// before any thread is confined.
+/// Makes the FileKeeper of a mount; null if that fails. Must run before any
+/// thread is confined.
 std::unique_ptr<FileKeeper> OpenKeeper(const MountOptions& options);
 
-/// What the FUSE operations work on: one mount's files, cache and counters.
+/// The state behind the FUSE operations: the files, cache and counters of a
+/// mount.
 class Server {
  public:
-  /// A mount of `sources`, those of `options`, at `mount_point`. `keeper`,
-  /// which outlives it, is that of OpenKeeper.
+  /// Mounts `sources`, as `options` name them, at `mount_point`. `keeper` comes
+  /// from OpenKeeper and must outlive the server.
   Server(Sources sources, const MountOptions& options,
          const OpenOptions& open_options, const std::string& mount_point,
          FileKeeper* keeper);
@@ -44,74 +45,74 @@ class Server {
   Stats& stats() { return stats_; }
   Prefetcher& prefetcher() { return prefetcher_; }
   MaterializedFiles& materialized_files() { return materialized_files_; }
-  /// For requests that take long; to be stopped before the session ends.
+  /// For long requests. Must be stopped before the session ends.
   RequestPool& pool() { return pool_; }
-  /// Null if the process had no descriptor for it.
+  /// Null if the process was out of descriptors.
   SignalWatch* signals() { return signals_.get(); }
-  /// Null with passthrough=off, or if the process had no descriptor for it.
+  /// Null with passthrough=off, or if the process was out of descriptors.
   BackingFiles* backing_files() { return backing_files_.get(); }
-  /// What the thread that is not confined has to answer.
+  /// Questions for the threads that are not confined.
   std::vector<Questions*> questions() const;
-  /// Makes the file for entries that are too large for the cache, before the
-  /// process is confined. Returns its descriptor, or -1 if it cannot be made;
-  /// that is an error where the options name its directory.
+  /// Creates the file for entries larger than the cache; must run before the
+  /// process is confined. Returns its descriptor, or -1 if creation failed.
+  /// Failure is an error if the options name the directory.
   Result<int> OpenSpillFile();
-  /// Has the kernel read files by itself, where it can, and files made for it.
-  /// `device` is the descriptor of the session. Fails with passthrough=on
-  /// alone. Called while there are no other threads.
+  /// Lets the kernel read plain and materialised files itself, where it can.
+  /// `device` is the descriptor of the session. Fails only with passthrough=on.
+  /// Must run before other threads start.
   Status EnablePassthrough(int device);
   const MountOptions& options() const { return options_; }
   WorkLimit work_limit() const { return {.factor = options_.max_expansion}; }
 
-  /// Mirror::TellChanges and StopTelling; nothing of a container changes.
+  /// Like those of Mirror. Containers report no changes.
   void TellChanges(Mirror::Changed changed);
   void StopTelling();
-  /// How the kernel is made to ask for a file's attributes again. Set while
-  /// there are no other threads.
+  /// Sets how the kernel is made to query a file's attributes again. Must run
+  /// before other threads start.
   void ForgetAttributesBy(std::function<void(Inode)> forget) {
     forget_attributes_ = std::move(forget);
   }
   void ForgetAttributes(Inode file) const { forget_attributes_(file); }
-  /// Has pages of files dropped that the kernel reads by itself from then on
-  /// (MaterializedFiles::DropPagesBy). Called while there are no other threads.
+  /// Sets how the kernel drops cached pages of files that it will read itself
+  /// (MaterializedFiles::DropPagesBy). Must run before other threads start.
   void DropPagesBy(std::function<void(Inode)> drop);
 
-  /// Whether files may be mapped that are opened with direct_io. Set before
-  /// there are threads.
+  /// Whether the kernel maps files opened with direct_io. Set before threads
+  /// start.
   bool maps_direct_io() const { return maps_direct_io_; }
   void set_maps_direct_io() { maps_direct_io_ = true; }
-  /// Whether a part of a directory can be listed without a handle that the
-  /// parts before it were listed with. Set before there are threads.
+  /// Whether one directory may be listed through several handles, each for a
+  /// part. Set before threads start.
   bool lists_without_handles() const { return lists_without_handles_; }
   void set_lists_without_handles() { lists_without_handles_ = true; }
-  /// Whether the kernel opens files by itself, and is told no handle. Set
-  /// before there are threads.
+  /// Whether the kernel opens files itself, so that requests have no handle.
+  /// Set before threads start.
   bool opens_without_handles() const { return opens_without_handles_; }
   void set_opens_without_handles() { opens_without_handles_ = true; }
-  /// Tells handles of NFS for this mount's files from those for files of
-  /// another container that was mounted here before.
+  /// Distinguishes NFS handles of this mount's files from those of a container
+  /// mounted here before.
   uint64_t GenerationOf(Inode inode) const {
-    return inode == kRootInode ? 0 : generation_;  // the kernel wants that of 0
+    return inode == kRootInode ? 0 : generation_;  // required of the root
   }
   InodeFiles& inode_files() { return *inode_files_; }
   const InodeFiles& inode_files() const { return *inode_files_; }
-  /// Whether nothing was sent to the kernel yet; true once. Written while there
-  /// are no threads, read by all of them later.
+  /// Returns true the first time: no answer was sent yet. Written before
+  /// threads start, read by all of them.
   bool TakeFirstAnswer() {
     if (answered_) return false;
     answered_ = true;
     return true;
   }
 
-  /// Whose a file is said to be, and its permission bits.
+  /// The owner, group and permission bits that a file shows.
   Permissions Show(const Attributes& attributes) const;
 
-  /// Logs why a file could not be read. A file is logged once, and again after
-  /// 10,000 others have failed.
+  /// Logs why a file could not be read, once per file; again after 10,000 other
+  /// files have failed.
   void LogFailure(Inode inode, const Error& error);
 
  private:
-  /// Has files be made below cache_dir, where that can be.
+  /// Enables materialising files below cache_dir, where possible.
   void MakeFiles(bool passthrough);
   Stats::Others OthersFor(const ReadContext& context) const;
   /// `.ctxfs/stats`.
@@ -121,7 +122,7 @@ class Server {
   const bool others_;  // whether others than the mounting user see the files
   BlockCache cache_;
   Stats stats_;
-  std::string name_;  // of the one container; empty when there may be several
+  std::string name_;          // of the only container; else empty
   Mirror* mirror_ = nullptr;  // of files_; null for a container
   std::unique_ptr<Namespace> files_;
   Prefetcher prefetcher_;

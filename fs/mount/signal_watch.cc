@@ -14,7 +14,7 @@
 namespace ctxfs {
 namespace {
 
-/// The number after `key` in a status file, in hex.
+/// The hexadecimal number after `key` in a /proc status file.
 std::optional<uint64_t> HexAfter(std::string_view text, std::string_view key) {
   const size_t at = text.find(key);
   if (at == std::string_view::npos) return std::nullopt;
@@ -26,7 +26,7 @@ std::optional<uint64_t> HexAfter(std::string_view text, std::string_view key) {
   return value;
 }
 
-/// As SignalWatch::Pending, for a thread that may read /proc.
+/// Like SignalWatch::Pending, for a thread that may read /proc.
 std::optional<uint64_t> ReadPending(uint64_t thread) {
   const std::string path = fmt::format("/proc/{}/status", thread);
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));

@@ -12,19 +12,19 @@
 
 namespace ctxfs {
 
-/// Tells which signals are pending for a thread of another process. The kernel
-/// says that the caller of a request got a signal, but not which one: a caller
-/// that is to die must be let go, one with a profiler's timer must not. The
-/// answer is in /proc, which the threads that serve may not read; they ask the
-/// one that is not confined.
+/// Finds the signals pending for a thread of another process. The kernel
+/// reports that the caller of a request got a signal, but not which one: a
+/// dying caller must be released, one with a profiler's timer must not. /proc
+/// has the answer; serving threads cannot read it, so a thread that is not
+/// confined does.
 class SignalWatch final : public Questions {
  public:
-  /// Fails if the process has no descriptors left.
+  /// Fails if the process is out of descriptors.
   static Result<std::unique_ptr<SignalWatch>> Make();
 
   /// The pending signals of `thread`, signal N as bit N - 1. Nothing if they
-  /// cannot be told: for 0, a thread that cannot be seen from here, or when
-  /// nobody answers within a second.
+  /// are unknown: `thread` is 0 or not visible from here, or no answer came
+  /// within a second.
   std::optional<uint64_t> Pending(uint64_t thread);
 
   int fd() const override { return threads_.fd(); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ctxfs umount. A build without FUSE has it, too: it needs no libfuse.
+// `ctxfs umount`. Needs no libfuse, so builds without FUSE have it, too.
 #include <cerrno>
 #include <chrono>
 #include <string>
@@ -16,12 +16,12 @@
 namespace ctxfs {
 namespace {
 
-// What looks at every mount, as `ctxfs mounts` and the completion of shells do,
-// has a file of this one open for a moment.
+// Programs that examine every mount, such as `ctxfs mounts` and shell
+// completion, hold a file of this one open for a moment.
 constexpr std::chrono::milliseconds kPatience{1000};
 constexpr std::chrono::milliseconds kPause{10};
 
-/// Returns why `path` is not to be unmounted; empty if its topmost mount is one
+/// Returns why `path` must not be unmounted; empty if its topmost mount is one
 /// of ctxfs.
 std::string WhyNotOurs(const std::string& path) {
   const std::string point = AsMountPoint(path);
@@ -35,7 +35,7 @@ std::string WhyNotOurs(const std::string& path) {
          ", not one of ctxfs; unmount it with umount(8)";
 }
 
-/// Unmounts `path`, and waits for up to kPatience while it is in use. Returns 0
+/// Unmounts `path`; retries for up to kPatience while it is in use. Returns 0
 /// or a positive errno.
 int UnmountPatiently(const std::string& path) {
   int failed = Unmount(path, /*lazy=*/false);
