@@ -7,16 +7,16 @@
 
 namespace ctxfs {
 
-/// Answers the questions of one kind in a thread of its own.
+/// Answers one kind of Questions in a thread of its own.
 class AnswerThread {
  public:
-  /// The name of all threads that help those that are confined.
+  /// The name of all helper threads, which are not confined.
   static constexpr char kName[] = "ctxfs-helper";
 
-  /// Until the descriptor `stop` is readable. Throws std::system_error if no
-  /// thread can be had.
+  /// Runs until the descriptor `stop` is readable. Throws std::system_error if
+  /// the thread cannot start.
   AnswerThread(Questions& questions, int stop);
-  /// Waits until it is, and the last question has been answered.
+  /// Waits until `stop` is readable and the last question is answered.
   ~AnswerThread() { thread_.join(); }
   AnswerThread(const AnswerThread&) = delete;
   AnswerThread& operator=(const AnswerThread&) = delete;

@@ -17,7 +17,7 @@ ThreadUsage ThreadUsage::Now() {
 }
 
 bool BriefInterrupt::IsLong() const {
-  // What is late and worked on by several threads is no small request.
+  // Late work that several threads share is not small.
   if (std::this_thread::get_id() != owner_) return true;
   const ThreadUsage now = usage_();
   if (!is_late_) {

@@ -11,19 +11,18 @@
 
 namespace ctxfs {
 
-/// What a thread has done so far.
+/// Processor time and voluntary context switches of a thread.
 struct ThreadUsage {
-  std::chrono::nanoseconds processor{0};  // that the thread has used
-  int64_t waits = 0;  // how often it has left its processor by itself
+  std::chrono::nanoseconds processor{0};  // used by the thread
+  int64_t waits = 0;                      // voluntary context switches
 
-  /// The usage of the calling thread. Takes two system calls.
   static ThreadUsage Now();
 };
 
-/// Gives up work that takes longer than handing it to another thread. Time in
-/// which a busy machine lets others run does not count: a small request would
-/// be handed over for it, and queue behind the long ones. Made by the thread
-/// that does the work, others may take part.
+/// Interrupts work that takes longer than handing it to another thread. Time
+/// while other processes run on a busy machine does not count: otherwise small
+/// requests would go to the pool and queue behind long ones. Constructed by the
+/// thread that works; other threads may join the work.
 class BriefInterrupt final : public Interrupt {
  public:
   using Clock = std::chrono::steady_clock;
@@ -42,7 +41,7 @@ class BriefInterrupt final : public Interrupt {
   }
 
   bool gave_up() const { return gave_up_; }
-  /// Whether the work is known to be long, not only late.
+  /// Whether the work is large by its bytes, not only late.
   bool is_large() const { return is_large_; }
 
  private:
@@ -55,8 +54,8 @@ class BriefInterrupt final : public Interrupt {
   ThreadUsage (*const usage_)();
   const Clock::time_point start_;
   const std::thread::id owner_ = std::this_thread::get_id();
-  // The owner's usage when the time was first up: most requests end earlier and
-  // cost no call.
+  // The owner's usage when kMax had passed. Most requests end before that, so
+  // they need no call of `usage_`.
   mutable bool is_late_ = false;
   mutable ThreadUsage late_;
   mutable std::atomic<bool> gave_up_ = false;

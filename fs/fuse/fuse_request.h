@@ -23,17 +23,17 @@
 
 namespace ctxfs {
 
-/// Which signals of its caller end a request.
+/// The signals of the caller that cancel a request.
 enum class EndedBy : uint8_t {
-  /// Signals that are meant to end the caller, even if it handles them: a
-  /// look-up may fail with EINTR.
+  /// Signals meant to end the caller, even if it handles them: a look-up may
+  /// fail with EINTR.
   kEndingSignals,
-  /// Signals that do end the caller. A page fault cannot fail with EINTR: the
-  /// process would get a SIGBUS.
+  /// Fatal signals. A page fault cannot fail with EINTR: the process would get
+  /// SIGBUS.
   kDeath,
 };
 
-/// A request of the kernel that has no answer yet.
+/// An unanswered request of the kernel.
 class Reply {
  public:
   explicit Reply(fuse_req_t req) : req_(req) {}
@@ -42,16 +42,16 @@ class Reply {
 
   fuse_req_t get() const { return req_; }
   bool is_sent() const { return req_ == nullptr; }
-  /// To be answered at once: libfuse frees a request when it is.
+  /// The caller must answer at once; libfuse then frees the request.
   fuse_req_t Take() { return std::exchange(req_, nullptr); }
 
  private:
   fuse_req_t req_;
 };
 
-/// A request that is answered in two steps: `compute` makes a Result<T> of a
-/// ReadContext, and `send` replies with the T, by a Reply. An Error is logged,
-/// and its errno sent.
+/// A request answered in two steps: `compute` makes a Result<T> from a
+/// ReadContext, and `send` sends the T through a Reply. Logs an Error and
+/// replies with its errno.
 template <typename Compute, typename Send>
 class FuseRequest final : public PendingRequest {
  public:
@@ -66,7 +66,7 @@ class FuseRequest final : public PendingRequest {
         send_(std::move(send)) {}
   FuseRequest(FuseRequest&&) noexcept = default;
   FuseRequest& operator=(FuseRequest&&) = delete;
-  // Answers a request that had no answer yet because memory ran out.
+  // Answers with ENOMEM if memory ran out before any answer.
   ~FuseRequest() override {
     if (reply_.is_sent()) return;
     Unwatch();
@@ -75,8 +75,7 @@ class FuseRequest final : public PendingRequest {
 
   Server& server() const { return server_; }
 
-  // Exceptions are caught here and in Answer: nothing throws on purpose, but
-  // libraries do, and memory can run out.
+  // Work and Answer catch exceptions: libraries throw, and memory can run out.
   void Work(const Interrupt& interrupt) override {
     ServerWait waits(began_);
     computed_.emplace(CatchAll<Computed>([&] {
@@ -104,7 +103,7 @@ class FuseRequest final : public PendingRequest {
     const auto pending =
         signals != nullptr ? signals->Pending(thread_) : std::nullopt;
     const bool only_death = ended_by_ == EndedBy::kDeath;
-    // What is not known may be a timer's signal, for which no request may fail.
+    // An unknown signal may be a timer's, which must not fail a request.
     if (!pending) return false;
     // When a signal ends a process, the kernel sets SIGKILL for its threads.
     return (*pending & (only_death ? kDeath : kEnding)) != 0;
@@ -113,7 +112,7 @@ class FuseRequest final : public PendingRequest {
   void Watch(Watcher* watcher) override {
     fuse_req_interrupt_func(reply_.get(), &OnInterrupt, watcher);
   }
-  // Waits until a running call of OnInterrupt has returned.
+  // Waits until a running OnInterrupt has returned.
   void Unwatch() override {
     fuse_req_interrupt_func(reply_.get(), nullptr, nullptr);
   }
@@ -130,7 +129,7 @@ class FuseRequest final : public PendingRequest {
       send_(reply_, std::forward<T>(value));
       return Status();
     });
-    // After the answer, only a note is lost that saves work later.
+    // After the answer, an exception loses only a hint that saves work later.
     if (!sent && !reply_.is_sent()) Fail(ErrnoOf(sent.error()));
   }
   void Fail(int number) { fuse_reply_err(reply_.Take(), number); }
@@ -138,7 +137,7 @@ class FuseRequest final : public PendingRequest {
     try {
       server_.LogFailure(inode_, error);
     } catch (...) {
-      // The errno has to do.
+      // The caller still gets the errno.
     }
   }
   static void OnInterrupt(fuse_req_t /*req*/, void* watcher) {
@@ -146,7 +145,7 @@ class FuseRequest final : public PendingRequest {
   }
 
   Reply reply_;
-  uint64_t thread_;  // the caller's; 0 if it cannot be seen from here
+  uint64_t thread_;  // the caller's; 0: not visible from here
   ServerWait::Clock::time_point began_ = ServerWait::Clock::now();
   EndedBy ended_by_;
   Server& server_;
@@ -156,10 +155,10 @@ class FuseRequest final : public PendingRequest {
   std::optional<Computed> computed_;
 };
 
-/// Answers a request about `inode` in this thread if that is quickly done, else
-/// in the pool. `compute` may therefore run twice, and both must own what they
-/// use: the caller of the request can be gone before they are. `file` is the
-/// open file that a request reads.
+/// Answers a request about `inode` in this thread if that is quick, else in the
+/// pool. So `compute` may run twice. `compute` and `send` must own their data,
+/// because they may outlive the caller. `file` identifies the open file that a
+/// request reads; 0: the request reads none.
 template <typename Compute, typename Send>
 void Serve(fuse_req_t req, Inode inode, Compute compute, Send send,
            uint64_t file = 0) noexcept {
@@ -183,7 +182,7 @@ void Serve(fuse_req_t req, Inode inode, Compute compute, Send send,
         brief.is_large() ? RequestPool::Work::kLarge
                          : RequestPool::Work::kUnknown);
   } catch (...) {
-    // The request has been answered when it was destroyed.
+    // The destructor has answered the request.
   }
 }
 

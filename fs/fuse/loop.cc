@@ -17,8 +17,8 @@
 namespace ctxfs {
 namespace {
 
-/// Serves until unmounted or signalled. libfuse returns the number of a signal,
-/// which is not a failure.
+/// Serves until unmounted or signalled. libfuse then returns the number of the
+/// signal, which is no failure.
 bool Serve(fuse_session* session, unsigned threads) {
   fuse_loop_config* config = fuse_loop_cfg_create();
   fuse_loop_cfg_set_clone_fd(config, 1);
@@ -29,8 +29,8 @@ bool Serve(fuse_session* session, unsigned threads) {
   return ended >= 0;
 }
 
-/// Keeps the signals that end the daemon from the calling thread and, until it
-/// calls Unblock, from a thread that it starts.
+/// Blocks the signals that end the daemon in the calling thread and, until
+/// Unblock, in threads that it starts.
 class EndingSignals {
  public:
   EndingSignals() {
@@ -51,10 +51,10 @@ class EndingSignals {
   sigset_t before_;
 };
 
-/// The threads that do what those that serve may not.
+/// The helper threads, which are not confined.
 class Helpers {
  public:
-  /// Throws std::system_error if no thread can be had.
+  /// Throws std::system_error if a thread cannot start.
   Helpers(const std::shared_ptr<LogRelay>& relay,
           std::span<Questions* const> questions, const Fd& wake)
       : log_(relay), stop_{wake.get()} {
@@ -62,15 +62,15 @@ class Helpers {
   }
 
  private:
-  /// Has the threads end that wait for this eventfd, too.
+  /// Wakes the threads that wait for this eventfd, so that they stop.
   struct Stop {
     ~Stop() { (void)::eventfd_write(wake, 1); }
     const int wake;
   };
 
-  LogThread log_;  // passes on what the others log
+  LogThread log_;  // forwards the messages of others
   std::list<AnswerThread> answering_;
-  const Stop stop_;  // last: the others end after it
+  const Stop stop_;  // last: destroyed first, which stops the others
 };
 
 }  // namespace
@@ -82,10 +82,9 @@ bool RunLoop(fuse_session* session, unsigned threads,
              const std::function<void()>& stop) {
   const Fd ended(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!ended.ok()) return false;
-  // libfuse's loop ends when a signal interrupts the thread that is in it.
+  // libfuse's loop ends when a signal interrupts the thread that runs it.
   const EndingSignals ending;
-  // root unmounts by a system call; others execute fusermount3, which is
-  // set-uid.
+  // root unmounts by a system call; other users execute fusermount3 (set-uid).
   if (confinement && ::geteuid() == 0) DenyNewPrivileges();
   const Helpers helpers(relay, questions, ended);
   bool served = false;

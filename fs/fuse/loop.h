@@ -14,15 +14,14 @@ struct fuse_session;
 
 namespace ctxfs {
 
-/// Serves requests in `threads` threads until the session is unmounted or the
-/// process is signalled to end. Those threads are confined; the calling thread
-/// is not: it has to unmount afterwards. A thread passes on what is logged
-/// through `relay`, and each of `questions` is answered by one, all not
-/// confined: none waits for another, and the mount ends without waiting for who
-/// reads the log.
-/// `stop` is called when no more requests are received, while logging works.
-/// Returns false if serving failed. Throws std::system_error if no thread can
-/// be had.
+/// Serves requests in `threads` threads until the session is unmounted or a
+/// signal ends the process. Those threads are confined. The calling thread is
+/// not, because it unmounts afterwards. Two kinds of helper threads are not
+/// confined either: one forwards log messages from `relay`, and one per element
+/// of `questions` answers it. They do not wait for one another, and unmounting
+/// does not wait for a slow reader of the log. Calls `stop` when no more
+/// requests are received, while logging still works. Returns false if serving
+/// failed. Throws std::system_error if a thread cannot start.
 bool RunLoop(fuse_session* session, unsigned threads,
              const std::optional<Confinement>& confinement,
              const std::shared_ptr<LogRelay>& relay,

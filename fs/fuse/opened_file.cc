@@ -8,18 +8,18 @@
 namespace ctxfs {
 namespace {
 
-/// Whether a page of the file may contain readable and unreadable bytes. The
-/// kernel reads whole pages and would fail for the readable ones, too. Up to
-/// 4 MiB that were not verified yet are verified to find out.
+/// Whether a page of the file may mix readable and unreadable bytes. The kernel
+/// reads whole pages, so it would fail for the readable bytes, too. Verifies up
+/// to 4 MiB to find out.
 bool IsPartlyUnreadable(const Server& server, const OpenFile& file,
                         const ReadContext& context) {
   uint64_t budget = 4 * limits::kMiB;
-  // Without pages the file could not be mapped, which is worse.
+  // Without cached pages, older kernels cannot map the file, which is worse.
   return server.maps_direct_io() && file.content.HasUnreadable(budget, context);
 }
 
-/// Whether the kernel may read `used` for a file, because it does so for other
-/// handles. A file of a mirrored directory is as the one below it.
+/// Checks that `used`, which the kernel reads for other handles, has the bytes
+/// of `file`. A mirrored plain file is its own backing.
 Status CheckBacking(const OpenFile& file, const SourcePtr& used,
                     const ReadContext& context) {
   const bool plain = file.backing != nullptr && file.backing == file.made_from;
@@ -27,7 +27,7 @@ Status CheckBacking(const OpenFile& file, const SourcePtr& used,
   return CompareBytes(file.content, *used, context);
 }
 
-/// Has the kernel read the file by itself where that is possible.
+/// Makes the kernel read the file itself if possible.
 Result<BackingFiles::Use> BackingOf(Server& server, Inode inode,
                                     const OpenFile& file,
                                     const ReadContext& context) {
@@ -45,7 +45,7 @@ void OpenedFile::NoteOpened(Inode inode) noexcept {
   try {
     first_->NoteOpened(inode);
   } catch (...) {
-    // Its pages are dropped once more.
+    // Costs only another drop of its pages.
   }
   first_.reset();
 }
@@ -54,8 +54,7 @@ Result<Opening> OpenFileAt(Server& server, Inode inode,
                            const ReadContext& context) {
   OpenFile opened = CTXFS_TRY(server.files().Open(inode, context));
   CTXFS_TRY(server.materialized_files().Find(inode, opened, context));
-  // The kernel sends no READ for an empty file, so whether it should be empty
-  // is verified now.
+  // The kernel sends no READ for an empty file, so emptiness is verified now.
   const bool verify = server.options().verify == VerifyMode::kOpen ||
                       opened.content.size() == 0;
   auto handle =

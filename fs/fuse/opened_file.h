@@ -14,37 +14,37 @@
 
 namespace ctxfs {
 
-/// What fuse_file_info::fh of a file points to.
+/// A file's fuse_file_info::fh points to this.
 struct OpenedFile {
   OpenedFile(std::shared_ptr<FileHandle> file, BackingFiles::Use use)
       : handle(std::move(file)),
         backing(std::move(use)),
         first_(handle->file()) {}
 
-  /// To be called with each READ, and when the file is closed. Only the first
-  /// shows that the kernel has done what the answer to the open asked for:
-  /// another open that is answered before may not use its old pages.
+  /// Records that the kernel has applied the answer to the open, for example
+  /// dropped old pages. Call at each READ and at the close: only the first one
+  /// proves it. An open that is answered before must not use old pages.
   void NoteOpened(Inode inode) noexcept;
 
-  // A request that its caller gave up may still use the file when the kernel
-  // closes it.
+  // Shared: an abandoned request may still use the file when the kernel closes
+  // it.
   std::shared_ptr<FileHandle> handle;
   BackingFiles::Use backing;
   std::atomic<uint64_t> asked = 0;  // bytes of all READ requests
 
  private:
   std::atomic<bool> noted_ = false;
-  FileHandle::File first_;  // what was opened; null once it is noted
+  FileHandle::File first_;  // null once noted
 };
 
 struct Opening {
   std::unique_ptr<OpenedFile> opened;
   FileHandle::File file;
-  /// Whether reads must not go through the kernel's pages.
+  /// Whether reads must bypass the page cache.
   bool direct = false;
 };
 
-/// Opens a file for a handle of the kernel's.
+/// Opens a file for a handle of the kernel.
 Result<Opening> OpenFileAt(Server& server, Inode inode,
                            const ReadContext& context);
 

@@ -25,12 +25,13 @@
 namespace ctxfs::ops {
 namespace {
 
-// The kernel may keep what it is told of a container: that never changes.
+// Containers never change, so the kernel may cache answers for ever.
 constexpr double kForever = std::numeric_limits<double>::max();
-constexpr uint32_t kBlockSize = 512;  // what st_blocks and statfs count in
+constexpr uint32_t kBlockSize = 512;  // the unit of st_blocks and statfs
 constexpr uint32_t kPreferredIo = 128 * 1024;
-// st_blksize of directories: glibc then lists 32 KiB at a time. More would be
-// slower, because the kernel makes an inode for each name in the first answer.
+// st_blksize of directories: makes glibc list 32 KiB at a time. More would be
+// slower, because the kernel creates an inode for each name in the first
+// answer.
 constexpr uint32_t kListingIo = 4 * 1024;
 
 }  // namespace
@@ -105,7 +106,7 @@ void Init(void* userdata, fuse_conn_info* conn) {
     server.set_lists_without_handles();
   }
   if (server.files().NamesLast(kRootInode) == Lifetime::kForever) {
-    // A handle of NFS finds its file after the kernel has forgotten both.
+    // NFS handles must find their files after the kernel has forgotten both.
     conn->want |= conn->capable & FUSE_CAP_EXPORT_SUPPORT;
   }
   constexpr unsigned kNeeded =
@@ -118,8 +119,8 @@ void Init(void* userdata, fuse_conn_info* conn) {
   }
 }
 
-/// An inode in an answer to the kernel. If the answer is not sent, the inode is
-/// forgotten again.
+/// An inode in an answer to the kernel. The destructor forgets it unless the
+/// answer was sent.
 class LookedUp {
  public:
   LookedUp(Namespace& files, Inode inode) : files_(&files), inode_(inode) {}
@@ -140,10 +141,10 @@ class LookedUp {
 
  private:
   Namespace* files_;
-  Inode inode_;  // 0: none, or the kernel knows of it
+  Inode inode_;  // 0: none, or sent
 };
 
-/// Called before the kernel is told attributes that let it use its pages.
+/// Must run before the kernel gets attributes, which let it use cached pages.
 Status CheckPages(Server& server, Inode inode, Attributes& attributes,
                   const ReadContext& context) {
   if (!server.opens_without_handles()) return {};
@@ -157,8 +158,8 @@ Result<Attributes> Examine(Server& server, Inode inode,
   return attributes;
 }
 
-/// What `name` is in `parent`. The kernel asks for "." and ".." when it has a
-/// handle of NFS alone; `parent` may then be a file.
+/// Looks up `name` in `parent`. For an NFS handle the kernel looks up "." and
+/// "..", and `parent` may be a file.
 Maybe<FoundNode> Find(Server& server, Inode parent, const std::string& name,
                       const ReadContext& context) {
   if (name != "." && name != "..") {
@@ -174,15 +175,14 @@ Result<LookedUp> LookUp(Server& server, Inode parent, const std::string& name,
                         const ReadContext& context) {
   const std::optional<FoundNode> found =
       CTXFS_TRY(Find(server, parent, name, context));
-  // Inode 0 means that the name does not exist, which the kernel may remember,
-  // too.
+  // Inode 0: the name does not exist. The kernel may cache that, too.
   LookedUp answer(server.files(), found ? found->inode : 0);
   answer.entry.entry_timeout =
       Seconds(server, server.files().NamesLast(parent));
   if (found) {
     Attributes attributes = found->attributes;
-    // A file that cannot be examined has its name; its attributes, which are
-    // asked for next, tell why.
+    // If the check fails, the look-up still succeeds; GETATTR, which follows,
+    // reports the error.
     const Status good = CheckPages(server, found->inode, attributes, context);
     answer.entry.ino = found->inode;
     answer.entry.generation = server.GenerationOf(found->inode);
@@ -231,7 +231,7 @@ void GetAttr(fuse_req_t req, fuse_ino_t inode, fuse_file_info* /*fi*/) {
       });
 }
 
-// Permission bits are the kernel's to check (default_permissions).
+// The kernel checks permission bits (default_permissions).
 void ReadLink(fuse_req_t req, fuse_ino_t inode) {
   Serve(
       req, inode,
@@ -259,8 +259,8 @@ struct statvfs StateOf(const MountedContainers::Totals& totals) {
   return st;
 }
 
-/// The answer of statfs; for a mirrored directory that of the file system
-/// below.
+/// The answer to statfs. For a mirrored directory, that of the underlying file
+/// system.
 Result<struct statvfs> StateOfFileSystem(Server& server, Inode inode,
                                          const ReadContext& context) {
   if (const auto below = server.files().FileSystemOf(inode)) return *below;
@@ -288,7 +288,7 @@ Result<Xattrs> XattrsOf(Server& server, Inode inode,
   return EntryXattrs(*info, server.files().PathInContainer(inode, context));
 }
 
-/// Returns the value of an attribute; nullopt if there is none.
+/// Returns the value of an extended attribute; nullopt if it does not exist.
 Result<std::optional<std::string>> XattrOf(Server& server, Inode inode,
                                            const std::string& name,
                                            const ReadContext& context) {
@@ -311,7 +311,7 @@ Result<std::string> XattrNames(Server& server, Inode inode,
   return names;
 }
 
-/// A size of 0 asks for the size of the value.
+/// Size 0 queries the size of the value.
 void ReplyXattr(fuse_req_t req, const std::string& value, size_t size) {
   if (size == 0) {
     fuse_reply_xattr(req, value.size());
@@ -322,8 +322,8 @@ void ReplyXattr(fuse_req_t req, const std::string& value, size_t size) {
   }
 }
 
-/// With -o noxattrs, tells the kernel that no file has attributes. It then
-/// never asks again.
+/// With -o noxattrs, replies ENOSYS; the kernel then sends no further request
+/// for extended attributes.
 bool RefuseXattrs(fuse_req_t req) {
   if (ServerOf(req).options().xattrs) return false;
   fuse_reply_err(req, ENOSYS);
@@ -332,7 +332,7 @@ bool RefuseXattrs(fuse_req_t req) {
 
 void GetXattr(fuse_req_t req, fuse_ino_t inode, const char* name, size_t size) {
   if (RefuseXattrs(req)) return;
-  // The kernel asks for capabilities, ACLs and security labels all the time.
+  // The kernel queries capabilities, ACLs and security labels all the time.
   if (!std::string_view(name).starts_with("user.ctxfs.")) {
     fuse_reply_err(req, ENODATA);
     return;
@@ -361,9 +361,9 @@ void ListXattr(fuse_req_t req, fuse_ino_t inode, size_t size) {
       });
 }
 
-/// `callback` for libfuse, which is C: no exception may pass through it. What
-/// `callback` throws, it throws before the request has an answer, because Serve
-/// throws nothing.
+/// Wraps `callback` for libfuse, which is C: no exception may pass through it.
+/// An exception means that the request has no answer yet, because Serve does
+/// not throw.
 template <auto callback>
 struct Guarded;
 template <typename... Arguments, void (*callback)(fuse_req_t, Arguments...)>

@@ -5,7 +5,7 @@
 
 namespace ctxfs::ops {
 
-/// The FUSE callbacks; the session's user data is a Server.
+/// The FUSE callbacks. The session's user data is a Server.
 const fuse_lowlevel_ops& Operations();
 
 }  // namespace ctxfs::ops

@@ -18,14 +18,14 @@
 namespace ctxfs::ops {
 namespace {
 
-/// What fuse_file_info::fh of a directory points to; see FileHandle.
+/// A directory's fuse_file_info::fh points to this; see FileHandle.
 struct OpenDirectory {
   explicit OpenDirectory(std::unique_ptr<Listing> names)
       : listing(std::move(names)) {}
 
   const std::unique_ptr<Listing> listing;
-  bool rewound = false;  // once
-  Mutex mutex;           // for the listing, between a request and one given up
+  bool rewound = false;  // since the open
+  Mutex mutex;           // of the listing, shared with abandoned requests
 };
 using DirectoryHandle = std::shared_ptr<OpenDirectory>;
 
@@ -41,7 +41,7 @@ Result<DirectoryHandle> OpenDirectoryAt(Server& server, Inode inode,
 void OpenDir(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi) {
   Server& server = ServerOf(req);
   if (server.lists_without_handles()) {
-    // The kernel opens directories itself from now on, and keeps listings.
+    // From now on the kernel opens directories itself and caches listings.
     fuse_reply_err(req, ENOSYS);
     return;
   }
@@ -68,7 +68,7 @@ void ReleaseDir(fuse_req_t req, fuse_ino_t /*inode*/, fuse_file_info* fi) {
 
 namespace {
 
-/// One name of a listing. Positions: 0 is ".", 1 is "..", then the names.
+/// Returns one name of a listing. Position 0 is ".", 1 is "..", then the names.
 std::optional<Listing::Name> NameAt(const Namespace& files,
                                     const Listing& listing, Inode directory,
                                     uint64_t position, bool attributes,
@@ -80,8 +80,8 @@ std::optional<Listing::Name> NameAt(const Namespace& files,
   return listing.At(position - 2, attributes, context);
 }
 
-/// Returns the answer of readdirplus for a name: the name alone if its
-/// attributes are costly; the kernel then looks up what it needs.
+/// Returns the readdirplus entry of a name. If attributes are costly, it has
+/// only the name, and the kernel looks up the rest on demand.
 fuse_entry_param EntryOf(const Server& server, const Listing::Name& name) {
   fuse_entry_param entry{};
   entry.attr.st_ino = name.inode;
@@ -93,47 +93,47 @@ fuse_entry_param EntryOf(const Server& server, const Listing::Name& name) {
     entry.generation = server.GenerationOf(name.inode);
     entry.attr = StatOf(server, name.inode, *name.attributes);
     entry.attr_timeout = server.inode_files().HasPages(name.inode)
-                             ? 0  // not before InodeFiles::Check
+                             ? 0  // until InodeFiles::Check
                              : AttributeSeconds(server, *name.attributes);
     entry.entry_timeout = Seconds(server, Lifetime::kForever);
   }
   return entry;
 }
 
-/// A part of a directory that a reader asks for.
+/// The requested part of a directory.
 struct ListingPart {
   uint64_t offset;  // position of the first name
-  size_t size;      // bytes at most
+  size_t size;      // maximum, in bytes
   bool plus;        // with attributes
 };
 
-/// The names from part.offset on, as the kernel reads them, in memory of the
-/// thread's own that its next answer will overwrite.
+/// Encodes the names from part.offset on, as readdir expects them. The thread's
+/// next call overwrites the result.
 Result<std::span<const char>> ListPart(Server& server, OpenDirectory& directory,
                                        Inode inode, const ListingPart& part,
                                        const ReadContext& context) {
   const MutexLock lock(directory.mutex);
   Listing& listing = *directory.listing;
-  // A reader may go on where another one stopped.
+  // A reader may continue where another handle stopped.
   if (part.offset == 0 || !directory.rewound) {
     CTXFS_TRY(listing.Rewind(context));
     directory.rewound = true;
   }
-  thread_local std::vector<char> buffer;  // kept; a MiB at most
+  thread_local std::vector<char> buffer;  // reused; at most 1 MiB
   if (buffer.size() < part.size) buffer.resize(part.size);
   size_t used = 0;
   const uint64_t end = listing.count() + 2;
   for (uint64_t at = part.offset; at < end; ++at) {
     const std::optional<Listing::Name> name =
         NameAt(server.files(), listing, inode, at, part.plus, context);
-    // Checked after NameAt, whose result is not valid if it was interrupted.
+    // After NameAt, whose result is invalid if it was interrupted.
     CTXFS_TRY(context.Check());
     if (!name) continue;
     const fuse_entry_param entry = EntryOf(server, *name);
     const auto next = static_cast<off_t>(at + 1);
     char* to = buffer.data() + used;
     const size_t room = part.size - used;
-    // This version of libfuse ignores the request argument.
+    // libfuse ignores the request argument.
     const size_t length =
         part.plus ? fuse_add_direntry_plus(nullptr, to, room,
                                            name->name.c_str(), &entry, next)

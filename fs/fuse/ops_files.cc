@@ -23,15 +23,15 @@
 namespace ctxfs::ops {
 namespace {
 
-/// Whether the counters of `.ctxfs/stats` count the file: not if it is one of
-/// them.
+/// Whether `.ctxfs/stats` counts the file. `.ctxfs/stats` itself is not
+/// counted.
 bool IsCounted(const OpenFile& file) {
   return file.lifetime != Lifetime::kNone;
 }
 
-/// Whether reading a file can take so long that its reader gives up. Requests
-/// of the kernel's read-ahead name no reader, so the only sign that the reader
-/// is gone is the FLUSH when it closes the file. A FLUSH costs a request.
+/// Whether a read can take so long that the reader gives up. The kernel's
+/// read-ahead requests name no reader, so only a FLUSH at the close shows that
+/// the reader is gone. A FLUSH costs a request.
 bool ReadsMayTakeLong(const OpenFile& file) {
   return file.content.WorkExceeds(limits::kMiB);
 }
@@ -52,7 +52,7 @@ void Open(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi) {
   }
   Server& server = ServerOf(req);
   if (server.opens_without_handles()) {
-    // The kernel opens files itself from now on, and keeps their pages.
+    // From now on the kernel opens files itself and caches their pages.
     fuse_reply_err(req, ENOSYS);
     return;
   }
@@ -65,14 +65,14 @@ void Open(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi) {
         const OpenFile& file = *opening.file;
         const int32_t backing = opening.opened->backing.id();
         SetBacking(info, backing);
-        // The kernel has no pages of a file that it reads by itself.
+        // The kernel caches no pages of a file that it reads itself.
         info.keep_cache = file.same_pages && backing == 0 ? 1 : 0;
         info.direct_io = opening.direct ? 1 : 0;
         info.noflush = ReadsMayTakeLong(file) ? 0 : 1;
         info.fh = reinterpret_cast<uint64_t>(opening.opened.get());
-        // The kernel would end the file where it ended a moment ago.
+        // Otherwise the kernel would end the file at its previous size.
         if (!file.same_size) server.ForgetAttributes(inode);
-        // After an interrupted open there is no release.
+        // An interrupted open gets no RELEASE.
         if (IsCounted(file)) server.stats().CountOpen();
         if (fuse_reply_open(to.Take(), &info) != 0) return;
         (void)opening.opened.release();
@@ -81,8 +81,7 @@ void Open(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi) {
 
 namespace {
 
-/// The answer to a READ: slices of a window. Both belong to the thread, and are
-/// reused for its next READ.
+/// The answer to a READ: slices of a window. The thread owns and reuses both.
 class ReadAnswer {
  public:
   ReadAnswer(Window& window, std::vector<iovec>& slices)
@@ -112,9 +111,9 @@ class ReadAnswer {
   std::vector<iovec>* slices_;
 };
 
-/// The bound on a read. An entry of zeros is some thousand times smaller when
-/// it is compressed, and is not refused for that: decoding a gigabyte of it
-/// takes less than a second, and can be interrupted.
+/// The work limit of a read. Compressed zeros shrink some thousand times and
+/// must not be refused: decoding 1 GiB of them takes less than a second and is
+/// interruptible.
 uint64_t MostReadWork(const WorkLimit& limit, uint64_t stored) {
   return std::max(limit.For(stored), limits::kGiB);
 }
@@ -122,7 +121,7 @@ uint64_t MostReadWork(const WorkLimit& limit, uint64_t stored) {
 Result<ReadAnswer> ReadFile(Server& server, FileHandle& handle,
                             const OpenFile& file, uint64_t from, size_t size,
                             const ReadContext& context) {
-  thread_local Window window;  // its memory is kept: at most a megabyte
+  thread_local Window window;  // reused; at most 1 MiB
   thread_local std::vector<iovec> slices;
   const uint64_t stored = file.stored_size;
   Work work(MostReadWork(server.work_limit(), stored), stored);
@@ -135,13 +134,13 @@ Result<ReadAnswer> ReadFile(Server& server, FileHandle& handle,
   return ReadAnswer(window, slices);
 }
 
-/// A READ request, and the file that it is answered from.
+/// A READ request of a file.
 struct FileRead {
   Inode inode;
   uint64_t from;
   size_t size;
   std::chrono::steady_clock::time_point start;
-  uint64_t file;  // what names the open file; not 0
+  uint64_t file;  // identifies the open file; not 0
 };
 
 void ReadFrom(Reply& reply, const FileRead& asked,
@@ -151,7 +150,7 @@ void ReadFrom(Reply& reply, const FileRead& asked,
   FileHandle::File file = handle->file();
   const bool counted = IsCounted(*file);
   const uint64_t whole = file->content.size();
-  FileHandle::File read;  // null until as much as all of it was read
+  FileHandle::File read;  // null until all bytes were requested
   if (before < whole && size >= whole - before) read = file;
   if (counted) server.stats().CountRequest();
   server.prefetcher().ObserveRead(*file, from, from + size);
@@ -174,7 +173,7 @@ void ReadFrom(Reply& reply, const FileRead& asked,
       key);
 }
 
-/// Reads a file that the kernel has opened by itself.
+/// Reads a file that the kernel opened by itself.
 void ReadInode(fuse_req_t req, const FileRead& asked) {
   Server& server = ServerOf(req);
   Serve(
@@ -208,7 +207,7 @@ void Read(fuse_req_t req, fuse_ino_t inode, size_t size, off_t offset,
 
 void Flush(fuse_req_t req, fuse_ino_t /*inode*/, fuse_file_info* fi) {
   if (ServerOf(req).opens_without_handles()) {
-    fuse_reply_err(req, ENOSYS);  // the kernel sends no other
+    fuse_reply_err(req, ENOSYS);  // stops further requests
     return;
   }
   const auto thread = static_cast<uint64_t>(fuse_req_ctx(req)->pid);

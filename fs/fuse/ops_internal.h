@@ -16,14 +16,14 @@ inline Server& ServerOf(fuse_req_t req) {
   return *static_cast<Server*>(fuse_req_userdata(req));
 }
 
-/// The type bits of a mode: of a directory, of a symbolic link, or of a file.
+/// The type bits of a mode: directory, symbolic link or regular file.
 mode_t TypeBits(bool directory, bool link);
 struct stat StatOf(const Server& server, Inode inode,
                    const Attributes& attributes);
-/// Returns how long the kernel may keep an answer, in seconds.
+/// Returns how many seconds the kernel may cache an answer.
 double Seconds(const Server& server, Lifetime lifetime);
-/// Returns how long the kernel may keep attributes, in seconds. Meanwhile it
-/// uses its pages of a file that it opens by itself.
+/// Returns how many seconds the kernel may cache attributes. With revalidate=,
+/// it uses its pages of a file for as long.
 double AttributeSeconds(const Server& server, const Attributes& attributes);
 
 // ops_files.cc

@@ -17,14 +17,14 @@ int64_t NowNs() {
   return std::chrono::steady_clock::now().time_since_epoch().count();
 }
 
-// How long work goes on after its caller has given up, because the caller may
-// repeat the request.
+// How long work continues after its caller gave up, since the caller may repeat
+// the request.
 constexpr int64_t kMomentNs = 250'000'000;
 
 }  // namespace
 
-/// A request with its state. Interrupted a moment after the caller has given
-/// up.
+/// A request with its state. Interrupts its work kMomentNs after the caller
+/// gave up.
 class RequestPool::Job final : public Interrupt,
                                public PendingRequest::Watcher,
                                public std::enable_shared_from_this<Job> {
@@ -46,7 +46,7 @@ class RequestPool::Job final : public Interrupt,
     return at != 0 && NowNs() - at >= kMomentNs;
   }
   void CallerGaveUp() override { pool_.Signal(shared_from_this()); }
-  /// Returns false if it was marked before.
+  /// Returns false if it was already marked.
   bool MarkGivenUp() {
     int64_t never = 0;
     if (!given_up_ns_.compare_exchange_strong(never, NowNs())) return false;
@@ -65,7 +65,7 @@ class RequestPool::Job final : public Interrupt,
     if (at == 0) return Clock::time_point::max();
     return Clock::time_point(std::chrono::nanoseconds(at + kMomentNs));
   }
-  /// The pool has stopped.
+  /// Called when the pool stops.
   void TellListeners() { listeners_.Tell(); }
 
   bool is_over() const { return over_.load(std::memory_order_relaxed); }
@@ -85,8 +85,7 @@ class RequestPool::Job final : public Interrupt,
   }
 
  private:
-  /// Returns true to one thread only, which then answers or refuses the
-  /// request.
+  /// Returns true to one thread only, which answers or refuses the request.
   bool TakeTurn() {
     if (over_.exchange(true)) return false;
     request_->Unwatch();
@@ -114,7 +113,7 @@ void RequestPool::Add(std::unique_ptr<PendingRequest> request,
       return;
     }
   }
-  // No thread can be had, or the mount ends.
+  // No thread can start, or the mount ends.
   job->Run();
 }
 

@@ -13,10 +13,10 @@
 
 namespace ctxfs {
 
-/// A request of the kernel, which must be answered or refused exactly once.
+/// A request of the kernel, to be answered or refused exactly once.
 class PendingRequest {
  public:
-  /// Receives the news that the caller of a request got a signal.
+  /// Is notified when the caller of a request gets a signal.
   class Watcher {
    public:
     virtual void CallerGaveUp() = 0;
@@ -27,41 +27,37 @@ class PendingRequest {
 
   virtual ~PendingRequest() = default;
 
-  /// From now until Unwatch has returned, `watcher` may be called from any
-  /// thread, even within Watch.
+  /// Until Unwatch returns, any thread may call `watcher`, even during Watch.
   virtual void Watch(Watcher* watcher) = 0;
   virtual void Unwatch() = 0;
 
-  /// Computes the answer and keeps it. Must not use the kernel's request, which
-  /// may be refused while this runs.
+  /// Computes and stores the answer. Must not use the kernel's request, which
+  /// may be refused meanwhile.
   virtual void Work(const Interrupt& interrupt) = 0;
-  /// Sends the answer that Work has kept.
+  /// Sends the answer computed by Work.
   virtual void Answer() = 0;
   /// Frees the answer, in the thread that ran Work.
   virtual void Drop() = 0;
-  /// Sends EINTR.
   virtual void Refuse() = 0;
-  /// Returns whether the caller's signal ends its request. Called in a thread
-  /// of its own, and again from time to time, because the kernel reports only
-  /// the first signal.
+  /// Returns whether the caller's signal cancels its request. Runs in a thread
+  /// of its own, and repeatedly, because the kernel reports only the first
+  /// signal.
   virtual bool MayRefuse() = 0;
 };
 
-/// Works on requests that may take long, on threads of its own. The threads
-/// that read from the kernel therefore always come back for the next request,
-/// and for the news that a caller has given up.
+/// Threads for long requests, so that the threads that read from the kernel are
+/// soon back to receive requests and interrupts.
 ///
-/// A caller that gives up gets EINTR at once, whether or not its request is
-/// being worked on. The work stops a moment later, because the caller may
-/// repeat the request at once: a program with a profiler's timer does so at
-/// each signal. The repeated request then joins the work, which would otherwise
-/// start anew each time.
+/// A caller that gives up gets EINTR at once, even while its request is being
+/// worked on. The work continues for kMomentNs: a program with a profiler's
+/// timer repeats an interrupted request at once, and the repeated request joins
+/// the work instead of restarting it.
 class RequestPool {
  public:
   struct Stats {
-    uint64_t running = 0;  // requests that are being worked on now
-    uint64_t queued = 0;   // requests that wait for a thread now
-    uint64_t refused = 0;  // requests whose callers gave up, ever
+    uint64_t running = 0;  // being worked on
+    uint64_t queued = 0;   // waiting for a thread
+    uint64_t refused = 0;  // total number that callers gave up
   };
 
   /// An open file and the number of the thread that reads it; 0: unknown.
@@ -72,12 +68,12 @@ class RequestPool {
   };
 
   enum class Work : uint8_t {
-    kUnknown,  // took longer than the thread that got it may take
-    kLarge,    // is known to take long
+    kUnknown,  // exceeded the limit of BriefInterrupt
+    kLarge,    // known to take long
   };
 
-  /// Works on `threads` requests at a time, of which a quarter is kept from
-  /// large work: what is soon done does not queue behind it.
+  /// Works on `threads` requests at a time. A quarter of the threads takes no
+  /// large work, so that short work does not queue behind it.
   explicit RequestPool(unsigned threads) : most_(threads) {}
   ~RequestPool() { Stop(); }
   RequestPool(const RequestPool&) = delete;
@@ -86,11 +82,11 @@ class RequestPool {
   void Add(std::unique_ptr<PendingRequest> request, const Reader& reader,
            Work work = Work::kUnknown);
 
-  /// `reader` closes the file, or its process has ended: refuses what it still
-  /// wants of the file. Reads ahead get no other sign of that.
+  /// Refuses the pending requests of `reader`, who closes the file or has died.
+  /// Read-aheads end in no other way: they name no reader.
   void GiveUp(const Reader& reader);
 
-  /// Refuses all requests and returns when no thread works on one any more.
+  /// Refuses all requests and waits for the threads to finish.
   void Stop();
 
   Stats stats() const;
@@ -103,11 +99,11 @@ class RequestPool {
   void GiveUpLocked(const JobPtr& job) CTXFS_REQUIRES(mutex_);
   bool StartThreads() CTXFS_REQUIRES(mutex_);
   void RunJobs();
-  /// Moves the next job that may run to running_; null if there is none.
+  /// Moves the next runnable job to running_; null if there is none.
   JobPtr TakeNext() CTXFS_REQUIRES(mutex_);
   void EndJob(const JobPtr& job) CTXFS_REQUIRES(mutex_);
   void RefuseJobs();
-  /// Gives up jobs whose callers are to be let go; drops those that are over.
+  /// Gives up jobs whose callers get a fatal signal; drops finished ones.
   void AskSignalled() CTXFS_REQUIRES(mutex_);
   void RefuseOne() CTXFS_REQUIRES(mutex_);
 
@@ -118,7 +114,7 @@ class RequestPool {
   CondVar to_refuse_;
   std::list<JobPtr> queued_ CTXFS_GUARDED_BY(mutex_);
   std::list<JobPtr> running_ CTXFS_GUARDED_BY(mutex_);
-  std::list<JobPtr> signalled_ CTXFS_GUARDED_BY(mutex_);  // to be asked about
+  std::list<JobPtr> signalled_ CTXFS_GUARDED_BY(mutex_);  // to be checked
   std::list<JobPtr> given_up_ CTXFS_GUARDED_BY(mutex_);   // to be refused
   unsigned large_ CTXFS_GUARDED_BY(mutex_) = 0;           // of running_
   unsigned idle_ CTXFS_GUARDED_BY(mutex_) = 0;

@@ -37,7 +37,7 @@
 namespace ctxfs {
 namespace {
 
-/// A mounted FUSE session, unmounted at the end of its life.
+/// A mounted FUSE session. The destructor unmounts it.
 class Session {
  public:
   explicit Session(fuse_session* session) : session_(session) {}
@@ -65,8 +65,8 @@ class Session {
   bool mounted_ = false;
 };
 
-/// A path as the value of a mount option: commas and backslashes would end it
-/// and let a file's name set options of its own.
+/// Escapes a path for a mount option: otherwise a comma or backslash in a
+/// file's name could add options.
 std::string EscapeOption(const std::string& value) {
   std::string escaped;
   for (const char c : value) {
@@ -103,8 +103,8 @@ fuse_session* NewSession(const MountOptions& options, Server& server) {
   return session;
 }
 
-/// Answers the kernel's first request here, before there are threads: after it
-/// the mount works.
+/// Answers FUSE_INIT, the kernel's first request, before other threads start.
+/// The mount then works.
 bool AnswerInit(fuse_session* session, Server& server) {
   WatchInit(session);
   fuse_buf buffer{};
@@ -117,10 +117,10 @@ bool AnswerInit(fuse_session* session, Server& server) {
   return got > 0;
 }
 
-/// What serving `sources` may have to open: a container can name files beside
-/// and below it, and a mirrored directory changes.
+/// The files that serving `sources` may open. Containers can name files beside
+/// and below themselves, and mirrored directories change.
 Confinement ConfinementOf(const Sources& sources, const MountOptions& options) {
-  // A URL needs no file but the device; the fetcher is another process.
+  // URLs need no file but the device; another process fetches them.
   if (IsUrl(options.sources.front())) {
     return {.trees = {}, .container = "/dev/fuse", .channel = FetcherChannel()};
   }
@@ -150,7 +150,7 @@ Confinement ConfinementOf(const Sources& sources, const MountOptions& options) {
   return confinement;
 }
 
-/// Keeps this process out of what ctxfs serves, but for the sources themselves.
+/// Keeps this process from entering ctxfs mounts, except those of the sources.
 void GuardMounts(const std::vector<std::string>& sources) {
   for (const std::string& source : sources) (void)PermitPath(source);
   if (const Status started = MountGuard::Start(); !started) {
@@ -159,7 +159,7 @@ void GuardMounts(const std::vector<std::string>& sources) {
   }
 }
 
-/// Fails if the file with the key cannot be read.
+/// Fails if the key file cannot be read.
 Result<OpenOptions> OpenOptionsOf(const MountOptions& options) {
   OpenOptions open;
   open.verify = options.verify != VerifyMode::kOff;
@@ -173,9 +173,9 @@ Result<OpenOptions> OpenOptionsOf(const MountOptions& options) {
   return open;
 }
 
-/// Calls `parse`, which parses bytes of the sources before the mount exists, in
-/// a thread that is confined to reading them. Meanwhile, this thread is there
-/// for what `keeper`, which may be null, is asked.
+/// Runs `parse`, which parses untrusted bytes before the mount exists, in a
+/// confined thread. Meanwhile this thread answers the questions of `keeper`,
+/// which may be null.
 void ParseConfined(const MountOptions& options, FileKeeper* keeper,
                    const std::function<void()>& parse) {
   constexpr std::chrono::milliseconds kMoment(5);
@@ -192,7 +192,7 @@ void ParseConfined(const MountOptions& options, FileKeeper* keeper,
   parsed.get();
 }
 
-/// Mounts the files of `server` and serves them.
+/// Mounts and serves the files of `server`.
 ExitCode ServeSession(const MountOptions& options, Server& server,
                       MountPoint& mount_point,
                       const std::optional<Confinement>& confinement,
@@ -204,8 +204,8 @@ ExitCode ServeSession(const MountOptions& options, Server& server,
   const bool mounted =
       fuse_set_signal_handlers(raw) == 0 && session.Mount(mount_point);
   if (!mounted || !AnswerInit(raw, server)) {
-    // A signal or umount that ends the mount before it serves is no failure, as
-    // it is none afterwards.
+    // A signal or umount before serving starts is no failure, as it is none
+    // later.
     if (mounted && ::fuse_session_exited(raw) != 0) return ExitCode::kOk;
     return EndWith(ExitCode::kFuse, "mount point " + Quote(mount_point.path()) +
                                         ": FUSE refused the mount: " +
@@ -244,8 +244,8 @@ ExitCode ServeSession(const MountOptions& options, Server& server,
   return served ? ExitCode::kOk : ExitCode::kFuse;
 }
 
-/// Makes the server of `sources`, of which `source` is the one to be named, and
-/// serves them. `keeper` may be null.
+/// Creates the server of `sources` and serves them; messages name `source`.
+/// `keeper` may be null.
 ExitCode ServeSources(const MountOptions& options,
                       const OpenOptions& open_options, FileKeeper* keeper,
                       Sources sources, const std::string& source,

@@ -8,8 +8,8 @@
 
 namespace ctxfs {
 
-/// Opens the sources, mounts them, calls `ready` once the mount answers, and
-/// serves until it is unmounted or told to stop. Failures are logged.
+/// Opens and mounts the sources, calls `ready` once the mount answers, and
+/// serves until it is unmounted or a signal stops it. Logs failures.
 ExitCode Serve(const MountOptions& options, const std::function<void()>& ready);
 
 }  // namespace ctxfs

@@ -14,31 +14,31 @@
 
 namespace ctxfs {
 
-/// What the mount has done so far, for `.ctxfs/stats`. Counted by any thread.
+/// Counters of a mount, for `.ctxfs/stats`. Thread-safe.
 class Stats {
  public:
-  /// Counts a READ request. Called before its reply, so that a reader that has
-  /// the reply finds it counted.
+  /// Counts a READ request. Must run before the reply, so that a reader that
+  /// has the reply finds it counted.
   void CountRequest() { requests_.fetch_add(1, std::memory_order_relaxed); }
-  /// Counts its answer, before it is sent for the same reason.
+  /// Counts the answer. Must run before the answer is sent, too.
   void CountReply(const Window& answer, std::chrono::nanoseconds took);
-  /// Notes how long a request of any kind waited for its answer, also before it
-  /// is sent. One that its caller gave up has none.
+  /// Records how long a request of any kind took. Must run before its answer is
+  /// sent. Abandoned requests are not recorded.
   void NoteWait(std::chrono::nanoseconds took);
   void CountError() { errors_.fetch_add(1, std::memory_order_relaxed); }
   void CountOpen() { opens_.fetch_add(1, std::memory_order_relaxed); }
-  /// Counts a handle that was closed without a READ request.
+  /// Counts a handle closed without a READ request.
   void CountUnread() { unread_.fetch_add(1, std::memory_order_relaxed); }
 
-  /// What is counted elsewhere.
+  /// Values counted elsewhere.
   struct Others {
     BlockCache::Stats cache = {};
     RequestPool::Stats pool = {};
     uint64_t containers = 0;  // open now
     uint64_t bytes = 0;       // read from containers
     MaterializedFiles::Stats made = {};
-    bool passthrough = false;        // whether files can be passed on
-    uint64_t passthrough_opens = 0;  // files that were opened so
+    bool passthrough = false;        // whether passthrough is enabled
+    uint64_t passthrough_opens = 0;  // files opened for passthrough
   };
 
   /// Prometheus text.
@@ -49,7 +49,8 @@ class Stats {
     return bytes_[static_cast<size_t>(origin)];
   }
 
-  // Upper bounds of the latency buckets: 10 us times powers of four, and none.
+  // Upper bounds of the latency buckets: 10 us times powers of four; the last
+  // has none.
   static constexpr size_t kBuckets = 10;
 
   std::atomic<uint64_t> requests_ = 0;

@@ -13,14 +13,14 @@
 namespace ctxfs {
 namespace {
 
-/// Bytes of address space that the process has now.
+/// The size of this process's address space, in bytes.
 uint64_t Used() {
   uint64_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
   return pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-/// Bytes of address space of a thread: its stack and libfuse's buffer.
+/// The address space of a thread: its stack and libfuse's buffer.
 uint64_t BytesAThread() {
   constexpr uint64_t kBuffer = limits::kMiB + 64 * limits::kKiB;
   size_t stack = 8 * limits::kMiB;

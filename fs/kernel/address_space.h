@@ -7,10 +7,10 @@
 
 namespace ctxfs {
 
-/// Fails with kLimit if the process may not have the address space (ulimit -v)
-/// that a mount with a cache of `cache_bytes` and `threads` threads needs.
-/// libfuse ends a mount when a new thread gets no buffer, and a JSON value
-/// cannot be destroyed without memory.
+/// Fails with kLimit if the limit of address space (ulimit -v) is too low for a
+/// mount with a cache of `cache_bytes` and `threads` threads. Without the
+/// check, libfuse ends the mount when a new thread gets no buffer, and
+/// destroying a JSON value without memory terminates the process.
 Status CheckAddressSpace(uint64_t cache_bytes, uint64_t threads);
 
 }  // namespace ctxfs

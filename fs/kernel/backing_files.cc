@@ -17,8 +17,8 @@ namespace ctxfs {
 
 namespace {
 
-// Registering a file takes as long as a READ or two. The pages of a smaller one
-// are read by a few, and stay when it is opened again.
+// Registering a file costs as much as one or two READs. A smaller file needs
+// few READs, and its pages stay cached for the next open.
 constexpr uint64_t kLeastSize = limits::kMiB;
 
 }  // namespace
@@ -83,7 +83,7 @@ int32_t BackingFiles::IdFor(const SourcePtr& file) {
 
 BackingFiles::Use BackingFiles::Open(Inode inode, const SourcePtr& file) {
   const MutexLock lock(mutex_);
-  // A reference to an element stays valid while others are added.
+  // References to elements stay valid while others are inserted.
   Backing& backing = files_[inode];
   if (backing.handles++ == 0) {
     const MutexUnlock unlocked(mutex_);
@@ -139,7 +139,7 @@ void BackingFiles::Answer() {
   changes_.AnswerAll(
       [this](const Change& change) {
         if (change.id == 0) {
-          // Refused for a file of a stacked file system, for instance.
+          // Fails for files of a stacked file system, for instance.
           return std::max(0, Register(change.file->descriptor()));
         }
         Unregister(change.id);

@@ -17,14 +17,14 @@
 
 namespace ctxfs {
 
-/// The open files that the kernel reads by itself (FUSE_PASSTHROUGH, Linux 6.9
-/// and libfuse 3.17). Registering one requires CAP_SYS_ADMIN, which the threads
-/// that serve do not have, so the thread that is not confined does it. All
-/// handles of an inode are read in the same way: the kernel refuses to mix
-/// them. Safe for any number of threads.
+/// The open files that the kernel reads itself (FUSE_PASSTHROUGH, Linux 6.9 and
+/// libfuse 3.17). Registering a file requires CAP_SYS_ADMIN, which serving
+/// threads lack, so a thread that is not confined does it. The kernel refuses
+/// to mix ways of reading an inode, so all of its handles use the same.
+/// Thread-safe.
 class BackingFiles final : public Questions {
  public:
-  /// A handle of a file, counted until it is destroyed.
+  /// A counted handle of a file.
   class Use {
    public:
     Use() = default;
@@ -52,39 +52,39 @@ class BackingFiles final : public Questions {
     SourcePtr file_;
   };
 
-  /// Fails if the process has no descriptors left.
+  /// Fails if the process is out of descriptors.
   static Result<std::unique_ptr<BackingFiles>> Make();
 
-  /// Whether the kernel said at the start that it can.
+  /// Records that FUSE_INIT offered passthrough.
   void set_offered() { offered_ = true; }
 
-  /// Registers files with `device`, the descriptor of the session, from now on.
-  /// Fails with what prevents it: libfuse, the kernel, or privileges. Called
-  /// while there are no other threads, by one that is not confined.
+  /// Starts registering files with `device`, the descriptor of the session.
+  /// Fails if libfuse, the kernel or privileges prevent it. Must run before
+  /// other threads start, in one that is not confined.
   Status Enable(int device);
   bool enabled() const { return device_ >= 0; }
 
-  /// Notes a handle of `inode`, whose bytes are those of `file`; null: of no
-  /// file. If there are handles already, the kernel reads what it reads for
-  /// them, which may be another file.
+  /// Adds a handle of `inode`, backed by `file`, which may be null. If the
+  /// inode has handles, the new one shares their backing file, which may
+  /// differ.
   Use Open(Inode inode, const SourcePtr& file);
 
-  /// Calls `act` while nobody has `inode` open and nobody can open it, if the
-  /// kernel would read `file` for it. Returns false if somebody has it open.
-  /// To have pages dropped: one that a READ is to fill would be waited for,
-  /// without an end if the daemon is killed meanwhile.
+  /// Calls `act` if the kernel would read `file` for `inode`, while `inode` has
+  /// no handle and cannot be opened. Returns false if it has handles. `act`
+  /// drops cached pages: dropping a page that a READ fills would wait for the
+  /// READ, for ever if the daemon is killed meanwhile.
   bool WhileUnused(Inode inode, const SourcePtr& file,
                    const std::function<void()>& act);
 
-  /// Handles that the kernel reads by itself, ever.
+  /// Total number of handles that the kernel read itself.
   uint64_t opened() const { return opened_; }
 
   int fd() const override { return changes_.fd(); }
   void Answer() override;
 
  private:
-  /// What has to be done: to register a file if `id` is 0, else to unregister
-  /// the id. The file, and the room it takes, is given up after that.
+  /// A task: registers `file` if `id` is 0, else unregisters `id` and then
+  /// closes the file, which frees its disk space.
   struct Change {
     SourcePtr file;
     int32_t id = 0;
@@ -100,9 +100,9 @@ class BackingFiles final : public Questions {
 
   int32_t Register(int descriptor) const;
   void Unregister(int32_t id) const;
-  /// Has `file` registered; returns 0 if it is not.
+  /// Registers `file`; returns 0 if that fails.
   int32_t IdFor(const SourcePtr& file);
-  /// Ends the waiting of others who open `inode`.
+  /// Wakes the threads that wait to open `inode`.
   void Decide(Inode inode, const SourcePtr& file, int32_t id);
   void Close(Inode inode);
 

@@ -20,9 +20,9 @@
 namespace ctxfs {
 namespace {
 
-/// Returns the key of a file in the store. Fails with kStale if what it was
-/// made from has another identity now, and with kUnsupported if that is not
-/// enough to know it by.
+/// Returns the key of a file in the store. Fails with kStale if its source has
+/// changed, and with kUnsupported if the source's identity is not unique
+/// (KeptIdentity).
 Result<std::string> KeyOf(const KeptName& name) {
   const int file = name.from->descriptor();
   struct stat st {};
@@ -47,7 +47,7 @@ void RoomMaker::Answer() {
   try {
     store_->MakeRoom();
   } catch (...) {
-    // The next file that is kept has it tried again.
+    // The next persistent file retries.
   }
 }
 
@@ -89,7 +89,7 @@ void FileKeeper::Post(Question question) {
   try {
     asked_.Post(std::move(question));
   } catch (...) {
-    // Who needs it opens it again.
+    // A later reader materialises it again.
   }
 }
 

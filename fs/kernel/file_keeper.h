@@ -15,14 +15,13 @@
 
 namespace ctxfs {
 
-/// Removes the oldest files of a cache once it is full, which takes long if it
-/// has many.
+/// Evicts the oldest files of a full cache, which takes long if there are many.
 class RoomMaker final : public Questions {
  public:
   RoomMaker(std::shared_ptr<BlockStore> store, Fd wake)
       : store_(std::move(store)), wake_(std::move(wake)) {}
 
-  /// Has it done soon. For any thread.
+  /// Schedules the eviction. Thread-safe.
   void Post();
 
   int fd() const override { return wake_.get(); }
@@ -33,17 +32,17 @@ class RoomMaker final : public Questions {
   const Fd wake_;  // an eventfd
 };
 
-/// Makes and keeps files for the threads that serve, which may open none for
-/// writing: the thread that is not confined does it. What is kept is named by
-/// the identity that this thread sees, so one that was taken over by a hostile
-/// container cannot give out its bytes as those of a file that it may not open.
-/// Safe for any number of threads.
+/// Creates and persists files for serving threads, which may open none for
+/// writing; a thread that is not confined does it. That thread derives the keys
+/// from file identities that it sees itself, so a serving thread taken over by
+/// a hostile container cannot store its bytes under the key of a file that it
+/// cannot open. Thread-safe.
 class FileKeeper final : public PersistentCache, public Questions {
  public:
-  /// Files are made in `directory`, even if another gets its name, and kept in
-  /// `store`, which is on the same disk; null: none is kept. The keys of what
-  /// is kept are made from `secret` (KeptSecret). Fails with kIo if the
-  /// directory cannot be opened, and with kTooManyFiles.
+  /// Creates files in `directory`, even if it is renamed, and persists them in
+  /// `store` on the same disk; null: persists none. `secret` (KeptSecret) is
+  /// the key for digests of file identities. Fails with kIo if the directory
+  /// cannot be opened, and with kTooManyFiles.
   static Result<std::unique_ptr<FileKeeper>> Open(
       const std::string& directory, std::unique_ptr<BlockStore> store,
       std::string secret);
@@ -57,8 +56,8 @@ class FileKeeper final : public PersistentCache, public Questions {
 
   int fd() const override { return asked_.fd(); }
   void Answer() override;
-  /// What makes room for the files that are kept; null if none is kept. For
-  /// another thread than Answer.
+  /// Evicts for the persistent files; null without a store. Runs in another
+  /// thread than Answer.
   RoomMaker* room() { return room_.get(); }
 
  private:
@@ -81,11 +80,11 @@ class FileKeeper final : public PersistentCache, public Questions {
 
   Result<Kept> Do(const Question& question) const;
   Result<Kept> DoKept(const Question& question, const std::string& key) const;
-  /// Asks without waiting; does nothing if there is no memory.
+  /// Queues a question without waiting; does nothing if memory ran out.
   void Post(Question question);
 
   const Fd directory_;
-  const std::shared_ptr<BlockStore> store_;  // null: none is kept
+  const std::shared_ptr<BlockStore> store_;  // null: none is persistent
   const std::unique_ptr<RoomMaker> room_;    // for it
   const std::string secret_;
   QuestionQueue<Question, Result<Kept>> asked_;

@@ -8,8 +8,7 @@
 namespace ctxfs {
 namespace {
 
-// Of which it is known that the kernel may have pages. Once there are as many,
-// it may have pages of any other, too.
+// Limit of tracked files. At the limit, the kernel may have pages of any file.
 constexpr size_t kMaxFiles = 200'000;
 constexpr size_t kMaxTexts = 16;
 constexpr std::chrono::seconds kMoment(1);
@@ -29,7 +28,7 @@ Result<std::shared_ptr<FileHandle>> InodeFiles::Open(
   if (opened.lifetime == Lifetime::kNone) {
     opened.content = TextOf(file, std::move(opened.content)).content;
   }
-  // Pages that are not good stay so until Check has them dropped.
+  // Outdated pages stay outdated until Check makes the kernel drop them.
   if (!NotePages(file) || opened.same_pages) opened.NoteOpened(file);
   return std::make_shared<FileHandle>(files_, file, std::move(opened));
 }
@@ -101,7 +100,7 @@ Status InodeFiles::Check(Inode file, Attributes& attributes,
     attributes.mtime.nanoseconds ^= 1;
     attributes.lifetime = Lifetime::kNone;
   } else if (!opened.same_pages) {
-    opened.NoteOpened(file);  // another mtime again: they are dropped once more
+    opened.NoteOpened(file);  // changes mtime again: one more drop
   }
   return {};
 }

@@ -17,68 +17,68 @@
 
 namespace ctxfs {
 
-/// The files of a mount whose kernel opens them by itself (-o revalidate=), so
-/// that it asks for bytes of an inode, not of a handle. It uses the pages that
-/// it has while it believes a file's attributes. Before it is told these again,
-/// the file is examined as an open would do. Safe for any number of threads.
+/// Files that the kernel opens by itself (-o revalidate=), so that its READs
+/// name an inode, not a handle. The kernel uses cached pages as long as it
+/// caches the file's attributes. Before attributes are sent again, Check
+/// examines the file as an open would. Thread-safe.
 class InodeFiles {
  public:
-  /// Both outlive this.
+  /// `files` and `made` must outlive this.
   InodeFiles(Namespace& files, MaterializedFiles& made)
       : files_(files), made_(made) {}
 
-  /// Opens a file for one READ. The kernel then has pages of it.
+  /// Opens a file for one READ, after which the kernel has pages of it.
   Result<std::shared_ptr<FileHandle>> Open(Inode file,
                                            const ReadContext& context);
 
-  /// Notes a READ of `size` bytes; returns how many were asked for before.
+  /// Records a READ of `size` bytes; returns the bytes requested before.
   uint64_t NoteAsked(Inode file, uint64_t size);
 
-  /// Examines a file before its attributes are told. Fails with kStale if the
-  /// kernel must not use its pages, and as Namespace::Open. If they may be of
-  /// other bytes, sets another mtime, for which the kernel drops them, for a
-  /// second. (A notification would wait for any READ of them, without an end if
-  /// the daemon is killed meanwhile.) For a text that differs at each open,
-  /// sets the size and time of the one that is read for a second.
+  /// Examines a file before its attributes are sent. Fails with kStale if the
+  /// kernel must not use its pages, and like Namespace::Open. If the pages may
+  /// be outdated, changes mtime for a second, so that the kernel drops them. (A
+  /// notification would wait for pending READs, for ever if the daemon is
+  /// killed meanwhile.) For a text that differs at each open, sets size and
+  /// mtime of the current version, which lasts a second.
   Status Check(Inode file, Attributes& attributes, const ReadContext& context);
 
-  /// Whether the kernel may have pages of a file.
+  /// Whether the kernel may have cached pages of a file.
   bool HasPages(Inode file) const;
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  /// A text that differs at each open, as it is read for a second.
+  /// The current version of a text that differs at each open; lasts a second.
   struct Text {
     Content content;
     Clock::time_point made;
     FileTime mtime;
   };
 
-  /// A file that the kernel may have pages of.
+  /// A file that the kernel may have cached pages of.
   struct Known {
-    uint64_t asked = 0;             // bytes, of all READ requests
-    Clock::time_point bad_since{};  // its pages; unset: they are good
+    uint64_t asked = 0;             // total bytes of READ requests
+    Clock::time_point bad_since{};  // first seen outdated; or unset
   };
 
-  /// The text that is read now; `now` from now on if the one before is older
-  /// than a second.
+  /// Returns the current version of a text: `now` if the previous version is
+  /// older than a second.
   Text TextOf(Inode file, Content now);
-  /// Notes that the kernel will have pages of a file. Returns whether it may
-  /// have had some.
+  /// Records that the kernel will have pages of a file. Returns whether it may
+  /// have had pages before.
   bool NotePages(Inode file);
   Known& Remember(Inode file) CTXFS_REQUIRES(mutex_);
   bool HasPagesLocked(Inode file) const CTXFS_REQUIRES(mutex_);
-  /// Called for a file whose pages are not good. Returns whether they still
-  /// have to be dropped: for a second, since of two answers that are under way
-  /// at once the kernel may ignore one.
+  /// Called for a file with outdated pages. Returns true for a second: the
+  /// kernel may ignore one of two concurrent answers, so that a single one does
+  /// not ensure that it drops the pages.
   bool MustDrop(Inode file);
 
   Namespace& files_;
   MaterializedFiles& made_;
   mutable Mutex mutex_;
   std::unordered_map<Inode, Known> known_ CTXFS_GUARDED_BY(mutex_);
-  /// Texts that were read a moment ago.
+  /// The current versions of texts.
   std::unordered_map<Inode, Text> texts_ CTXFS_GUARDED_BY(mutex_);
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Notifications are written here, not by libfuse: its functions use the
-// session, which may have ended, and their parameters differ between versions.
+// Writes notifications without libfuse: its functions need the session, which
+// may have ended, and their parameters differ between versions.
 #include "fs/kernel/kernel_names.h"
 
 #include <fcntl.h>
@@ -17,11 +17,11 @@
 namespace ctxfs {
 namespace {
 
-// FUSE_EXPIRE_ONLY: the name is looked up again, and not dropped with what is
-// mounted below it. Kernels before 6.2 take it for padding, and drop the name.
+// FUSE_EXPIRE_ONLY: looks up the name again without dropping mounts below it.
+// Kernels before 6.2 take it for padding and drop the name.
 constexpr uint32_t kExpireOnly = 1;
 
-/// The notification as linux/fuse.h has it since protocol 7.38.
+/// The notification of linux/fuse.h since protocol 7.38.
 struct InvalidEntry {
   uint64_t parent;
   uint32_t name_length;
@@ -29,11 +29,11 @@ struct InvalidEntry {
 };
 static_assert(sizeof(InvalidEntry) == sizeof(fuse_notify_inval_entry_out));
 
-/// Where the pages begin that are dropped, up to the end of the file.
+/// The offset from which pages are dropped, to the end of the file.
 constexpr int64_t kAllPages = 0;
 constexpr int64_t kAttributesAlone = -1;
 
-/// Writes a notification. The first of `parts` is replaced by its header.
+/// Writes a notification. Replaces the first of `parts` by the header.
 void Notify(int device, fuse_notify_code code, std::span<iovec> parts) {
   fuse_out_header header{};
   parts[0] = {&header, sizeof(header)};
@@ -41,8 +41,8 @@ void Notify(int device, fuse_notify_code code, std::span<iovec> parts) {
   for (const iovec& part : parts) size += part.iov_len;
   header.len = static_cast<uint32_t>(size);
   header.error = code;
-  // Fails where the kernel does not know the inode or the name, and after the
-  // end of the mount.
+  // Fails if the kernel does not have the inode or name, or the mount has
+  // ended.
   (void)!::writev(device, parts.data(), static_cast<int>(parts.size()));
 }
 

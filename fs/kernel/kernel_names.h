@@ -11,31 +11,29 @@
 
 namespace ctxfs {
 
-/// Tells the kernel that what it has of a mount may be something else now. What
-/// it does not know is passed over, and so is everything once the mount has
-/// ended. Safe for any number of threads.
+/// Invalidates names, attributes and pages that the kernel caches of a mount.
+/// Ignores those that the kernel does not have, and everything after the end of
+/// the mount. Thread-safe.
 class KernelNames {
  public:
-  /// For the mount of the session that has the descriptor `device`. A call may
-  /// last longer than the session, which closes that, so this has another.
-  /// Fails with kTooManyFiles.
+  /// For the mount of the session with the descriptor `device`. Duplicates the
+  /// descriptor, because a call may outlast the session. Fails with
+  /// kTooManyFiles.
   static Result<std::shared_ptr<const KernelNames>> Of(int device);
 
-  /// Has the kernel look up `name` in `directory` again at its next use; files
-  /// that are open stay open.
+  /// Makes the kernel look up `name` in `directory` again at its next use; open
+  /// files stay open.
   ///
-  /// The kernel waits until no request for a name in that directory is under
-  /// way. So this may block, and must not be called by a thread that others
-  /// wait for.
+  /// Blocks until no request for a name in that directory is pending, so no
+  /// thread that others wait for may call this.
   void Forget(Inode directory, const std::string& name) const;
 
-  /// Has the kernel ask for the attributes of a file or directory again at
-  /// their next use. Does not block.
+  /// Makes the kernel query the attributes of `inode` again at their next use.
+  /// Does not block.
   void ForgetAttributes(Inode inode) const;
 
-  /// Has the kernel drop its pages of a file that nobody has open: it would
-  /// wait for any READ of them, without an end if the daemon is killed
-  /// meanwhile.
+  /// Drops the cached pages of a file, which must not be open: the call would
+  /// wait for any READ of them, for ever if the daemon is killed meanwhile.
   void DropPages(Inode file) const;
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // libfuse before 3.17 cannot set FUSE_DIRECT_IO_ALLOW_MMAP, a bit of the answer
-// to FUSE_INIT. With such a library all answers are written by a function of
-// ours, which sets the bit in the first one and leaves the others alone.
+// to FUSE_INIT. With such a libfuse, this file writes all answers: it sets the
+// bit in the first and passes on the others unchanged.
 #include "fs/kernel/mapped_direct_io.h"
 
 #include <linux/fuse.h>
@@ -29,7 +29,7 @@ constexpr uint32_t kExtended = 1U << 30;  // FUSE_INIT_EXT
 constexpr uint32_t kAllowMmap = 1U << 4;  // of flags2: bit 36
 constexpr size_t kFlagsEnd = offsetof(fuse_init_out, flags2) + sizeof(uint32_t);
 
-/// What passes through is the session's; `userdata` is its server.
+/// I/O functions of the session; `userdata` is its server.
 ssize_t ReadRequest(int fd, void* buffer, size_t size, void* /*userdata*/) {
   return ::read(fd, buffer, size);
 }
@@ -50,7 +50,7 @@ void AllowMmap(const iovec* parts, int count) {
 }
 
 ssize_t WriteAnswer(int fd, iovec* parts, int count, void* userdata) {
-  // The first answer is that to FUSE_INIT: there are no threads yet.
+  // FUSE_INIT's answer is the first; no other threads run yet.
   Server& server = *static_cast<Server*>(userdata);
   if (server.TakeFirstAnswer() && server.maps_direct_io()) {
     AllowMmap(parts, count);

@@ -7,14 +7,13 @@
 
 namespace ctxfs {
 
-/// Asks the kernel to let files be mapped that are opened with direct_io; Linux
-/// has that from 6.6 on, libfuse from 3.17 on. To be called once the session is
-/// mounted, and before its first request is received. A libfuse that knows how
-/// to ask leaves it to the init operation.
+/// Enables mapping files opened with direct_io (Linux 6.6). libfuse from 3.17
+/// on does that in its init operation; this is for older versions. Call after
+/// mounting and before the first request.
 void WatchInit(fuse_session* session);
 
-/// Reads in the kernel's first request whether it has that, and tells the
-/// session's server. For a session that WatchInit was called with.
+/// Reads from FUSE_INIT, the first request, whether the kernel supports it, and
+/// sets that in `server`. For a session passed to WatchInit.
 void NoteInit(Server& server, const fuse_buf& request);
 
 }  // namespace ctxfs

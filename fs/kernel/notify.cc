@@ -16,8 +16,8 @@
 namespace ctxfs {
 namespace {
 
-/// Sends a datagram to the socket at `path`; a leading '@' stands for the
-/// abstract namespace. Returns 0 or an errno.
+/// Sends a datagram to the socket at `path`; a leading '@' selects the abstract
+/// namespace. Returns 0 or an errno.
 int Send(const std::string& path, const std::string& message) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;

@@ -5,10 +5,10 @@
 
 namespace ctxfs {
 
-/// Tells the service manager that started this process that it is ready, as
-/// sd_notify(3) describes: sends READY=1 and STATUS=`status` (one line) to the
-/// socket in NOTIFY_SOCKET, and removes that variable. Does nothing without it.
-/// Logs a warning if the message cannot be sent.
+/// Notifies the service manager that started this process that it is ready
+/// (sd_notify(3)): sends READY=1 and STATUS=`status` (one line) to the socket
+/// in NOTIFY_SOCKET, and unsets that variable. Does nothing if it is unset.
+/// Logs a warning on failure.
 void NotifyReady(const std::string& status);
 
 }  // namespace ctxfs

@@ -17,25 +17,22 @@
 
 namespace ctxfs {
 
-/// Questions of the threads that serve, which are confined, to a thread that is
-/// not: to one for each kind, so that no kind waits for another.
+/// Questions of confined serving threads to a thread that is not confined; one
+/// thread per kind, so that no kind waits for another.
 class Questions {
  public:
   virtual ~Questions() = default;
-  /// Readable while a question waits.
+  /// Readable while a question is pending.
   virtual int fd() const = 0;
-  /// Answers all questions. For the thread that is not confined; does not
-  /// throw.
+  /// Answers all questions, in the thread that is not confined. Does not throw.
   virtual void Answer() = 0;
 };
 
-/// Questions of one kind that wait for their replies. Safe for any number of
-/// threads.
+/// Pending questions of one kind. Thread-safe.
 template <typename Question, typename Reply>
 class QuestionQueue {
  public:
-  /// Returns the eventfd of a queue. Fails if the process has no descriptors
-  /// left.
+  /// Makes the eventfd of a queue. Fails if the process is out of descriptors.
   static Result<Fd> MakeWake() {
     Fd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!wake.ok()) return IoError("cannot create an eventfd");
@@ -46,8 +43,8 @@ class QuestionQueue {
 
   int fd() const { return wake_.get(); }
 
-  /// Waits for the reply; returns nothing if there is none within a second, or
-  /// making it throws.
+  /// Waits for the reply; returns nothing after a second, or if computing the
+  /// reply throws.
   std::optional<Reply> Ask(Question question) {
     const auto waiting = std::make_shared<Waiting>(std::move(question));
     const Clock::time_point end = Clock::now() + std::chrono::seconds(1);
@@ -61,15 +58,15 @@ class QuestionQueue {
     return std::move(waiting->reply);
   }
 
-  /// Adds a question whose reply nobody waits for.
+  /// Adds a question without waiting for its reply.
   void Post(Question question) {
     const auto waiting = std::make_shared<Waiting>(std::move(question));
     const MutexLock lock(mutex_);
     Add(waiting);
   }
 
-  /// Answers all questions with what `answer` returns for each, and calls
-  /// `unused` with a reply that nobody waits for any more.
+  /// Answers each question by calling `answer`, and passes replies that no
+  /// thread waits for to `unused`.
   template <typename Answer, typename Unused>
   void AnswerAll(const Answer& answer, const Unused& unused) {
     eventfd_t wakes = 0;
@@ -102,7 +99,7 @@ class QuestionQueue {
     const Question question;
     bool given_up = false;
     bool done = false;
-    std::optional<Reply> reply;  // once done; nothing: it threw
+    std::optional<Reply> reply;  // once done; nothing: `answer` threw
   };
 
   template <typename Answer>
