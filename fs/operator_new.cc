@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The operator new of the program: malloc, counted by thread, so that the
-// memory of open containers can be bounded (HeapMeter). The other forms of new
-// and delete call these two. Sanitizers have all forms themselves.
+// The program's operator new: malloc, counted by thread, which bounds the
+// memory of open containers (HeapMeter). The other forms of new and delete call
+// these two. Sanitizers define all forms themselves.
 #include "core/base/sanitized.h"
 
 #if !CTXFS_SANITIZED
@@ -16,8 +16,8 @@
 
 namespace {
 
-/// Heap bytes of an allocation, with the word that malloc keeps before it: a
-/// third more for the smallest ones.
+/// Heap bytes of an allocation, including malloc's header word, which adds a
+/// third to the smallest ones.
 int64_t HeapBytes(void* bytes) {
   return static_cast<int64_t>(malloc_usable_size(bytes) + sizeof(size_t));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ctxfs browse: the files of a source in a terminal, with what they contain.
+// `ctxfs browse`: shows the files of a source and their contents in a terminal.
 #include <signal.h>
 #include <unistd.h>
 
@@ -29,12 +29,12 @@ namespace {
 
 std::atomic<bool> g_signalled = false;
 
-/// Ends work when the user presses Ctrl-C or another key. Reset only while
-/// nothing works.
+/// Interrupts work when the user presses Ctrl-C or another key. Reset only
+/// while no work runs.
 class UserInterrupt final : public Interrupt {
  public:
   bool interrupted() const override { return stopped_ || g_signalled; }
-  // A handler of signals can tell nobody.
+  // A signal handler cannot notify listeners.
   Clock::time_point AskAgainAt() const override {
     return Clock::now() + std::chrono::milliseconds(20);
   }
@@ -51,11 +51,11 @@ class UserInterrupt final : public Interrupt {
 void WatchSignals() {
   struct sigaction action {};
   action.sa_handler = [](int) { g_signalled = true; };
-  ::sigaction(SIGINT, &action, nullptr);  // no SA_RESTART: it ends wgetch
+  ::sigaction(SIGINT, &action, nullptr);  // no SA_RESTART: wgetch returns
 }
 
-/// Makes the details of the selected file on a thread of its own, so that keys
-/// are answered while it is read.
+/// Computes the details of the selected file in a thread of its own, so that
+/// keys still work.
 class Reading {
  public:
   Reading(SourceTree& tree, UserInterrupt& interrupt)
@@ -70,7 +70,7 @@ class Reading {
     });
   }
 
-  /// Has it end, and waits until it has.
+  /// Interrupts the thread and waits for it.
   void Stop() {
     if (!pending_.valid()) return;
     interrupt_.Stop();
@@ -88,7 +88,7 @@ class Reading {
     return false;
   }
 
-  /// Null until they are made.
+  /// Null until they are computed.
   const Details* details() const { return details_ ? &*details_ : nullptr; }
 
  private:
@@ -110,7 +110,7 @@ Status Extract(SourceTree& tree, const SourceTree::File& file,
                    /*replace=*/false);
 }
 
-/// The loop of keys.
+/// Reads keys and acts on them.
 class Session {
  public:
   Session(std::string source, SourceTree& tree, Browser& browser,
@@ -214,11 +214,11 @@ class Session {
   UserInterrupt& interrupt_;
   Reading reading_;
   DetailLine message_;
-  std::string text_;  // searched last
+  std::string text_;  // last search
 };
 
-/// Returns the error of opening SOURCE//PATH, to be printed once the terminal
-/// is as it was.
+/// Returns the error of opening SOURCE//PATH, for printing after the terminal
+/// is restored.
 Status Browse(const Target& target, const Arguments& arguments,
               std::unique_ptr<Screen> screen, const TargetTree& into,
               std::shared_ptr<SpillFile> spill_file) {
@@ -236,8 +236,8 @@ Status Browse(const Target& target, const Arguments& arguments,
   return {};
 }
 
-/// Starts the screen. ncurses reads files of the system, which a confined
-/// process may not.
+/// Starts the screen before the process is confined: ncurses reads system
+/// files.
 Result<std::unique_ptr<Screen>> StartScreen() {
   if (::isatty(STDIN_FILENO) == 0 || ::isatty(STDOUT_FILENO) == 0) {
     return Error{Code::kUnsupported,

@@ -12,8 +12,7 @@
 namespace ctxfs {
 namespace {
 
-// Directories within each other that a search goes into: containers within
-// containers may have no end.
+// Maximum depth of a search: containers may nest without end.
 constexpr unsigned kMaxDepth = 16;
 
 const std::string kInside(Mirror::kInside);
@@ -27,7 +26,7 @@ bool Contains(std::string_view name, std::string_view text) {
                      same) != name.end();
 }
 
-/// The path of the directory that has `path`.
+/// The directory part of `path`.
 std::string_view Above(std::string_view path) {
   const size_t slash = path.rfind('/');
   return path.substr(0, slash == std::string_view::npos ? 0 : slash);
@@ -106,7 +105,7 @@ Status Browser::Search(const std::string& text) {
       if (i < files_.size()) return {};
     }
   }
-  // The selected one was found again, or none.
+  // No other file here matches.
   for (const SourceTree::File& file : std::vector(files_)) {
     if (!file.directory) continue;
     const Result<SourceTree::File> found = FindBelow(file, text, 1);

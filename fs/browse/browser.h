@@ -11,23 +11,25 @@
 
 namespace ctxfs {
 
-/// Where a user is in a tree: a directory, its files, and the selected one.
+/// The position of a user in a tree: a directory, its files, and the selected
+/// one.
 class Browser {
  public:
-  /// Files of a directory that are listed; the others are counted.
+  /// Maximum number of files listed in a directory; further ones are only
+  /// counted.
   static constexpr size_t kMaxFiles = 200'000;
 
   explicit Browser(SourceTree& tree) : tree_(tree) {}
 
-  /// Shows the directory at `path` of the source, or the directory of the file
-  /// that is there, selected.
+  /// Shows the directory at `path`, or the directory of the file at `path` and
+  /// selects that file.
   Status Open(std::string_view path);
 
-  /// The path of the directory; empty for the source itself.
+  /// The path of the directory; empty: the source itself.
   const std::string& path() const { return directory_.path; }
   const SourceTree::File& directory() const { return directory_; }
   const std::vector<SourceTree::File>& files() const { return files_; }
-  /// Files that are not in files().
+  /// Number of files left out of files().
   uint64_t left_out() const { return left_out_; }
   size_t selected() const { return selected_; }
   /// Null in an empty directory.
@@ -35,25 +37,24 @@ class Browser {
     return files_.empty() ? nullptr : &files_[selected_];
   }
 
-  /// Selects another file, as far as there are any.
+  /// Moves the selection, stopping at the ends.
   void Move(ptrdiff_t by);
 
-  /// Goes into the selected directory or container; nothing happens if it is
-  /// another file.
+  /// Enters the selected directory or container; does nothing for other files.
   Status Enter();
-  /// Goes to the directory above, and selects the one that it was in.
+  /// Shows the parent directory and selects the previous one.
   Status Leave();
 
-  /// Selects the next file whose name contains `text`, in any case: behind the
-  /// selected one, then from the start, then in the directories below. Fails
+  /// Selects the next file whose name contains `text`, ignoring case: first
+  /// after the selection, then from the start, then in subdirectories. Fails
   /// with kNotFound if there is none.
   Status Search(const std::string& text);
 
  private:
   Status List(const SourceTree::File& directory);
-  /// Shows the directory of the file `path`, and selects that file.
+  /// Shows the directory of `path` and selects the file.
   Status Show(std::string path);
-  /// The first such file below `directory`, depth first.
+  /// The first match below `directory`, depth first.
   Result<SourceTree::File> FindBelow(const SourceTree::File& directory,
                                      const std::string& text, unsigned depth);
 

@@ -26,11 +26,11 @@
 namespace ctxfs {
 namespace {
 
-// Bytes of a file that are shown as text, or else in hexadecimal.
+// Bytes of a file shown as text, or else in hexadecimal.
 constexpr size_t kShownText = 16 * 1024;
 constexpr size_t kShownBytes = 1024;
 
-/// Collects the lines of one file or directory.
+/// Collects the lines for one file or directory.
 class Writer {
  public:
   Writer(SourceTree& tree, const DetailRoom& room, const ReadContext& context)
@@ -38,7 +38,7 @@ class Writer {
 
   Details Take() { return std::move(details_); }
 
-  /// What the directory is, or else the container that it is in.
+  /// Describes the directory, or else the container around it.
   void AddDirectory(const SourceTree::File& directory) {
     const Result<ContainerPtr> container = ContainerOf(directory);
     if (container) {
@@ -73,7 +73,7 @@ class Writer {
  private:
   using ContainerPtr = std::shared_ptr<const Container>;
 
-  /// The container at a directory, or that which it is in.
+  /// The container at a directory, or the innermost one around it.
   Result<ContainerPtr> ContainerOf(SourceTree::File at) {
     for (;;) {
       Result<ContainerPtr> container = tree_.ContainerAt(at);
@@ -90,14 +90,14 @@ class Writer {
     return path.substr(0, slash == std::string::npos ? 0 : slash);
   }
 
-  /// The array that is in a file which has more than its elements.
+  /// Finds the exported array stored in a file that also has other bytes.
   std::optional<ArrayInfo> ExportedArray(const SourceTree::File& file,
                                          const EntryInfo& info) {
     const Result<SourceTree::File> above = tree_.Find(DirectoryOf(file.path));
     if (!above) return std::nullopt;
     const Result<ContainerPtr> container = ContainerOf(*above);
     if (!container) return std::nullopt;
-    // The names of arrays have no suffix.
+    // Array names have no suffix.
     const std::string name = info.name.value_or("");
     const std::string stem = name.substr(0, name.rfind('.'));
     for (ArrayInfo& array : UsualArrays((*container)->Export(), context_)) {
@@ -126,7 +126,7 @@ class Writer {
     if (!waits) Add(error.Text(), Colour::kRed);
   }
 
-  /// The lines of a value that may have several, after its name.
+  /// Adds the lines of a value, the first after its name.
   void AddField(const std::string& name, const std::string& value) {
     constexpr size_t kMaxLines = 8;
     std::string head = FieldHead(name);
@@ -143,7 +143,7 @@ class Writer {
     return info.checksum + ", verified: " + info.verified;
   }
 
-  /// Reading the file may have verified it.
+  /// Updates the checksum line: reading the file may have verified it.
   void RenewChecksum(const SourceTree::File& file) {
     if (!checksum_line_) return;
     const Result<std::optional<EntryInfo>> now = tree_.Describe(file);
@@ -176,8 +176,8 @@ class Writer {
     if (!info.note.empty()) Add(info.note, Colour::kYellow);
   }
 
-  /// The file as an array; nothing if its bytes are not just the elements, such
-  /// as those of another byte order, which have a note.
+  /// The file as an array; nothing if its bytes are not exactly the elements.
+  /// Arrays of another byte order get a note.
   static std::optional<ArrayInfo> ArrayOf(const EntryInfo& info,
                                           const Content& content) {
     const std::optional<DType> dtype = DTypeOf(info.dtype);
@@ -236,7 +236,7 @@ class Writer {
     Add(number(all.low) + " ... " + number(all.high));
   }
 
-  /// The first picture of an array of them.
+  /// Adds the first picture of an array.
   Status AddPicture(const ArrayInfo& array, const Picture& picture) {
     const Content all = CTXFS_TRY(OpenElements(array, context_));
     AddField("pictures", fmt::format("{} of {} x {}", Grouped(array.shape[0]),
@@ -257,7 +257,7 @@ class Writer {
     return {};
   }
 
-  /// The pixels, each of them `scale` wide and high.
+  /// Converts to RGB, scaling each pixel to `scale` x `scale`.
   static Pixels RgbOf(const Picture& picture, Bytes pixels, uint32_t scale) {
     Pixels shown{picture.width * scale, picture.height * scale, {}};
     const size_t channels = picture.channels;
@@ -274,7 +274,7 @@ class Writer {
     return shown;
   }
 
-  /// The first lines of a text, or else the first bytes.
+  /// Adds the first lines of a text, or else the first bytes.
   Status AddBeginning(const Content& content) {
     std::string bytes(std::min<uint64_t>(content.size(), kShownText), '\0');
     CTXFS_TRY(ReadInto(content, 0, std::as_writable_bytes(std::span(bytes)),
@@ -287,8 +287,8 @@ class Writer {
     return {};
   }
 
-  /// Whether there are no control characters but blanks. The last character may
-  /// be cut.
+  /// Whether `bytes` has no control characters except white space. The last
+  /// character may be cut off.
   static bool IsText(const std::string& bytes) {
     return std::ranges::none_of(bytes, [](char c) {
       const auto byte = static_cast<unsigned char>(c);
@@ -309,7 +309,7 @@ class Writer {
   }
 
   void AddHex(const std::string& bytes) {
-    // "00000010  " and three characters and one for each byte.
+    // "00000010  ", and per byte three columns and a character.
     const size_t fits = room_.columns > 14 ? (room_.columns - 11) / 4 : 1;
     const size_t each = std::clamp<size_t>(fits / 4 * 4, 4, 16);
     const size_t shown = std::min(bytes.size(), kShownBytes);

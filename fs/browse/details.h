@@ -13,36 +13,36 @@
 
 namespace ctxfs {
 
-/// A line for people: printable, without line ends.
+/// A printable line without line end.
 struct DetailLine {
   std::string text;
   Colour colour = Colour::kNone;
 };
 
-/// A picture of 8-bit RGB pixels, rows from the top.
+/// 8-bit RGB pixels, top row first.
 struct Pixels {
-  uint32_t width = 0;  // 0: there is no picture
+  uint32_t width = 0;  // 0: no picture
   uint32_t height = 0;
   std::vector<std::array<uint8_t, 3>> rgb;
 };
 
-/// The pane beside the list of files: details of the selected one.
+/// The details of the selected file, beside the list of files.
 struct Details {
   std::vector<DetailLine> lines;
   Pixels picture = {};  // below the lines
 };
 
-/// Room for Details: characters and lines of the terminal.
+/// The space for Details, in characters and lines.
 struct DetailRoom {
   size_t columns = 40;
   size_t lines = 20;
-  bool utf8 = true;  // whether it shows block characters
+  bool utf8 = true;  // whether the terminal shows block characters
 };
 
-/// Describes a file or directory: what the container says of itself or of the
-/// entry, then statistics and a histogram of an array, its first picture, or
-/// the beginning of the text or bytes. Reads only verified bytes, and of an
-/// array a sample (StatisticsOf). What cannot be read is a red line.
+/// Describes a file or directory: metadata of the container or entry, then
+/// statistics and a histogram of an array, its first picture, or the beginning
+/// of the text or bytes. Reads only verified bytes, and of an array only a
+/// sample (StatisticsOf). Errors become red lines.
 Details DetailsOf(SourceTree& tree, const SourceTree::File& file,
                   const DetailRoom& room, const ReadContext& context);
 

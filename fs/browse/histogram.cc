@@ -6,7 +6,7 @@
 namespace ctxfs {
 namespace {
 
-/// `counts` in at most `columns` sums of neighbours.
+/// Sums neighbours so that at most `columns` counts remain.
 std::vector<uint64_t> Merged(const std::vector<uint64_t>& counts,
                              size_t columns) {
   const size_t each = (counts.size() + columns - 1) / columns;
@@ -18,7 +18,7 @@ std::vector<uint64_t> Merged(const std::vector<uint64_t>& counts,
   return merged;
 }
 
-/// Eighths of a line, from the bottom.
+/// A block filled by N eighths from the bottom.
 constexpr const char* kBlocks[] = {" ",
                                    "\xE2\x96\x81",
                                    "\xE2\x96\x82",

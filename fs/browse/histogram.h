@@ -8,9 +8,9 @@
 
 namespace ctxfs {
 
-/// Bars of `counts`, side by side and at most `columns` of them, as `lines`
-/// lines from the top; neighbours are added where there are more. A bar that is
-/// not 0 is never empty. With `utf8` a character has eight levels.
+/// Draws `counts` as at most `columns` adjacent bars, `lines` lines high, top
+/// line first; sums neighbours if there are more counts. A non-zero bar is
+/// never empty. With `utf8`, each character has eight levels.
 std::vector<std::string> BarChart(const std::vector<uint64_t>& counts,
                                   size_t columns, size_t lines, bool utf8);
 

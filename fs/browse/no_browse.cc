@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ctxfs browse in a build without ncurses (CTXFS_BROWSE=OFF): says that it
-// cannot.
+// `ctxfs browse` in a build without ncurses (CTXFS_BROWSE=OFF): fails.
 #include "core/base/result.h"
 #include "fs/commands/arguments.h"
 

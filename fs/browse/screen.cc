@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fs/browse/screen.h"
 
-// Its macros have names such as `timeout` and `move`.
+// ncurses defines macros such as `timeout` and `move`.
 #define NCURSES_NOMACROS
 #include <curses.h>
 #include <poll.h>
@@ -23,7 +23,7 @@ namespace {
 constexpr int kControlL = 12;
 constexpr int kEscape = 27;
 constexpr int kDelete = 127;
-// Pairs of colours with fixed numbers come first.
+// Pairs of fixed numbers come first.
 constexpr int kFirstPair = 16;
 constexpr const char* kKeys =
     "arrows move and open   / search   n next   e extract   q quit";
@@ -47,7 +47,7 @@ unsigned AttributesOf(Colour colour) {
   }
 }
 
-/// As much of `text` as fits into `columns`, and how many it takes.
+/// Cuts `text` to `columns`; also returns the columns that it takes.
 std::pair<std::string, int> Fit(const std::string& text, int columns) {
   std::mbstate_t state{};
   size_t at = 0;
@@ -78,7 +78,7 @@ int XtermColour(const std::array<uint8_t, 3>& rgb) {
   return kCube + index;
 }
 
-/// A character that is as dark or bright, for terminals of few colours.
+/// A character of similar brightness, for terminals with few colours.
 char Shade(const std::array<uint8_t, 3>& rgb) {
   constexpr std::string_view kShades = " .:-=+*#%@";
   const int light = (3 * rgb[0] + 6 * rgb[1] + rgb[2]) / 10;
@@ -140,7 +140,7 @@ Action ActionOf(int key) {
   }
 }
 
-/// Whether there is no terminal any more, so that no key will ever come.
+/// Whether the terminal is gone, so that no key will ever come.
 bool HasHungUp() {
   struct pollfd input {
     STDIN_FILENO, POLLIN, 0
@@ -153,11 +153,11 @@ bool HasHungUp() {
 
 Result<std::unique_ptr<Screen>> Screen::Start() {
   std::setlocale(LC_CTYPE, "");
-  // ncurses believes them more than the system; readline leaves them to what a
-  // program starts.
+  // ncurses prefers these to the terminal's size, and readline exports them to
+  // the programs that it starts.
   ::unsetenv("COLUMNS");
   ::unsetenv("LINES");
-  // newterm, because initscr ends the process if it does not know the terminal.
+  // newterm, because initscr exits if it does not know the terminal.
   if (EnvironmentVariable("TERM") == "dumb" ||
       ::newterm(nullptr, stdout, stdin) == nullptr) {
     return Error{Code::kUnsupported,
@@ -206,7 +206,7 @@ void Screen::Put(int line, int column, const std::string& text, int columns,
 void Screen::DrawFiles(const Browser& browser) const {
   const auto& files = browser.files();
   const auto lines = static_cast<size_t>(page());
-  // The selected file is on a page of its own kind: pages do not scroll.
+  // The list shows the page of the selected file; pages do not scroll.
   const size_t first = browser.selected() / lines * lines;
   for (size_t i = 0; i < lines && first + i < files.size(); ++i) {
     const SourceTree::File& file = files[first + i];

@@ -13,9 +13,9 @@
 
 namespace ctxfs {
 
-/// A command of the user.
+/// A user's command.
 enum class Action : uint8_t {
-  kNone,  // nothing within the time, or a key without a meaning
+  kNone,  // a timeout or an unknown key
   kUp,
   kDown,
   kPageUp,
@@ -31,8 +31,8 @@ enum class Action : uint8_t {
   kQuit,
 };
 
-/// The terminal, by ncurses: files at the left, details at the right. There is
-/// one at a time; its end restores the terminal.
+/// An ncurses terminal: files at the left, details at the right. At most one
+/// exists; its destructor restores the terminal.
 class Screen {
  public:
   /// Fails with kUnsupported if the terminal cannot move its cursor.
@@ -41,19 +41,19 @@ class Screen {
   Screen(const Screen&) = delete;
   Screen& operator=(const Screen&) = delete;
 
-  /// Draws everything. `details` is null while they are being made; `message`
-  /// takes the place of the keys in the last line.
+  /// Draws everything. `details` is null while they are computed; `message`
+  /// replaces the list of keys in the last line.
   void Draw(const std::string& source, const Browser& browser,
             const Details* details, const DetailLine& message);
 
-  /// Waits for a key; with `moment`, a tenth of a second at most.
+  /// Waits for a key; with `moment`, at most 0.1 s.
   Action Next(bool moment);
 
-  /// Lets the user type a line after `question`; empty if that was given up.
+  /// Lets the user type a line after `question`; empty if cancelled.
   std::string Ask(const std::string& question);
 
   DetailRoom room() const;
-  /// Files that the list shows at a time.
+  /// Files per page of the list.
   ptrdiff_t page() const;
 
  private:
@@ -61,12 +61,12 @@ class Screen {
   void DrawFiles(const Browser& browser) const;
   void DrawDetails(const Details& details);
   void DrawPicture(const Pixels& picture, int top);
-  /// Writes `text`, cut to `columns`, as blanks after its end.
+  /// Writes `text`, cut or padded to `columns`.
   void Put(int line, int column, const std::string& text, int columns,
            unsigned attributes) const;
-  /// Columns of the list of files.
+  /// Width of the list of files, in columns.
   int Split() const;
-  /// The number of a pair of colours of the 256 of xterm.
+  /// The number of a pair of xterm's 256 colours.
   int Pair(int front, int back);
 
   const bool utf8_;

@@ -8,7 +8,7 @@
 
 namespace ctxfs {
 
-/// Exit codes of the commands; in the manual, so never renumbered.
+/// Exit codes of the commands. The manual lists them, so they never change.
 enum class ExitCode : int {
   kOk = 0,
   kUsage = 1,
@@ -22,7 +22,7 @@ enum class ExitCode : int {
   kKey = 9,
 };
 
-/// Why a container, or what is in it, could not be opened.
+/// The exit code for failing to open a container or an entry.
 inline ExitCode ExitCodeOf(const Error& error) {
   switch (error.code) {
     case Code::kNotContainer:
@@ -42,7 +42,7 @@ inline ExitCode ExitCodeOf(const Error& error) {
   }
 }
 
-/// Logs why the program ends, and returns its exit code.
+/// Logs why the program ends, and returns `code`.
 inline ExitCode EndWith(ExitCode code, const std::string& why) {
   Log(LogLevel::kError, why);
   return code;

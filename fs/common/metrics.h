@@ -8,15 +8,14 @@
 
 namespace ctxfs {
 
-/// Writes counters in the text format of Prometheus. Names get the prefix
-/// "ctxfs_".
+/// Writes counters in Prometheus text format, prefixing names with "ctxfs_".
 class Metrics {
  public:
-  /// A counter if its name ends in "_total", else a gauge.
+  /// Adds a counter if the name ends in "_total", else a gauge.
   void Add(const std::string& name, const char* help, uint64_t value);
 
-  /// A histogram of times. `counts` has a number for each bucket; the upper
-  /// bounds are `first_ns` and each time `factor` times the one before, and the
+  /// Adds a histogram of times, with one count per bucket. The first upper
+  /// bound is `first_ns`, each further one is `factor` times the previous; the
   /// last bucket has none.
   void AddTimes(const std::string& name, const char* help,
                 std::span<const uint64_t> counts, uint64_t first_ns,

@@ -15,9 +15,8 @@
 namespace ctxfs {
 namespace {
 
-/// Reads a file of a mount, up to 1 MiB of it. Returns nothing if it cannot be
-/// read within two seconds, because the daemon hangs; the thread that reads it
-/// then ends with the process.
+/// Reads up to 1 MiB of a file of a mount. Returns nothing after two seconds,
+/// when the daemon hangs; the reading thread then ends with the process.
 std::string ReadWithin(const std::string& path) {
   constexpr std::chrono::seconds kPatience(2);
   std::packaged_task<std::string()> read([path] {

@@ -9,15 +9,15 @@
 
 namespace ctxfs {
 
-/// The samples of a mount's `.ctxfs/stats` (docs/tree.md) that have no labels,
-/// by their names without "ctxfs_".
+/// The samples without labels of a mount's `.ctxfs/stats` (docs/tree.md), by
+/// name without "ctxfs_".
 class MountStats {
  public:
-  /// Reads Prometheus text. Leaves out lines whose value is not a whole number.
+  /// Parses Prometheus text. Skips values that are not whole numbers.
   static MountStats Parse(const std::string& text);
 
-  /// The samples of the mount at `point`; none if it does not answer this user
-  /// within two seconds.
+  /// Reads the samples of the mount at `point`; none if it does not answer this
+  /// user within two seconds.
   static MountStats Of(const std::string& point);
 
   std::optional<uint64_t> Find(std::string_view name) const;
@@ -30,7 +30,7 @@ class MountStats {
   std::map<std::string, uint64_t, std::less<>> samples_;
 };
 
-/// The lines about the daemon itself in `.ctxfs/stats`.
+/// The lines of `.ctxfs/stats` about the daemon itself.
 std::string DaemonStats(int pid, uint64_t cache_limit);
 
 }  // namespace ctxfs

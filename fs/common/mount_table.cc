@@ -10,8 +10,8 @@ namespace {
 
 bool IsOctal(char c) { return c >= '0' && c <= '7'; }
 
-/// The kernel writes space, tab, newline, backslash and '#' as a backslash and
-/// three octal digits.
+/// Undoes the kernel's escapes: space, tab, newline, backslash and '#' are
+/// written as a backslash and three octal digits.
 std::string Unescape(const std::string& text) {
   std::string plain;
   for (size_t i = 0; i < text.size(); ++i) {

@@ -10,24 +10,24 @@ namespace ctxfs {
 /// The filesystem type of a ctxfs mount.
 constexpr const char* kMountType = "fuse.ctxfs";
 
-/// A line of /proc/self/mountinfo (proc(5)), with the escapes undone.
+/// A line of /proc/self/mountinfo (proc(5)), unescaped.
 struct MountEntry {
   std::string point;
   std::string type;
   std::string source;
 };
 
-/// The mounts that this process sees, the topmost at a mount point last.
+/// The mounts visible to this process; at one mount point, the topmost is last.
 std::vector<MountEntry> MountTable();
 
-/// The mounts in the text of /proc/self/mountinfo. Leaves out malformed lines.
+/// Parses /proc/self/mountinfo. Skips malformed lines.
 std::vector<MountEntry> ParseMountTable(std::istream& lines);
 
-/// The mounts of ctxfs that this process sees.
+/// The ctxfs mounts visible to this process.
 std::vector<MountEntry> OwnMounts();
 
-/// `path` as that table has it. The mount point itself is not looked at,
-/// because its daemon may be dead.
+/// Returns `path` as the mount table spells it. Does not access the mount point
+/// itself, because its daemon may be dead.
 std::string AsMountPoint(const std::string& path);
 
 }  // namespace ctxfs

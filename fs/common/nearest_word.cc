@@ -7,11 +7,11 @@
 namespace ctxfs {
 namespace {
 
-// Words on a command line that are longer are not misspelt options.
+// Longer words are not misspelt options.
 constexpr size_t kLongest = 64;
 
-/// The optimal string alignment distance: how many letters have to be added,
-/// dropped, replaced or swapped with their neighbour.
+/// The optimal string alignment distance: the number of insertions, deletions,
+/// replacements and swaps of neighbours.
 size_t Distance(std::string_view a, std::string_view b) {
   std::vector<size_t> before(b.size() + 1);
   std::vector<size_t> last(b.size() + 1);
@@ -44,7 +44,7 @@ std::string_view NearestWord(std::string_view typed,
   size_t least = std::max<size_t>(typed.size() / 3, 1) + 1;
   for (const std::string_view word : words) {
     const size_t distance = Distance(typed, word);
-    // Two words of one letter have nothing in common but their length.
+    // Words of one letter are too short to be similar.
     if (distance < least && distance < word.size()) {
       least = distance;
       nearest = word;

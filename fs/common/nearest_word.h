@@ -7,10 +7,9 @@
 
 namespace ctxfs {
 
-/// Returns the word of `words` that `typed` was probably meant to be: one that
-/// begins with it, or the nearest one in letters added, dropped, replaced and
-/// swapped, if that is at most a third of the letters typed and at least one.
-/// Empty if there is none.
+/// Returns the word of `words` that `typed` was probably meant to be: a word
+/// that begins with it, or else the nearest by edit distance, if that is at
+/// most a third of the letters typed (but at least 1). Empty if there is none.
 std::string_view NearestWord(std::string_view typed,
                              const std::vector<std::string_view>& words);
 

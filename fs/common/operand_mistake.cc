@@ -16,7 +16,7 @@ namespace {
 
 struct Remote {
   std::string_view scheme;
-  std::string_view program;  // copies such a file
+  std::string_view program;  // a program that downloads it
 };
 
 constexpr Remote kRemotes[] = {

@@ -47,7 +47,7 @@ std::string ShownName(std::string_view name) {
 }
 
 std::string ListedName(std::string_view name) {
-  // Once: a listing may have millions of names.
+  // Static, because a listing may have millions of names.
   static const Charset charset =
       ::isatty(STDOUT_FILENO) == 1 ? LocaleCharset() : Charset::kUtf8;
   return EscapedName(name, charset);

@@ -8,20 +8,20 @@
 
 namespace ctxfs {
 
-/// What the locale of the environment can show: kUtf8 if the first of LC_ALL,
-/// LC_CTYPE and LANG that is set ends in ".UTF-8", kAscii otherwise.
+/// The character set of the environment's locale: kUtf8 if the first set
+/// variable of LC_ALL, LC_CTYPE and LANG ends in ".UTF-8", else kAscii.
 Charset LocaleCharset();
 
-/// Returns a message as it is printed for people: Printable in the locale's
-/// character set. Names in it must have been escaped, with Quote for example.
+/// Returns a message as printed for people: Printable in the locale's character
+/// set. The caller must have escaped names in it, with Quote for example.
 std::string ShownText(std::string_view text);
 
-/// Returns a name as it is printed for people: the same, and backslashes as
-/// \x5c, so that no two names are printed alike.
+/// Like ShownText, for a name: also escapes backslashes as \x5c, so that
+/// distinct names are printed differently.
 std::string ShownName(std::string_view name);
 
-/// Like ShownName, for lists that other programs read, too: in a pipe or file,
-/// names in UTF-8 are UTF-8 whatever the locale is.
+/// Like ShownName, for lists that programs read, too: in a pipe or file, UTF-8
+/// names stay UTF-8 in every locale.
 std::string ListedName(std::string_view name);
 
 }  // namespace ctxfs

@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kDefaultWidth = 80;
 constexpr size_t kGap = 2;  // spaces between columns
 
-/// Of each Colour.
+/// Indexed by Colour.
 constexpr const char* kSequences[] = {"",         "\x1b[1m",  "\x1b[31m",
                                       "\x1b[32m", "\x1b[33m", "\x1b[34m"};
 

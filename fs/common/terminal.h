@@ -11,22 +11,22 @@ namespace ctxfs {
 
 enum class Colour { kNone, kBold, kRed, kGreen, kYellow, kBlue };
 
-/// How text is printed to a stream: with colours and columns if it is a
-/// terminal, as plain lines if it is a pipe or a file.
+/// How to print to a stream: with colours and columns on a terminal, as plain
+/// lines to a pipe or file.
 class Terminal {
  public:
-  /// `stream` is standard output or standard error. There are no colours if
-  /// NO_COLOR is set and not empty (https://no-color.org) or TERM is "dumb".
+  /// `stream` is standard output or standard error. No colours if NO_COLOR is
+  /// set and not empty (https://no-color.org) or TERM is "dumb".
   static Terminal Of(std::FILE* stream);
 
   Terminal(bool terminal, bool colours, size_t width)
       : terminal_(terminal), colours_(colours), width_(width) {}
 
   bool is_terminal() const { return terminal_; }
-  /// Columns of a line: 80 if the terminal does not say.
+  /// Columns per line; 80 if unknown.
   size_t width() const { return width_; }
 
-  /// `text` between the escape sequences of `colour`, or as it is without
+  /// Wraps `text` in the escape sequences of `colour`; unchanged without
   /// colours.
   std::string Paint(Colour colour, std::string_view text) const;
 
@@ -36,13 +36,13 @@ class Terminal {
   size_t width_;
 };
 
-/// Columns that `text` takes: its code points, if it is UTF-8.
+/// Columns that `text` takes: code points if it is UTF-8.
 size_t DisplayWidth(std::string_view text);
 
 /// Rows of cells in aligned columns.
 class TextTable {
  public:
-  /// `numbers` are the columns aligned to the right, counted from 0.
+  /// `numbers` are the indices of right-aligned columns.
   TextTable(std::vector<std::string> header, std::vector<size_t> numbers)
       : rows_{std::move(header)}, numbers_(std::move(numbers)) {}
 
@@ -50,10 +50,10 @@ class TextTable {
   void Add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
   bool empty() const { return rows_.size() == 1; }
 
-  /// The header in bold, and the rows, each with `indent` before it and two
-  /// spaces between columns.
+  /// The bold header and the rows, each line after `indent`, with two spaces
+  /// between columns.
   std::string Aligned(const Terminal& terminal, std::string_view indent) const;
-  /// The rows without the header, tabs between cells. For scripts.
+  /// The rows without header, separated by tabs. For scripts.
   std::string Separated() const;
 
  private:
@@ -61,8 +61,9 @@ class TextTable {
   std::vector<size_t> numbers_;
 };
 
-/// `names` in as many columns as fit into `width`, ordered downwards as ls(1)
-/// does, directories (which end with a slash) in blue. Lines end with newlines.
+/// Lays out `names` in as many columns as fit into `width`, ordered downwards
+/// like ls(1), with directories (names that end in a slash) in blue. Lines end
+/// with newlines.
 std::string InColumns(const std::vector<std::string>& names, size_t width,
                       const Terminal& terminal);
 

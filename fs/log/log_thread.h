@@ -10,13 +10,13 @@
 
 namespace ctxfs {
 
-/// Has all messages of the process go through a relay, which a thread of its
-/// own passes on, until it is destroyed. Then the rest is passed on; a thread
-/// that a sink blocks for longer than a second is left behind, and later
-/// messages are dropped. Made and destroyed while no other thread logs.
+/// Sends all messages of the process through a relay, which a thread of its own
+/// drains. The destructor drains the rest; after a second it abandons a thread
+/// that is blocked in a sink, and later messages are dropped. Construct and
+/// destroy while no other thread logs.
 class LogThread {
  public:
-  /// Throws std::system_error if no thread can be had.
+  /// Throws std::system_error if the thread cannot start.
   explicit LogThread(std::shared_ptr<LogRelay> relay);
   ~LogThread();
   LogThread(const LogThread&) = delete;
@@ -24,7 +24,7 @@ class LogThread {
 
  private:
   const std::shared_ptr<LogRelay> relay_;
-  const LogSink sink_;  // the one before it
+  const LogSink sink_;  // the previous sink
   std::future<void> ended_;
   std::thread thread_;
 };

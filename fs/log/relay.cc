@@ -18,13 +18,13 @@
 namespace ctxfs {
 namespace {
 
-// A line is a digit for the level, the text, and a newline. Lines of up to
-// PIPE_BUF (4096) bytes are written to a pipe in one piece or not at all.
+// A line is a digit for the level, the text, and a newline. Writing up to
+// PIPE_BUF (4096) bytes to a pipe is atomic.
 constexpr size_t kMaxText = 4000;
 static_assert(kMaxText + 2 <= PIPE_BUF);
 constexpr int kPipeBytes = 1 << 20;
 
-/// Replaces control characters, which could end a line or drive a terminal.
+/// Replaces control characters, which could end a line or control a terminal.
 std::string Printable(std::string_view text) {
   std::string printable(text);
   for (char& c : printable) {
@@ -34,8 +34,8 @@ std::string Printable(std::string_view text) {
   return printable;
 }
 
-/// Cuts out the middle of a long text: a message begins with a path and ends
-/// with the reason.
+/// Cuts the middle of a long text: a message begins with a path and ends with
+/// the reason.
 std::string Shortened(const std::string& text) {
   constexpr std::string_view kCut = "[...]";
   constexpr size_t kEnd = (kMaxText - kCut.size()) / 2;
@@ -83,7 +83,7 @@ bool LogRelay::Send(LogLevel level, const std::string& message) {
     } while (wrote < 0 && errno == EINTR);
     if (wrote > 0) return true;
   }
-  // The first one sets the time of the report.
+  // The first suppressed message starts the time until the report.
   if (suppressed_.fetch_add(1) == 0) Wake();
   return false;
 }
@@ -111,7 +111,7 @@ void LogRelay::Wait() {
 }
 
 void LogRelay::PassOn(std::string_view line, const LogSink& target) {
-  // A thread that was taken over can write anything into the pipe.
+  // A hijacked thread can write anything into the pipe.
   const int level = line.empty() ? -1 : line.front() - '0';
   if (level < 0 || level > static_cast<int>(LogLevel::kDebug)) return;
   if (!target(static_cast<LogLevel>(level), Printable(line.substr(1)))) {
@@ -121,7 +121,7 @@ void LogRelay::PassOn(std::string_view line, const LogSink& target) {
 
 void LogRelay::Drain(const LogSink& target) {
   std::array<char, 16384> bytes;
-  // Bounded, because a thread that was taken over may write without end.
+  // Bounded, because a hijacked thread may write without end.
   for (size_t at = 0; at < kPipeBytes; at += bytes.size()) {
     const ssize_t got = ::read(read_end_.get(), bytes.data(), bytes.size());
     if (got <= 0) return;
@@ -133,7 +133,7 @@ void LogRelay::Drain(const LogSink& target) {
       PassOn(std::string_view(pending_).substr(start, end - start), target);
     }
     pending_.erase(0, start);
-    // Send writes no such line.
+    // Send writes no line as long as this.
     if (pending_.size() > PIPE_BUF) pending_.clear();
   }
 }
@@ -164,7 +164,7 @@ void LogRelay::PassAllOn(const LogSink& target) {
 void LogRelay::Run(const LogSink& target) {
   for (;;) {
     Wait();
-    // Read before the pipe, so that messages sent before Stop are passed on.
+    // Read before the pipe, so that messages sent before Stop are forwarded.
     const bool last = stopped_;
     PassAllOn(target);
     if (last) return;

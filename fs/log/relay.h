@@ -17,31 +17,31 @@
 
 namespace ctxfs {
 
-/// Carries log messages through a pipe from the threads that serve to a thread
-/// that is not confined and may talk to syslog. Limits their rate, and logs how
-/// many messages it suppressed.
+/// Carries log messages through a pipe from serving threads to a thread that is
+/// not confined and may write to syslog. Limits their rate and logs the number
+/// of suppressed messages.
 class LogRelay {
  public:
   struct Limits {
     double burst = 1000;
     double per_second = 10;
-    /// How long suppressed messages are counted before the count is logged.
+    /// How long to count suppressed messages before logging the count.
     std::chrono::milliseconds report_after{5000};
   };
 
-  /// Fails if the process has no descriptors left.
+  /// Fails if the process is out of descriptors.
   static Result<std::unique_ptr<LogRelay>> Make(const Limits& limits);
 
-  /// Sends a message, which becomes one line of at most 4,000 bytes. Never
-  /// waits. Returns false if the message is suppressed: too many came before
-  /// it, or the pipe is full. For any thread; makes no system call but write.
+  /// Sends a message as one line of at most 4,000 bytes. Never blocks. Returns
+  /// false if the message is suppressed: the rate is exceeded or the pipe is
+  /// full. Thread-safe; calls only write.
   bool Send(LogLevel level, const std::string& message);
 
-  /// Passes messages on to `target` until Stop, then the rest and the count of
-  /// those that were suppressed or that `target` dropped.
+  /// Forwards messages to `target` until Stop, then the rest and the number of
+  /// messages that were suppressed or that `target` dropped.
   void Run(const LogSink& target);
 
-  /// Ends Run. For any thread; messages sent before it are passed on.
+  /// Ends Run after earlier messages were forwarded. Thread-safe.
   void Stop();
 
  private:
@@ -52,7 +52,7 @@ class LogRelay {
   void Wait();
   void PassOn(std::string_view line, const LogSink& target);
   void PassAllOn(const LogSink& target);
-  /// Passes on the lines that are in the pipe.
+  /// Forwards the lines in the pipe.
   void Drain(const LogSink& target);
   void ReportSuppressed(const LogSink& target);
 
@@ -61,11 +61,11 @@ class LogRelay {
   const Fd write_end_;
   const Fd wake_;  // an eventfd
   std::atomic<bool> stopped_ = false;
-  std::atomic<uint64_t> suppressed_ = 0;  // and not reported yet
+  std::atomic<uint64_t> suppressed_ = 0;  // not reported yet
   Mutex mutex_;
   TokenBucket bucket_ CTXFS_GUARDED_BY(mutex_);
 
-  // Used by the thread in Run alone.
+  // Used only by the thread in Run.
   std::string pending_;  // the start of a line
   std::optional<TokenBucket::Clock::time_point> report_at_;
 };

@@ -20,15 +20,15 @@
 namespace ctxfs {
 namespace {
 
-/// Of each LogLevel.
+/// Indexed by LogLevel.
 constexpr int kPriorities[] = {LOG_ERR, LOG_WARNING, LOG_INFO, LOG_DEBUG};
 
 std::string LineOf(const std::string& message) {
   return "ctxfs: " + ShownText(message) + "\n";
 }
 
-/// Standard error, reopened without blocking if it is a pipe or a terminal:
-/// the flag of the other opening belongs to other processes, too.
+/// Standard error; a pipe or terminal is reopened with O_NONBLOCK, because
+/// other processes share the flags of the original descriptor.
 Fd OpenStderr() {
   struct stat st {};
   if (::fstat(STDERR_FILENO, &st) != 0) return Fd(-1);
@@ -37,11 +37,11 @@ Fd OpenStderr() {
       ::open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
 }
 
-/// Writes lines, and drops those that nobody takes.
+/// Writes lines; drops a line if the reader does not take it in time.
 class DroppingLines {
  public:
   bool Write(std::string_view line) {
-    // What is longer is not written to a pipe in one piece.
+    // Longer writes to a pipe are not atomic.
     line = line.substr(0, PIPE_BUF);
     pollfd ready{descriptor(), POLLOUT, 0};
     constexpr int kPatienceMs = 500;

@@ -8,13 +8,13 @@ namespace ctxfs {
 /// Writes "ctxfs: MESSAGE" to standard error.
 LogSink StderrSink();
 
-/// Like StderrSink, but never blocks for long, so that a daemon goes on: drops
-/// messages that cannot be written within half a second, and from then on those
-/// that cannot be written at once, until one can.
+/// Like StderrSink, but does not block for long: drops messages that cannot be
+/// written within half a second. After a drop it waits no longer, until a
+/// message can be written at once.
 LogSink DroppingStderrSink();
 
-/// Writes to syslog as "ctxfs". The thread that calls it must be able to
-/// connect to syslog's socket.
+/// Writes to syslog as "ctxfs". The calling thread must be able to connect to
+/// syslog's socket.
 LogSink SyslogSink();
 
 }  // namespace ctxfs

@@ -7,7 +7,7 @@
 namespace ctxfs {
 
 /// Limits a rate: `burst` events at once, then `per_second` on average. Not
-/// safe for several threads.
+/// thread-safe.
 class TokenBucket {
  public:
   using Clock = std::chrono::steady_clock;
@@ -15,7 +15,7 @@ class TokenBucket {
   TokenBucket(double burst, double per_second, Clock::time_point now)
       : burst_(burst), per_second_(per_second), tokens_(burst), filled_(now) {}
 
-  /// Whether an event may happen at `now`, which never goes back.
+  /// Whether an event may happen at `now`, which must not decrease.
   bool Take(Clock::time_point now) {
     const std::chrono::duration<double> passed = now - filled_;
     filled_ = now;

@@ -2,7 +2,7 @@
 //
 // ctxfs-fetch: fetches URLs for a process that uses libctxfs, which starts it
 // (core/remote/client/fetch_program.h) with a socket and shared memory. A
-// process of its own, as it alone has a network and credentials.
+// separate process, because only it has a network and credentials.
 #include <unistd.h>
 
 #include <cerrno>
@@ -16,7 +16,8 @@
 namespace ctxfs {
 namespace {
 
-/// Returns the exit status of a process that has not become the keeper.
+/// Returns only if the process has not become the keeper; the result is its
+/// exit status.
 int Run() {
   Fd memory(remote::kFetchMemory);
   const Result<remote::SharedSlots> slots =
@@ -26,7 +27,8 @@ int Run() {
                stderr);
     return 2;
   }
-  // The client waits for this process, and gets no child that it does not know.
+  // The parent exits at once. The client waits for it, and so gets no child
+  // process that it does not know.
   const pid_t child = ::fork();
   if (child != 0) return child < 0 ? 1 : 0;
   RunKeeper(remote::kFetchSocket, *slots, {});

@@ -27,7 +27,7 @@
 namespace ctxfs {
 namespace {
 
-// Environment variables that WipeSecrets removes. The URL of a proxy may have a
+// Environment variables that WipeSecrets removes. A proxy URL may contain a
 // password.
 constexpr const char* kSecrets[] = {
     "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY",
@@ -36,14 +36,14 @@ constexpr const char* kSecrets[] = {
     "https_proxy",       "HTTPS_PROXY",
     "all_proxy",         "ALL_PROXY"};
 
-/// The client of the fetcher of this process; null before StartFetcher.
+/// This process's client of the fetcher; null before StartFetcher.
 std::shared_ptr<remote::FetchClient>& Client() {
   static std::shared_ptr<remote::FetchClient> client;
   return client;
 }
 
-/// Overwrites secrets in the environment, so that hostile bytes that take over
-/// a parser do not find them in its memory.
+/// Overwrites secrets in the environment, so that code that hijacks a parser
+/// does not find them in memory.
 void WipeSecrets() {
   for (const char* const name : kSecrets) {
     char* const value = std::getenv(name);

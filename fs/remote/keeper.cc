@@ -24,11 +24,11 @@
 namespace ctxfs {
 namespace {
 
-// Between the end of a process and the start of the next.
+// Pause before restarting a process.
 constexpr std::chrono::milliseconds kBetween(50);
 
-/// A pipe whose one end a keeper and its fetcher have, so that the other end
-/// tells the standby when both are gone: two fetchers at a time would write to
+/// A pipe. A keeper and its fetcher hold one end; hang-up at the other end
+/// tells the standby that both are gone. Two fetchers at a time would write to
 /// the same memory.
 struct Lifeline {
   Fd watched;
@@ -41,7 +41,7 @@ Lifeline MakeLifeline() {
   return {Fd(ends[0]), Fd(ends[1])};
 }
 
-/// Tells the client that requests to earlier fetchers are to be sent again.
+/// Tells the client to repeat requests sent to earlier fetchers.
 void Announce(const Kept& kept) {
   remote::FetchReply news;
   news.epoch = ++*kept.epoch;
@@ -56,12 +56,12 @@ bool IsClosed(int socket) {
   return ::poll(&state, 1, 0) > 0 && (state.revents & (POLLHUP | POLLERR)) != 0;
 }
 
-/// Ends when the client does, with status 0.
+/// Exits with status 0 when the client is gone.
 [[noreturn]] void Fetch(const Kept& kept, pid_t keeper) {
   (void)::prctl(PR_SET_NAME, "ctxfs-fetcher", 0, 0, 0);
   (void)::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-  if (::getppid() != keeper) ::_exit(1);  // killed before it was watched
-  // A fetcher that cannot be confined is not started again.
+  if (::getppid() != keeper) ::_exit(1);  // killed before PR_SET_PDEATHSIG
+  // Status 0 prevents a restart: confining would fail again.
   const bool done =
       !FilterFetcherSyscalls() ||
       remote::RunFetcher(kept.socket, kept.slots, kept.settings,
@@ -71,7 +71,7 @@ bool IsClosed(int socket) {
 
 [[noreturn]] void Lead(const Kept& kept);
 
-/// Takes over when the keeper and its fetcher are gone.
+/// Becomes the keeper when the keeper and its fetcher are gone.
 [[noreturn]] void Stand(const Kept& kept, Lifeline lifeline) {
   (void)::prctl(PR_SET_NAME, "ctxfs-standby", 0, 0, 0);
   lifeline.held = Fd(-1);
@@ -86,11 +86,11 @@ bool IsClosed(int socket) {
   Lead(kept);
 }
 
-/// A process that a keeper runs, again when it ends.
+/// A process that a keeper starts, and restarts when it ends.
 struct Child {
   pid_t pid = -1;  // none
 
-  /// Whether this is a new process.
+  /// Forks unless the child runs. Returns true in the new process.
   bool Start() {
     if (pid < 0) pid = ::fork();
     return pid == 0;
@@ -103,8 +103,8 @@ void Lead(const Kept& kept) {
   Child fetcher;
   Child standby;
   while (!IsClosed(kept.socket)) {
-    // Before the fetcher, and before this process has the name of a keeper: one
-    // that is killed has a standby then.
+    // The standby starts before the fetcher and before this process is named
+    // keeper, so every process with that name has a standby.
     if (lifeline.held.ok() && standby.Start()) {
       Stand(kept, std::move(lifeline));
     }

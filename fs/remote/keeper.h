@@ -13,26 +13,26 @@
 
 namespace ctxfs {
 
-/// State that keepers share with their fetchers.
+/// State shared by keepers and their fetchers.
 struct Kept {
   int socket;  // to the client
   const remote::SharedSlots& slots;
   remote::Settings settings;
   std::string certificates;           // PEM
   std::unique_ptr<BlockStore> cache;  // may be null
-  /// How many fetchers of this client ended, in memory that all keepers share.
+  /// Number of fetchers of this client that ended, in memory shared by all
+  /// keepers.
   std::atomic<uint32_t>* epoch;
 };
 
-/// Returns a counter in memory that this process shares with those forked after
-/// it was made, for as long as they live. Fails with kNoMemory.
+/// Makes a counter in memory shared with processes forked later. It is never
+/// freed. Fails with kNoMemory.
 Result<std::atomic<uint32_t>*> MakeSharedCounter();
 
-/// Runs fetchers, one after another, each in a process of its own, until their
-/// client is gone, and ends this process. A second process stands by, which
-/// does the same when this one is killed: a client loses its fetchers only if
-/// both are killed at once. Called when the process is confined, and has one
-/// thread.
+/// Runs a fetcher in a process of its own, restarting it until the client is
+/// gone, then exits. A standby process takes over if this one is killed, so a
+/// client loses its fetchers only if both are killed at once. Call in a
+/// confined process with one thread.
 [[noreturn]] void Keep(const Kept& kept);
 
 }  // namespace ctxfs

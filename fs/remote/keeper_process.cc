@@ -27,13 +27,13 @@
 namespace ctxfs {
 namespace {
 
-// What the resolver reads.
+// Files that the resolver reads.
 const std::vector<std::string> kResolverFiles = {
     "/etc/resolv.conf", "/etc/hosts",    "/etc/nsswitch.conf",
     "/etc/host.conf",   "/etc/gai.conf", "/etc/services"};
 
-/// Returns null if there is no cache. A directory that is `demanded` has to
-/// become one.
+/// Returns null without a cache. If `demanded`, a directory that cannot be used
+/// as the cache is an error.
 Result<std::unique_ptr<BlockStore>> OpenCache(const Environment& environment,
                                               bool offline, bool demanded) {
   const std::string directory = CacheDirectory(environment);
@@ -47,8 +47,8 @@ Result<std::unique_ptr<BlockStore>> OpenCache(const Environment& environment,
   return std::unique_ptr<BlockStore>();
 }
 
-/// Closes all descriptors above standard error but two, of which one may be
-/// negative.
+/// Closes all descriptors above standard error except `one` and `other`, one of
+/// which may be negative.
 void CloseAllBut(int one, int other) {
   unsigned from = STDERR_FILENO + 1;
   for (const int kept : {std::min(one, other), std::max(one, other)}) {
@@ -61,10 +61,9 @@ void CloseAllBut(int one, int other) {
   (void)::syscall(SYS_close_range, from, kLast, 0);
 }
 
-/// Leaves the terminal, the directory and the standard streams of the parent,
-/// so that readers of its output wait for the parent only. Ignores signals that
-/// are meant for the parent, such as Ctrl-C: this process ends when the socket
-/// is closed.
+/// Detaches from the parent's session, directory and standard streams, so that
+/// readers of its output wait only for the parent. Ignores signals meant for
+/// the parent, such as Ctrl-C: this process ends when the socket is closed.
 void LeaveParent() {
   (void)::setsid();
   (void)!::chdir("/");
@@ -75,11 +74,11 @@ void LeaveParent() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (null >= 0) (void)::dup2(null, stream);
   }
-  // Other processes of the user cannot trace it, and it dumps no core.
+  // Prevents tracing by other processes of the user, and core dumps.
   (void)::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
-/// Drops privileges and file access that neither the keeper nor its fetchers
+/// Drops privileges and file access that the keeper and its fetchers do not
 /// need.
 Status ConfineKeeper(const Kept& kept) {
   (void)DropPrivileges({});
@@ -88,7 +87,7 @@ Status ConfineKeeper(const Kept& kept) {
   return {};
 }
 
-/// Reads what fetchers need, and confines this process.
+/// Reads the settings and files of fetchers, and confines this process.
 Status Prepare(const Environment& environment, bool demanded, Kept& kept) {
   kept.cache =
       CTXFS_TRY(OpenCache(environment, kept.settings.offline, demanded));

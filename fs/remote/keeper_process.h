@@ -9,9 +9,9 @@
 namespace ctxfs {
 
 /// Becomes the keeper (fetcher_process.h) of the client at the other end of
-/// `socket`: confines this process, which has one thread, and runs fetchers.
-/// `variables` stand in place of environment variables. Its first message has
-/// the error, if it cannot start.
+/// `socket`: confines this process, which must have one thread, and runs
+/// fetchers. `variables` override environment variables. If it cannot start,
+/// its first message has the error.
 [[noreturn]] void RunKeeper(
     int socket, const remote::SharedSlots& slots,
     const std::map<std::string, std::string>& variables);

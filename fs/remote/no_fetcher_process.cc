@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// In place of fetcher_process.cc in a build without CTXFS_REMOTE.
+// Replaces fetcher_process.cc in a build without CTXFS_REMOTE.
 #include <algorithm>
 
 #include "core/io/urls/url.h"

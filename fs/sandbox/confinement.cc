@@ -47,9 +47,8 @@ void Confine(const Confinement& confinement) {
   const Privileges kept = confinement.container.empty()
                               ? Privileges{.nobody = false, .read_all = true}
                               : LeastPrivileges(confinement.container);
-  // This order matters: the rules name directories that only the user of the
-  // process may be able to open, and the filter refuses the calls that the
-  // other two need.
+  // In this order: the rules name directories that only the user of the process
+  // may be able to open, and the filter refuses calls that the other two need.
   Restrict(confinement.trees);
   Drop(kept);
   Filter(confinement);

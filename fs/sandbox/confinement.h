@@ -6,28 +6,27 @@
 
 namespace ctxfs {
 
-/// The files that threads which serve a mount may still read.
+/// The files that serving threads may access.
 struct Confinement {
-  /// Directories: files below them may be opened at any time.
+  /// Directories whose files may be opened at any time.
   std::vector<std::string> trees;
-  /// The one file that is served, an absolute path. Empty if files of any owner
+  /// The absolute path of the only container. Empty if files of other owners
   /// may be opened later, as in a mirrored directory.
   std::string container;
   /// Whether directories are watched for changes.
   bool watches = false;
-  /// The descriptor of the temporary file, which alone may be written; -1:
-  /// none.
+  /// The descriptor of the temporary file, the only writable one; -1: none.
   int spill_file = -1;
-  /// The socket to the fetcher, from which descriptors may come; -1: none.
+  /// The socket to the fetcher, which may send descriptors; -1: none.
   int channel = -1;
-  /// Whether file systems are asked for their state.
+  /// Whether fstatfs is allowed.
   bool measures = false;
 };
 
-/// Confines the calling thread, and every thread that it starts from then on,
-/// to what serving needs: reading below `trees` (EnterSandbox), the least
-/// privileges (DropPrivileges) and system calls (FilterSyscalls). Logs what the
-/// kernel cannot do. For good.
+/// Confines the calling thread, and every thread that it starts later, to what
+/// serving needs: reading below `trees` (EnterSandbox), the least privileges
+/// (DropPrivileges) and system calls (FilterSyscalls). Logs what the kernel
+/// does not support. Irreversible.
 void Confine(const Confinement& confinement);
 
 }  // namespace ctxfs

@@ -18,11 +18,11 @@ namespace {
 
 constexpr uid_t kNobody = 65534;
 
-/// Opens files as nobody from now on. These calls, unlike glibc's wrappers for
-/// setuid and setgroups, change the calling thread alone.
+/// Opens files as nobody from now on. Unlike glibc's wrappers for setuid and
+/// setgroups, these calls change only the calling thread.
 bool BecomeNobody() {
   if (::syscall(SYS_setgroups, 0, nullptr) != 0) return false;
-  // They return the user before the call, and fail silently.
+  // They return the previous user, and fail silently.
   ::setfsgid(kNobody);
   ::setfsuid(kNobody);
   constexpr auto kNone = static_cast<uid_t>(-1);
@@ -30,7 +30,7 @@ bool BecomeNobody() {
          static_cast<uid_t>(::setfsuid(kNone)) == kNobody;
 }
 
-/// Reduces the thread's capabilities to those of `kept` that it has.
+/// Reduces the thread's capabilities to their intersection with `kept`.
 bool KeepCapabilities(uint64_t kept) {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = {};
@@ -43,7 +43,7 @@ bool KeepCapabilities(uint64_t kept) {
   return ::syscall(SYS_capset, &header, sets) == 0;
 }
 
-/// Whether a thread with these privileges can open the files.
+/// Whether a thread with `privileges` can open both files.
 bool Suffices(const Privileges& privileges, const std::string& container) {
   bool opened = false;
   std::thread([&] {
@@ -70,8 +70,8 @@ Privileges LeastPrivileges(const std::string& container) {
 }
 
 bool DropPrivileges(const Privileges& kept) {
-  // What a program could regain by being executed. Needs CAP_SETPCAP, and is
-  // not needed where nothing can be executed.
+  // Capabilities that a program could regain by execve. Dropping them needs
+  // CAP_SETPCAP; where nothing can be executed they are harmless.
   for (int one = 0; ::prctl(PR_CAPBSET_DROP, one, 0, 0, 0) == 0; ++one) {
   }
   if (kept.nobody && !BecomeNobody()) return false;

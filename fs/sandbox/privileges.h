@@ -5,29 +5,29 @@
 
 namespace ctxfs {
 
-/// The privileges that a thread which serves files keeps.
+/// The privileges of a serving thread.
 struct Privileges {
-  /// Files are opened as nobody (uid and gid 65534, no other groups), and not
-  /// as the user of the process.
+  /// Opens files as nobody (uid and gid 65534, no other groups) instead of the
+  /// user of the process.
   bool nobody = false;
-  /// CAP_DAC_READ_SEARCH: files are read whatever their permission bits.
+  /// Keeps CAP_DAC_READ_SEARCH: reads files regardless of permission bits.
   bool read_all = false;
 
   /// For messages: "as nobody, without capabilities".
   std::string Text() const;
 };
 
-/// Returns the least privileges with which `container`, an absolute path, and
-/// the FUSE device can be opened. Changes nothing for the caller: the attempts
-/// are made by threads that then end.
+/// Returns the least privileges that can open `container`, an absolute path,
+/// and the FUSE device. Tries them in temporary threads, so the caller keeps
+/// its own.
 Privileges LeastPrivileges(const std::string& container);
 
-/// Takes all capabilities and, if asked, the user for file access from the
-/// calling thread, and so from every thread that it starts from then on.
-/// Returns false, with part of it done, if the kernel refuses any of it.
+/// Drops all capabilities and, if `kept` says so, the user for file access, in
+/// the calling thread and every thread that it starts later. Returns false if
+/// the kernel refuses a part; other parts may be done.
 ///
-/// Only the user for file access changes (setfsuid): a thread whose real user
-/// were nobody could be killed by every other process of nobody.
+/// Changes only the user for file access (setfsuid): any process of nobody
+/// could kill a thread whose real user is nobody.
 bool DropPrivileges(const Privileges& kept);
 
 }  // namespace ctxfs

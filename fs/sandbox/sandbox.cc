@@ -17,7 +17,8 @@
 namespace ctxfs {
 namespace {
 
-// As in linux/landlock.h of the kernel, which may be newer than the header.
+// From the kernel's linux/landlock.h, which may be newer than the installed
+// one.
 struct RulesetAttr {
   uint64_t handled_access_fs;
   uint64_t handled_access_net;  // from interface 4
@@ -26,7 +27,7 @@ struct RulesetAttr {
 constexpr uint64_t kReadFile = LANDLOCK_ACCESS_FS_READ_FILE;
 constexpr uint64_t kReadDir = LANDLOCK_ACCESS_FS_READ_DIR;
 constexpr uint64_t kWriteFile = LANDLOCK_ACCESS_FS_WRITE_FILE;
-// What NewFile and TargetTree (fs/commands) do to a directory.
+// The use of a directory by NewFile and TargetTree (fs/commands).
 constexpr uint64_t kFill = kReadDir | kWriteFile | LANDLOCK_ACCESS_FS_MAKE_REG |
                            LANDLOCK_ACCESS_FS_MAKE_DIR |
                            LANDLOCK_ACCESS_FS_MAKE_SYM |
@@ -35,20 +36,20 @@ constexpr uint64_t kRefer = uint64_t{1} << 13U;  // hard links, from interface 2
 constexpr uint64_t kIoctlDevice = uint64_t{1} << 15U;  // from interface 5
 constexpr uint64_t kConnectTcp = uint64_t{1} << 1U;    // from interface 4
 
-/// Every right that interface `abi` can deny.
+/// All rights that interface `abi` can deny.
 RulesetAttr AllOf(int abi) {
   RulesetAttr all{};
   unsigned rights = 13;
-  if (abi >= 2) rights = 14;  // renaming between directories
-  if (abi >= 3) rights = 15;  // truncating
-  if (abi >= 5) rights = 16;  // controlling devices
+  if (abi >= 2) rights = 14;  // adds REFER: renaming between directories
+  if (abi >= 3) rights = 15;  // adds TRUNCATE
+  if (abi >= 5) rights = 16;  // adds IOCTL_DEV
   all.handled_access_fs = (uint64_t{1} << rights) - 1;
   if (abi >= 4) all.handled_access_net = 3;  // bind and connect
-  if (abi >= 6) all.scoped = 3;  // abstract sockets and signals to others
+  if (abi >= 6) all.scoped = 3;  // abstract sockets, signals to others
   return all;
 }
 
-/// A set of rules that is filled and then enforced.
+/// A Landlock rule set: filled, then enforced.
 struct Ruleset {
   int abi;  // 0: the kernel has no Landlock
   Fd rules;
@@ -90,14 +91,14 @@ Status AllowAt(int ruleset, int at, const std::string& path, uint64_t access) {
   return {};
 }
 
-/// Like AllowAt, for `path`, which is ignored if it does not exist.
+/// Like AllowAt, for `path`. Ignores a path that does not exist.
 Status Allow(int ruleset, const std::string& path, uint64_t access) {
   const Fd at(::open(path.c_str(), O_PATH | O_CLOEXEC));
   if (!at.ok()) return {};
   return AllowAt(ruleset, at.get(), path, access);
 }
 
-/// Loads what OpenSSL reads from files when a digest is first used, which the
+/// Makes OpenSSL load the files that it needs for the first digest, which the
 /// confined threads could not read.
 void LoadDigests() {
   Sha256 digest;
@@ -121,7 +122,7 @@ Result<int> EnterSandbox(const std::vector<std::string>& trees, int written) {
     const uint64_t fill = kFill | (abi >= 2 ? kRefer : 0);
     CTXFS_TRY(AllowAt(rules, written, "a directory", fill));
   }
-  // libfuse opens it again for every worker.
+  // libfuse opens the device again for every worker.
   const uint64_t device =
       kReadFile | kWriteFile | (abi >= 5 ? kIoctlDevice : 0);
   CTXFS_TRY(Allow(rules, "/dev/fuse", device));

@@ -22,8 +22,8 @@
 namespace ctxfs {
 namespace {
 
-// Calls that glibc, libfuse and ctxfs make while files are served, allowed with
-// all arguments. Which files may be opened, and how, Landlock decides.
+// Calls of glibc, libfuse and ctxfs while serving files, allowed with all
+// arguments. Landlock decides which files may be opened, and how.
 // tests/unit/fs/sandbox/confinement_test.cc tries to misuse each of them.
 constexpr int kAllowed[] = {
     // the FUSE device, containers
@@ -50,19 +50,19 @@ constexpr int kAllowed[] = {
     SCMP_SYS(getrandom), SCMP_SYS(getuid), SCMP_SYS(geteuid), SCMP_SYS(getgid),
     SCMP_SYS(getegid), SCMP_SYS(uname), SCMP_SYS(sysinfo)};
 
-// Calls of a mount with -o timeout= that watches its directories.
+// For a mount with -o timeout= that watches its directories.
 constexpr int kWatching[] = {SCMP_SYS(inotify_add_watch),
                              SCMP_SYS(inotify_rm_watch)};
 
-// The call of a mount of a directory that tells the state of its file system.
+// For statfs in a mount of a directory.
 constexpr int kMeasuring[] = {SCMP_SYS(fstatfs)};
 
-// Calls on the temporary file, the only one that is open for writing.
+// For the temporary file, the only one that is open for writing.
 constexpr int kSpilling[] = {SCMP_SYS(pwrite64), SCMP_SYS(fallocate),
                              SCMP_SYS(fstatfs)};
 
-// Calls of libcurl, of the resolver, and of the cache, for a process that
-// fetches URLs. A filter cannot see the address that it connects to.
+// For a process that fetches URLs: calls of libcurl, the resolver and the
+// cache. A filter cannot see the address of a connection.
 constexpr int kFetching[] = {
     // sockets; the resolver binds a netlink socket
     SCMP_SYS(socket), SCMP_SYS(socketpair), SCMP_SYS(connect), SCMP_SYS(bind),
@@ -74,9 +74,9 @@ constexpr int kFetching[] = {
     SCMP_SYS(mkdirat), SCMP_SYS(unlinkat), SCMP_SYS(renameat),
     SCMP_SYS(utimensat), SCMP_SYS(flock)};
 
-// What code that has taken over a parser would call to leave the process.
+// Calls with which hijacked code could leave the process.
 constexpr int kLeaving[] = {
-    // io_uring makes sockets without the call
+    // io_uring makes sockets without a call of socket().
     SCMP_SYS(socket),
     SCMP_SYS(socketpair),
     SCMP_SYS(connect),
@@ -90,8 +90,8 @@ constexpr int kLeaving[] = {
     SCMP_SYS(bpf),
     SCMP_SYS(userfaultfd)};
 
-/// A call that is allowed with some arguments. All of them must hold; a call
-/// that is listed twice is allowed by either.
+/// A call that is allowed if all conditions on its arguments hold. A call
+/// listed twice is allowed if either entry matches.
 struct Conditional {
   int call;
   std::vector<scmp_arg_cmp> arguments;
@@ -112,7 +112,7 @@ constexpr uint64_t kNamespaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET |
 std::vector<Conditional> Conditionals(int spill_file, int channel = -1) {
   const auto self = static_cast<uint64_t>(::getpid());
   std::vector<Conditional> all = {
-      // No new code is mapped.
+      // No executable memory is mapped.
       {SCMP_SYS(mmap), {Masked(2, PROT_EXEC, 0)}},
       {SCMP_SYS(mprotect), {Masked(2, PROT_EXEC, 0)}},
       // Threads of this process, but no processes and no namespaces.
@@ -120,12 +120,12 @@ std::vector<Conditional> Conditionals(int spill_file, int channel = -1) {
        {Masked(0, CLONE_THREAD | CLONE_VM | kNamespaces,
                CLONE_THREAD | CLONE_VM)}},
       {SCMP_SYS(tgkill), {Is(0, self)}},
-      // Not F_SETOWN and F_SETSIG, which send any signal to any process.
+      // Not F_SETOWN and F_SETSIG, which can send any signal to any process.
       {SCMP_SYS(fcntl), {Is(1, F_GETFD)}},
       {SCMP_SYS(fcntl), {Is(1, F_SETFD)}},
       {SCMP_SYS(fcntl), {Is(1, F_GETFL)}},
       {SCMP_SYS(fcntl), {Is(1, F_DUPFD_CLOEXEC)}},
-      // libfuse gives each worker a channel of its own.
+      // libfuse clones the device descriptor for each worker.
       {SCMP_SYS(ioctl), {Is(1, FUSE_DEV_IOC_CLONE)}},
       {SCMP_SYS(prctl), {Is(0, PR_SET_NAME)}},
       // ThreadUsage::Now measures the calling thread
@@ -147,7 +147,7 @@ struct Release {
   void operator()(void* filter) const { ::seccomp_release(filter); }
 };
 
-/// The calls that are allowed with all arguments.
+/// The calls allowed with all arguments.
 std::vector<int> Unconditionals(bool watches) {
   std::vector<int> calls(std::begin(kAllowed), std::end(kAllowed));
   if (watches) {
@@ -170,7 +170,8 @@ namespace {
 
 using FilterPtr = std::unique_ptr<void, Release>;
 
-/// Allows `calls` with any arguments, and `conditionals` with some.
+/// Allows `calls` with any arguments, and `conditionals` if their conditions
+/// hold.
 int AllowCalls(void* filter, const std::vector<int>& calls,
                const std::vector<Conditional>& conditionals) {
   int done = 0;
@@ -187,8 +188,8 @@ int AllowCalls(void* filter, const std::vector<int>& calls,
   return done;
 }
 
-/// A filter that does `otherwise` for calls without a rule; null if there is no
-/// memory for it.
+/// Makes a filter with the action `otherwise` for calls without a rule; null if
+/// memory runs out.
 FilterPtr NewFilter(uint32_t otherwise) {
   FilterPtr filter(::seccomp_init(otherwise));
   if (filter != nullptr &&
@@ -199,7 +200,7 @@ FilterPtr NewFilter(uint32_t otherwise) {
   return filter;
 }
 
-/// Enforces `filter`, to which adding rules returned `done`.
+/// Enforces `filter`; `done` is the result of adding its rules.
 Result<bool> Load(const FilterPtr& filter, int done) {
   if (done != 0) {
     return SystemError("cannot build the system call filter", -done);
@@ -218,17 +219,17 @@ Error NoMemoryForFilter() {
   return {Code::kNoMemory, "out of memory for the system call filter"};
 }
 
-/// Lets only these calls through from now on.
+/// Allows only `calls` and `conditionals` from now on.
 Result<bool> LoadFilter(const std::vector<int>& calls,
                         const std::vector<Conditional>& conditionals) {
   if (CTXFS_SANITIZED) return false;
-  // EPERM instead of a signal: a C library that makes a new call must not end
+  // EPERM instead of a signal, because a new call of a C library must not kill
   // the daemon.
   const FilterPtr filter = NewFilter(SCMP_ACT_ERRNO(EPERM));
   if (filter == nullptr) return NoMemoryForFilter();
   int done = AllowCalls(filter.get(), calls, conditionals);
-  // A filter cannot see clone3's flags, which are in memory. Where it does not
-  // exist the C library calls clone, whose flags are in a register.
+  // A filter cannot see clone3's flags, which are in memory. ENOSYS makes the C
+  // library fall back to clone, whose flags are in a register.
   if (done == 0) {
     done = ::seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(ENOSYS),
                               SCMP_SYS(clone3), 0);
