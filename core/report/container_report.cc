@@ -23,10 +23,10 @@ namespace {
 constexpr size_t kTextBytes = 500;
 constexpr size_t kFacts = 100;
 constexpr size_t kWarnings = 200;
-constexpr size_t kCounted = 30;  // rows of counts by codec and the like
+constexpr size_t kCounted = 30;  // rows of counts by codec etc.
 constexpr size_t kLayers = 40;
 constexpr size_t kBriefFaults = 5;
-// Room for the details of a container; with less none are read.
+// With less room, no details of a container are read.
 constexpr uint64_t kLeastDetails = 64 * limits::kKiB;
 constexpr uint32_t kEntriesACheck = 256;
 
@@ -36,7 +36,7 @@ std::string ShownText(const Json& value) {
       kTextBytes);
 }
 
-/// The largest of named counts, descending by `size_of`.
+/// The largest of named counts, in descending order of `size_of`.
 template <typename Count, typename SizeOf>
 auto Largest(const std::map<std::string, Count>& counts,
              const SizeOf& size_of) {
@@ -78,14 +78,14 @@ void AddFormat(const Json& info, Json& report) {
   }
 }
 
-/// Adds "facts": [[key, text]], everything else that info.json says.
+/// Adds "facts": [[key, text]], the other fields of info.json.
 void AddFacts(const Json& info, bool texts_only, Json& report) {
   Json facts = Json::array();
   for (const auto& [key, value] : info.items()) {
     if (key == "format" || key == "version" || key == "warnings") continue;
-    // Counts faults of the index only. The page lists all faults elsewhere.
+    // Counts only faults of the index; the page lists all faults elsewhere.
     if (key == "entries_unreadable") continue;
-    // Tells how it was mounted, not what is in it.
+    // Describes the mount, not the container.
     if (key == "salvaged" || (texts_only && !value.is_string())) continue;
     if (value.empty() && value.is_structured()) continue;
     if (facts.size() == kFacts) break;
@@ -95,7 +95,7 @@ void AddFacts(const Json& info, bool texts_only, Json& report) {
 }
 
 /// Adds "contents": [number, unit], such as [50, "samples"], from the first
-/// fact of `facts` that counts what the container holds.
+/// fact in `facts` that counts a kind of content.
 void AddContents(const Facts& facts, Json& report) {
   for (const char* const key : {"samples", "rows", "length", "parameters"}) {
     for (const Fact& fact : facts.all()) {
@@ -107,7 +107,7 @@ void AddContents(const Facts& facts, Json& report) {
   }
 }
 
-/// Adds "identity": [[key, text]], what the container says of itself.
+/// Adds "identity": [[key, text]].
 Status AddIdentity(const Container& container, const ReadContext& context,
                    Json& report) {
   const Identity identity = Identity::Of(container, context);
@@ -134,8 +134,9 @@ void AddWarnings(const Json& all, Json& report) {
   }
 }
 
-/// Adds what is the same at each call. Counts and warnings of info.json may be
-/// made of headers, and another one can be read the next time.
+/// Adds the fields that are the same at each call. Counts and warnings of
+/// info.json may depend on headers, and a header that fails to read once may be
+/// readable the next time.
 void AddLastingInfo(const Container& container, const Json& info,
                     Json& report) {
   AddFormat(info, report);
@@ -153,7 +154,7 @@ void AddInfo(const Json& info, Json& report) {
   AddWarnings(info.value("warnings", Json::array()), report);
 }
 
-/// What the index says of the entries.
+/// Data about the entries from the index.
 struct Described {
   ContainerSummary summary;
   LayerSizes layers;
@@ -191,9 +192,9 @@ void AddCounts(const Described& described, Json& report) {
   report["layers"] = described.layers.Largest(kLayers);
 }
 
-/// Adds "unverified", a number of entries, if any were not, and if there are
-/// any, "faults": {"count", "damaged", "listed": [[name or null, text]],
-/// "rows": the rows of the table of entries that have one}.
+/// Adds "unverified", the number of unverified entries, if not 0, and, if there
+/// are faults, "faults": {"count", "damaged", "listed": [[name or null, text]],
+/// "rows": faulty rows of the table of entries}.
 void AddFaults(const FoundFaults& faults, const FileTable& entries,
                uint64_t rows, const ReadContext& context, Json& report) {
   if (faults.unread != 0) {
@@ -214,7 +215,7 @@ void AddFaults(const FoundFaults& faults, const FileTable& entries,
                      kEntryNameBytes);
     }
     const std::string text = CutText(one.error.Text(), kTextBytes);
-    // Not shown twice: opening the container may have warned of it.
+    // Opening the container may have given the same warning.
     if (!one.entry)
       std::erase(report["warnings"].get_ref<Json::array_t&>(), Json(text));
     listed.push_back({std::move(name), text});
@@ -234,9 +235,9 @@ void AddFaults(const FoundFaults& faults, const FileTable& entries,
 }
 
 /// Adds "verified_by", the compression of a packed file whose checksums cover
-/// all of it, and the sizes that the page shows first: those of info.json,
-/// which are facts as well, where it has them. Those of entries may change with
-/// what can be read of them.
+/// all of it, and the sizes at the top of the page: from info.json where it has
+/// them, because sizes summed over entries depend on which entries are
+/// readable.
 void AddSizes(const Container& container, const Json& info, bool index_only,
               Json& report) {
   const uint64_t all = container.StoredSize();
@@ -257,7 +258,7 @@ void AddSizes(const Container& container, const Json& info, bool index_only,
   }
 }
 
-/// What the overview of several containers needs of a report.
+/// The fields for the overview of several containers.
 Json BriefReport(Json report) {
   Json brief = {{"brief", true}};
   for (const char* const key :
@@ -266,7 +267,7 @@ Json BriefReport(Json report) {
         "elements", "all_tensors", "unverified", "verified_by"}) {
     if (report.contains(key)) brief[key] = std::move(report[key]);
   }
-  // Whether all entries have a checksum decides on the verdict.
+  // The overview's verdict depends on whether all entries have a checksum.
   brief["checksums"] = Json::array();
   for (Json& one : report["checksums"]) {
     one[0] = one[0] == "none" ? "none" : "checksum";
@@ -322,7 +323,7 @@ Result<std::string> ContainerReport(
   if (!index_only && !brief) {
     ValueReport(container, options, room, context).AddAll(report);
   }
-  // What is incomplete because of an interrupt is not to be shown.
+  // An interrupted report is incomplete and must not be shown.
   CTXFS_TRY(context.Check());
   std::string text = "{\"entries\":" + described.rows.Text() + ",\n" +
                      ScriptJson(report).substr(1);

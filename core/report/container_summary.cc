@@ -6,7 +6,7 @@
 namespace ctxfs {
 namespace {
 
-/// "crc32c" of "crc32c:9a71bb4c".
+/// Returns "crc32c" for "crc32c:9a71bb4c".
 std::string Algorithm(const std::string& checksum) {
   return checksum.empty() ? "none" : checksum.substr(0, checksum.find(':'));
 }

@@ -13,15 +13,15 @@
 
 namespace ctxfs {
 
-/// The entries of a container, counted. Made from its index; no entry is read.
+/// Counts of a container's entries, computed from the index alone.
 struct ContainerSummary {
-  /// Arrays of one dtype.
+  /// The arrays of one dtype.
   struct Dtype {
     uint64_t arrays = 0;
     uint64_t elements = 0;
     uint64_t bytes = 0;  // decoded
   };
-  /// An entry that is an array.
+  /// An array entry.
   struct Array {
     std::string name;  // as stored
     std::string dtype;
@@ -33,19 +33,18 @@ struct ContainerSummary {
   uint64_t decoded_bytes = 0;
   uint64_t stored_bytes = 0;
   uint64_t arrays = 0;
-  uint64_t elements = 0;    // of all arrays; UINT64_MAX if there are more
+  uint64_t elements = 0;    // of all arrays; at most UINT64_MAX
   bool all_tensors = true;  // every array is of the kind "tensor"
   std::map<std::string, Dtype> dtypes;
   std::map<std::string, uint64_t> codecs;     // entries by codec
   std::map<std::string, uint64_t> checksums;  // entries by algorithm; "none"
-  std::vector<Array> largest;                 // descending, at most kLargest
+  std::vector<Array> largest;  // arrays, descending, at most kLargest
 
   static constexpr size_t kLargest = 5;
 
-  /// All entries of `container`.
   static ContainerSummary Of(const Container& container);
 
-  /// Counts one more entry.
+  /// Counts an entry.
   void Add(const EntryInfo& info);
 };
 

@@ -9,18 +9,18 @@
 
 namespace ctxfs {
 
-/// The rows of a report's table of entries. They are kept as JSON text, which
-/// takes a fifth of the memory of JSON values.
+/// The rows of a report's table of entries, stored as JSON text, which takes a
+/// fifth of the memory of JSON values.
 class EntryRows {
  public:
-  /// Keeps at most `most_rows` rows and about `most_bytes` bytes of them.
+  /// Stores at most `most_rows` rows in about `most_bytes` bytes.
   EntryRows(uint64_t most_rows, uint64_t most_bytes)
       : most_rows_(most_rows), most_bytes_(most_bytes) {}
 
-  /// Appends the row of an entry, unless there are too many already.
+  /// Appends the row of an entry if it fits.
   void Add(const EntryInfo& info);
 
-  /// Rows that were kept, and bytes of their text.
+  /// Number of stored rows, and bytes of their text.
   uint64_t rows() const { return rows_; }
   uint64_t bytes() const { return text_.size(); }
 
@@ -31,8 +31,8 @@ class EntryRows {
   std::string Text() const;
 
  private:
-  /// Returns the index of `word` in "words", and adds it if it is new. A sound
-  /// container has few different words; after 1,000 all others are "(other)".
+  /// Returns the index of `word` in "words"; adds it if it is new. A sound
+  /// container has few words; beyond 1,000, new ones become "(other)".
   size_t Word(const std::string& word);
 
   const uint64_t most_rows_;

@@ -13,7 +13,7 @@
 namespace ctxfs {
 namespace {
 
-/// An entry that must be read to know whether it is sound.
+/// An entry that must be read to find faults.
 struct ToVerify {
   uint32_t entry;
   uint64_t bytes;
@@ -60,8 +60,8 @@ class Finder {
     }
   }
 
-  /// Notes the failure of an entry. One that would take too much work was not
-  /// read, which is no fault.
+  /// Records the failure of an entry. An entry that exceeds the work limit was
+  /// not read, which is no fault.
   void Fail(uint32_t entry, Error error) {
     const MutexLock lock(mutex_);
     if (error.code == Code::kLimit && error.sys_errno == EFBIG) {

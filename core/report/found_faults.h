@@ -14,7 +14,7 @@ namespace ctxfs {
 
 /// The faults of a container and its entries.
 struct FoundFaults {
-  /// A fault of an entry, or of the container itself: then `entry` is nullopt.
+  /// A fault of an entry; nullopt: of the container itself.
   struct Fault {
     std::optional<uint32_t> entry;
     Error error;
@@ -22,18 +22,18 @@ struct FoundFaults {
 
   static constexpr size_t kListed = 200;
 
-  std::vector<Fault> listed;      // the first of them
-  std::vector<uint32_t> entries;  // all entries with a fault, ascending
+  std::vector<Fault> listed;      // the first ones
+  std::vector<uint32_t> entries;  // entries with faults, ascending
   uint64_t damaged = 0;           // faults that are damage
   uint64_t unchecked = 0;         // faults that prevented a check
-  uint64_t unread = 0;            // entries not read: `room` was used up
+  uint64_t unread = 0;            // entries not read because `room` was used up
 
   uint64_t count() const { return damaged + unchecked; }
 };
 
-/// Opens every entry of a container, and verifies those with a checksum or a
-/// codec: with kExact all, otherwise as far as `room` and the work of the
-/// request allow. With kExact also runs the checks that no read depends on
+/// Opens every entry of a container and verifies those with a checksum or
+/// codec: all with kExact, otherwise as far as `room` and the work limit of the
+/// request allow. kExact also runs the checks that reads do not need
 /// (Container::Inspect).
 FoundFaults FindFaults(const Container& container, const ReportOptions& options,
                        ReportRoom& room, const ReadContext& context);

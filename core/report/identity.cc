@@ -58,7 +58,7 @@ std::vector<std::string> Identity::Notes() const {
 std::string FactText(const Fact& fact) {
   if (fact.value.is_number_unsigned() && !fact.unit.empty()) {
     const auto number = fact.value.get<uint64_t>();
-    // The key says it: "samples 5".
+    // Avoids "samples 5 samples".
     if (fact.unit == fact.key) return Counted(number);
     std::string unit = fact.unit;
     if (number == 1 && unit.ends_with('s')) unit.pop_back();

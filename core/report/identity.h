@@ -11,32 +11,32 @@
 
 namespace ctxfs {
 
-/// The identity that a container states. `error`: why it is incomplete.
+/// The identity that a container states. `error` says why it is incomplete.
 struct Identity {
   Facts facts;
   std::optional<Error> error;
 
   static Identity Of(const Container& container, const ReadContext& context);
 
-  /// [{"key", "value", "unit", "length"}]: unit is null for none, length null
+  /// [{"key", "value", "unit", "length"}]: unit may be null; length is null
   /// unless the value is cut.
   Json FactsJson() const;
 
-  /// [[key, text]]; a number that was measured has 4 digits.
+  /// [[key, text]]; measured numbers have 4 digits.
   Json PageFacts() const;
 
-  /// "200 more facts were left out" and the error, as they apply.
+  /// The error, and "200 more facts were left out", where they apply.
   std::vector<std::string> Notes() const;
 };
 
-/// The value and unit for people: "32,768 tokens". A cut text ends with an
-/// ellipsis and its length.
+/// The value with its unit, for people: "32,768 tokens". A cut text ends with
+/// an ellipsis and its length.
 std::string FactText(const Fact& fact);
 
-/// "12345678" as "12,345,678".
+/// Formats 12345678 as "12,345,678".
 std::string Grouped(uint64_t number);
 
-/// "1,234,567 (1.2 million)" from a million on.
+/// Like Grouped; from a million on, "1,234,567 (1.2 million)".
 std::string Counted(uint64_t number);
 
 }  // namespace ctxfs

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// overview.html: a report made of the index (docs/views.md, section 10).
+// overview.html: a report of the index alone (docs/views.md, section 10).
 #include <memory>
 #include <string>
 
@@ -12,7 +12,7 @@
 namespace ctxfs {
 namespace {
 
-/// Entries that a look-up of the file describes: about a second's work.
+/// Entries described at a look-up of the file: about a second of work.
 constexpr uint64_t kDescribed = 1'000'000;
 
 bool MayHave(const Exports& exports) {
@@ -24,7 +24,7 @@ Result<std::string> DataOf(const std::shared_ptr<const Container>& container,
   ReportRoom room;
   const ReportOptions options{.depth = ReportDepth::kIndex,
                               .described = kDescribed};
-  // Without a name: the bytes of the page depend on the container alone.
+  // Without a name, so that the bytes of the page depend only on the container.
   std::string report =
       CTXFS_TRY(ContainerReport(container, "", options, room, context));
   return PageData(options.depth, "Overview", {std::move(report)}, 0);

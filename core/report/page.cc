@@ -16,7 +16,7 @@
 namespace ctxfs {
 namespace {
 
-/// 'sha256-...' of a script or style, as a policy names it.
+/// Returns the 'sha256-...' of a script or style for the policy.
 std::string SourceOf(std::string_view text) {
   Sha256 digest;
   digest.Update(AsBytes(text));
@@ -29,7 +29,7 @@ std::string Joined(PagePart part) {
   return text;
 }
 
-/// Puts `text` in the place of the first `mark` of `page`.
+/// Replaces the first `mark` in `page` by `text`.
 void Put(std::string_view mark, std::string_view text, std::string& page) {
   const size_t at = page.find(mark);
   if (at != std::string::npos) page.replace(at, mark.size(), text);

@@ -10,31 +10,32 @@
 
 namespace ctxfs {
 
-/// How every page begins: `ctxfs report --replace` replaces what begins so.
+/// The beginning of every page; `ctxfs report --replace` only replaces files
+/// that begin with it.
 constexpr std::string_view kPageMark =
     "<!doctype html>\n<!-- made by ctxfs -->\n";
 
-/// The document before and after its data. Only its title and the data come
-/// from containers. Its Content-Security-Policy allows the embedded scripts by
-/// their SHA-256 and pictures in data: URLs, and no request.
+/// The document before and after its data. Only the title and the data come
+/// from containers. The Content-Security-Policy allows the embedded scripts, by
+/// SHA-256, and pictures in data: URLs, but no requests.
 struct PageFrame {
   std::shared_ptr<const std::string> head;
   std::shared_ptr<const std::string> tail;
 };
-/// The frame of pages without a title of their own.
+/// The frame of pages without a title.
 const PageFrame& TheFrame();
-/// The head of a page called `title`, which is escaped.
+/// The head of a page with the title `title`, which it escapes.
 std::string PageHead(std::string_view title);
 
-/// The data of a page, ScriptJson: {"depth", "title", "containers":
-/// `containers`, the results of ContainerReport, "left_out": number of
-/// containers}.
+/// The data of a page as ScriptJson: {"depth", "title", "containers",
+/// "left_out": number of containers}. `containers` are results of
+/// ContainerReport.
 std::string PageData(ReportDepth depth, const std::string& title,
                      const std::vector<std::string>& containers,
                      uint64_t left_out);
 
 /// The data of a page that compares two containers: {"depth": "comparison",
-/// "title", "containers": [], "comparison": `comparison`}.
+/// "title", "containers": [], "comparison"}.
 std::string ComparisonData(const std::string& title,
                            const std::string& comparison);
 

@@ -9,16 +9,15 @@ namespace ctxfs {
 /// A text in pieces.
 using PagePart = std::span<const std::string_view>;
 
-// The files that the page of a report is made of, as the build embeds them
+// The files of the report page, embedded by the build
 // (core/report/CMakeLists.txt).
 
-/// The document, with marks such as {{data}} for the other parts and the data
-/// (page.cc).
+/// The document, with marks such as {{data}} for the other parts (page.cc).
 extern const PagePart kPageHtml;
 extern const PagePart kPageStyle;
 /// Chart.js, minified.
 extern const PagePart kChartScript;
-/// Our scripts, one after the other.
+/// The scripts of this project, concatenated.
 extern const PagePart kPageScript;
 
 }  // namespace ctxfs

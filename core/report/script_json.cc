@@ -18,7 +18,7 @@ std::string ScriptJson(const Json& value) {
   text.reserve(json.size());
   for (const char c : json) {
     switch (c) {
-      // In JSON these occur in strings only.
+      // JSON has these characters only in strings.
       case '<':
         text += "\\u003c";
         break;
@@ -41,7 +41,7 @@ std::string ScriptJson(const Json& value) {
 std::string HtmlText(std::string_view text) {
   std::string html;
   uint32_t point = 0;
-  unsigned tail = 0;  // bytes of the character that are still to come
+  unsigned tail = 0;  // missing bytes of the character
   for (const char c : Printable(text)) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte < 0x80) {
@@ -67,7 +67,7 @@ std::string CutText(std::string_view text, size_t most) {
   const auto continues = [text](size_t at) {
     return (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80U;
   };
-  // A character has at most three bytes that continue it.
+  // A UTF-8 character has at most three continuation bytes.
   size_t end = most;
   for (unsigned i = 0; i < 3 && end > 0 && continues(end); ++i) --end;
   return std::string(text.substr(0, end)) + "\xE2\x80\xA6";

@@ -9,24 +9,24 @@
 
 namespace ctxfs {
 
-// Longer names are cut.
+// Longer names are cut; in bytes.
 constexpr size_t kEntryNameBytes = 1000;
-constexpr size_t kArrayNameBytes = 200;  // of columns, too
+constexpr size_t kArrayNameBytes = 200;  // also of columns
 
-/// Returns `value` as JSON that is safe inside a script element: ASCII only,
-/// with '<', '>' and '&' as \u003c and the like, so that it cannot end the
-/// element. Bytes that are not UTF-8 become U+FFFD.
+/// Returns `value` as JSON that cannot end a script element: ASCII only, with
+/// '<', '>' and '&' escaped as \u003c etc. Bytes that are not UTF-8 become
+/// U+FFFD.
 std::string ScriptJson(const Json& value);
 
-/// Returns `text` as one line for an HTML page: markup, and what cannot be seen
-/// or changes the order of letters, is escaped. ASCII only.
+/// Returns `text` as one line of ASCII HTML; escapes markup, invisible
+/// characters and those that change the direction of text.
 std::string HtmlText(std::string_view text);
 
-/// Returns `text` if it has at most `most` bytes; otherwise the whole UTF-8
-/// characters in its first `most` bytes, and an ellipsis.
+/// Cuts `text` to at most `most` bytes of whole UTF-8 characters, and appends
+/// an ellipsis if it was cut.
 std::string CutText(std::string_view text, size_t most);
 
-/// Returns `value` with so many significant digits; null for NaN and
+/// Returns `value` with `digits` significant digits; null for NaN and
 /// infinities.
 Json Rounded(double value, int digits = 6);
 

@@ -14,9 +14,9 @@ namespace ctxfs {
 namespace {
 
 constexpr uint64_t kRuns = 64;
-constexpr uint64_t kChunk = 16'384;  // elements that are read at a time
-// Up to so many elements are kept for the second pass, instead of being read
-// twice: 8 MiB.
+constexpr uint64_t kChunk = 16'384;  // elements read at a time
+// Up to this number of elements (8 MiB) stay in memory for the second pass
+// instead of being read twice.
 constexpr uint64_t kKept = 1 << 20;
 constexpr size_t kBins = 40;
 
@@ -50,7 +50,7 @@ class Reader {
     const uint64_t runs = sampled_ ? kRuns : 1;
     const uint64_t length = read() / runs;
     for (uint64_t run = 0; run < runs; ++run) {
-      // The first run begins the array and the last one ends it.
+      // The first run is at the start of the array and the last at its end.
       const uint64_t first =
           runs == 1 ? 0 : Scaled(count_ - length, run, runs - 1);
       CTXFS_TRY(ReadRun(first, length, context, keep));
@@ -60,7 +60,7 @@ class Reader {
   }
 
  private:
-  /// whole * part / parts, which may not fit before it is divided.
+  /// whole * part / parts without overflow.
   static uint64_t Scaled(uint64_t whole, uint64_t part, uint64_t parts) {
     return whole / parts * part + whole % parts * part / parts;
   }
@@ -78,11 +78,11 @@ class Reader {
   const uint64_t count_;
   const bool sampled_;
   ElementWindows elements_;
-  std::vector<double> kept_;  // all elements, if there are at most kKept
+  std::vector<double> kept_;  // all elements, if at most kKept
 };
 
-/// The first pass: all but the bins and the deviation. The sum is a long double
-/// so that it does not overflow.
+/// The first pass: all statistics but bins and deviation. The sum is a long
+/// double, which does not overflow.
 struct Extremes {
   ArrayStatistics& to;
   uint64_t finite = 0;
@@ -103,7 +103,7 @@ struct Extremes {
   }
 };
 
-/// Integers of a small range have a bin each; other numbers kBins bins.
+/// Integers of a small range get a bin each; other numbers get kBins bins.
 void MakeBins(DType dtype, ArrayStatistics& to) {
   const double range = to.max - to.min;
   if (IsInteger(dtype) && range < kBins) {
@@ -117,7 +117,8 @@ void MakeBins(DType dtype, ArrayStatistics& to) {
   }
 }
 
-/// The bin of a finite value. Halves, because the range may exceed a double.
+/// The bin of a finite value. Computes with halves, because max - min may
+/// overflow.
 size_t BinOf(const ArrayStatistics& statistics, double value) {
   const double range = statistics.high / 2 - statistics.low / 2;
   if (!(range > 0)) return 0;

@@ -12,13 +12,13 @@
 
 namespace ctxfs {
 
-/// Statistics of the elements of an array. A value that does not exist, such as
-/// the minimum of no numbers, is NaN.
+/// Statistics of the elements of an array. Undefined values, such as the
+/// minimum of no numbers, are NaN.
 struct ArrayStatistics {
   static constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
   uint64_t elements = 0;  // of the array
-  uint64_t read = 0;      // elements that all following fields describe
+  uint64_t read = 0;      // elements that the other fields describe
   uint64_t nans = 0;
   uint64_t infinities = 0;
   uint64_t zeros = 0;
@@ -29,10 +29,10 @@ struct ArrayStatistics {
   double deviation = kNone;    // of the population
   double low = kNone;          // start of the first bin
   double high = kNone;         // end of the last bin
-  std::vector<uint64_t> bins;  // elements in each bin; all are equally wide
+  std::vector<uint64_t> bins;  // elements per bin; bins are equally wide
 };
 
-/// Elements of a larger array that are read for a sample.
+/// Elements read for a sample of a larger array.
 constexpr uint64_t kSampledElements = 65'536;
 
 /// Whether elements are real numbers of at least a byte each.
@@ -41,10 +41,9 @@ constexpr bool HasStatistics(DType dtype) {
 }
 
 /// Reads a usual array (IsUsual) whose dtype HasStatistics: all of it if
-/// `exact` or if it is small, otherwise kSampledElements elements in 64 runs
-/// that are spread evenly, the same elements at each call. All statistics are
-/// computed from the elements as float64. With `exact`, an array of more than
-/// 2^20 elements is read twice.
+/// `exact` or small, else a fixed sample of kSampledElements elements in 64
+/// evenly spread runs. Computes with float64. With `exact`, reads arrays of
+/// more than 2^20 elements twice.
 Result<ArrayStatistics> StatisticsOf(const ArrayInfo& array, bool exact,
                                      const ReadContext& context);
 

@@ -18,7 +18,7 @@ uint64_t Shown(const ArrayInfo& array) {
   return std::min(array.shape[0], kPictures);
 }
 
-/// The channels of a picture as numbers of 8 bits.
+/// The channels of a picture as 8-bit numbers.
 class Channels {
  public:
   Channels(const Picture& picture, Bytes pixels)
@@ -111,7 +111,7 @@ Result<Json> ContactSheet(const ArrayInfo& array, const Picture& picture,
   Json pictures = Json::array();
   for (uint64_t i = 0; i < shown; ++i) {
     CTXFS_TRY(context.Check());
-    // Does not overflow: an array has fewer than 2^32 pictures (PictureOf).
+    // Cannot overflow: an array has fewer than 2^32 pictures (PictureOf).
     const uint64_t number = shown == 1 ? 0 : i * (count - 1) / (shown - 1);
     Json one = {{"number", number}};
     Result<std::string> png = SmallPng(all, picture, number, context);

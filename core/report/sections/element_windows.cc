@@ -25,7 +25,7 @@ void Floats(DType dtype, Bytes elements, std::span<double> to) {
 }
 
 void ToDoubles(DType dtype, Bytes elements, std::span<double> to) {
-  // A bool counts as the byte that it is.
+  // A bool counts as its byte.
   VisitNumber(
       dtype == DType::kBool ? DType::kU8 : dtype,
       [&](auto zero) { Numbers<decltype(zero)>(elements, to); },
@@ -37,7 +37,7 @@ void ToDoubles(DType dtype, Bytes elements, std::span<double> to) {
 Result<ElementWindows> ElementWindows::Open(const ArrayInfo& array,
                                             const ReadContext& context) {
   Content elements = CTXFS_TRY(OpenElements(array, context));
-  // Reading no elements verifies nothing, and their checksum may be wrong.
+  // Reading no elements verifies nothing, and the checksum may be wrong.
   if (elements.size() == 0) {
     CTXFS_TRY(elements.Verify(context));
   }

@@ -15,12 +15,11 @@
 
 namespace ctxfs {
 
-/// Reads the elements of an array as numbers, some at a time. Not safe for
-/// several threads.
+/// Reads an array in windows of elements converted to float64. Not thread-safe.
 class ElementWindows {
  public:
-  /// Opens a usual array (IsUsual) whose dtype HasStatistics. One without
-  /// elements is verified.
+  /// Opens a usual array (IsUsual) whose dtype HasStatistics. Verifies an array
+  /// without elements.
   static Result<ElementWindows> Open(const ArrayInfo& array,
                                      const ReadContext& context);
 

@@ -20,13 +20,13 @@ constexpr uint64_t kMaxChannels = 64;
 constexpr size_t kLines = 8;
 constexpr uint64_t kMaxSteps = 1000;
 constexpr uint64_t kSpans = 500;
-constexpr size_t kChunkSteps = 1024;  // that are read at a time
+constexpr size_t kChunkSteps = 1024;  // read at a time
 
 uint64_t ChannelsOf(const ArrayInfo& array) {
   return array.shape.size() == 1 ? 1 : array.shape[1];
 }
 
-/// One line of the plot, whose values are added in the order of the steps.
+/// One line of the plot; gets its values in the order of the steps.
 class Line {
  public:
   explicit Line(uint64_t steps)
@@ -74,16 +74,15 @@ class Line {
   const uint64_t steps_;
   const uint64_t spans_;
   uint64_t step_ = 0;  // of the next value
-  uint64_t span_ = 0;  // that it is in
-  // The least and the greatest finite value of the span; of equal ones the
-  // first.
+  uint64_t span_ = 0;  // the span of step_
+  // The first minimum and the first maximum of the span's finite values.
   std::optional<Point> least_;
   std::optional<Point> greatest_;
   Json x_ = Json::array();
   Json y_ = Json::array();
 };
 
-/// Adds the elements of whole steps, `channels` of each.
+/// Adds whole steps of `channels` elements.
 void AddSteps(std::span<const double> values, size_t channels,
               std::vector<Line>& lines) {
   for (size_t at = 0; at < values.size(); at += channels) {

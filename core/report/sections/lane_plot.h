@@ -10,19 +10,19 @@
 
 namespace ctxfs {
 
-/// Bytes of the largest lane that is plotted, because all of it is read.
+/// Maximum bytes of a plotted lane, because all of it is read.
 constexpr uint64_t kPlottedBytes = uint64_t{64} * 1024 * 1024;
 
 /// Whether a usual array can be plotted over its first dimension: numbers of
-/// shape [T] or [T,C], T at least 2 and C from 1 to 64, of at most
-/// kPlottedBytes bytes.
+/// shape [T] or [T,C] with T >= 2 and 1 <= C <= 64, at most kPlottedBytes
+/// bytes.
 bool IsPlottable(const ArrayInfo& array);
 
 /// The lines of a plottable array, at most 8 of its C: {"name", "dtype",
-/// "shape", "steps": T, "lines": [{"x"?: [step], "y": [value or null]}]}. Up to
-/// 1000 steps a line has each of them and no "x". Of more it has the least and
-/// the greatest value of each of 500 spans of equal length, so that no peak is
-/// lost. Values have 6 significant digits; NaN and infinities are null.
+/// "shape", "steps": T, "lines": [{"x"?: [step], "y": [value or null]}]}. A
+/// line of up to 1000 steps has all of them and no "x". A longer line has the
+/// minimum and maximum of each of 500 equal spans, so that no peak is lost.
+/// Values have 6 significant digits; NaN and infinities are null.
 Result<Json> LanePlot(const ArrayInfo& array, const ReadContext& context);
 
 }  // namespace ctxfs

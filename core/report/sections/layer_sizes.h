@@ -10,20 +10,20 @@
 
 namespace ctxfs {
 
-/// Returns the layer of a model, or the group of lanes, that an entry belongs
-/// to, as a part of its name: up to the first number between dots and slashes
-/// ("model.layers.3" of "model.layers.3.mlp.weight"), or without its last
-/// component ("signal" of "signal/rgb"); the name itself if it has one only.
+/// Returns the layer of a model, or group of lanes, of an entry: the part of
+/// its name up to the first number between dots and slashes ("model.layers.3"
+/// of "model.layers.3.mlp.weight"), else all but the last component ("signal"
+/// of "signal/rgb"), else the name.
 std::string_view LayerOf(std::string_view name);
 
 /// Bytes of the entries of each layer.
 class LayerSizes {
  public:
-  /// Counts an entry of `bytes` bytes, decoded.
+  /// Counts an entry of `bytes` decoded bytes.
   void Add(std::string_view name, uint64_t bytes);
 
-  /// [[layer, bytes, entries]], the largest `most` layers in the order of their
-  /// first entries, and then one "(other)" for all others.
+  /// [[layer, bytes, entries]]: the `most` largest layers, in the order of
+  /// their first entries, then "(other)" for the rest.
   Json Largest(size_t most) const;
 
  private:
@@ -34,7 +34,7 @@ class LayerSizes {
   };
 
   std::map<std::string, Layer, std::less<>> layers_;
-  Layer other_;  // of entries that came when there were too many layers
+  Layer other_;  // entries beyond the maximum of layers
 };
 
 }  // namespace ctxfs

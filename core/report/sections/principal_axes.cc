@@ -18,13 +18,13 @@ double Dot(const Axis& a, const Axis& b) {
   return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
 }
 
-/// Takes the part along `other`, which has length 1 or 0, out of `axis`.
+/// Subtracts from `axis` its component along `other`, which has length 1 or 0.
 void MakeOrthogonal(const Axis& other, Axis& axis) {
   const double along = Dot(other, axis);
   for (size_t k = 0; k < axis.size(); ++k) axis[k] -= along * other[k];
 }
 
-/// Scales to length 1; returns the length before.
+/// Scales to length 1; returns the previous length.
 double Normalize(Axis& axis) {
   const double length = std::sqrt(Dot(axis, axis));
   if (length > 0) {
@@ -52,7 +52,7 @@ class Rows {
     return {};
   }
 
-  /// Finds the mean; returns the sum of squared distances from it.
+  /// Computes the mean; returns the sum of squared distances from it.
   Result<double> Center() {
     CTXFS_TRY(ForEach([this](size_t, std::span<const float> row) {
       for (size_t k = 0; k < width_; ++k) mean_[k] += row[k];
@@ -94,13 +94,13 @@ class Rows {
 
 struct FoundAxis {
   Axis axis;
-  double squares;  // the sum along it
+  double squares;  // the sum of squares along it
 };
 
-/// The direction of the largest variance that is orthogonal to `other`.
+/// Finds the direction of largest variance orthogonal to `other`.
 Result<FoundAxis> FindAxis(const Rows& rows, const Axis& other) {
   Axis axis(rows.width());
-  // Any direction serves that is not orthogonal to the one that is looked for.
+  // Any start works that is not orthogonal to the result.
   for (size_t k = 0; k < axis.size(); ++k) {
     axis[k] = 1 + std::cos(static_cast<double>(k) * 1.7 + 0.3);
   }

@@ -11,19 +11,19 @@
 
 namespace ctxfs {
 
-/// Vectors projected onto the two directions in which they differ most.
+/// Vectors projected onto the two directions of largest variance.
 struct Projection {
-  std::vector<std::array<double, 2>> points;  // one for each vector
-  /// The part of the variance that is along each direction, 0 to 1.
+  std::vector<std::array<double, 2>> points;  // one per vector
+  /// The fraction of the variance along each direction.
   std::array<double, 2> explained{};
 };
 
-/// Principal component analysis of `rows`, vectors of `width` finite floats
-/// each, by power iteration: the mean is subtracted, the second direction is
-/// orthogonal to the first, and the largest component of each is positive. The
-/// same for the same vectors. Takes at most 60 passes over them for each
-/// direction, and the memory of four vectors as float64. Returns no points if
-/// there are fewer than 3 vectors, `width` is 1, or all are equal.
+/// Principal component analysis of `rows`, vectors of `width` finite floats, by
+/// power iteration: subtracts the mean, makes the second direction orthogonal
+/// to the first, and the largest component of each positive. Deterministic.
+/// Makes at most 60 passes per direction and uses the memory of four float64
+/// vectors. Returns no points for fewer than 3 vectors, a `width` of 1, or
+/// equal vectors.
 Result<Projection> ProjectRows(std::span<const float> rows, size_t width,
                                const ReadContext& context);
 

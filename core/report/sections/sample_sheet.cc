@@ -36,7 +36,7 @@ std::optional<Sides> SidesOfPng(std::string_view file) {
   return Sides{BigEndian(file, 16, 4), BigEndian(file, 20, 4)};
 }
 
-/// Returns the sides in the first frame header; skips the segments before it.
+/// Returns the sides in the first frame header, skipping earlier segments.
 std::optional<Sides> SidesOfJpeg(std::string_view file) {
   size_t at = 2;
   while (file.size() - at >= 9 && file[at] == '\xFF') {

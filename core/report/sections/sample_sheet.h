@@ -11,15 +11,14 @@
 
 namespace ctxfs {
 
-/// The MIME type of a picture that a page may show: a JPEG or PNG file of at
-/// most 4096 pixels a side, because a browser decodes it. Fails with
-/// kUnsupported for any other bytes.
+/// The MIME type of a picture that is safe for a browser to decode: JPEG or PNG
+/// of at most 4096 pixels a side. Fails with kUnsupported for other bytes.
 Result<const char*> PictureType(Bytes file);
 
-/// The first samples of a container (ShowsSamples), at most 12: [{"key",
-/// "caption", "picture"?: base64 with its "type", "note"?: why there is none}].
-/// Empty if it has no samples with captions or pictures. Subtracts the bytes of
-/// pictures from `picture_bytes`.
+/// At most 12 samples of a container (ShowsSamples), the first ones: [{"key",
+/// "caption", "picture"?: base64 with its "type", "note"?: why it has no
+/// picture}]. Empty if no sample has a caption or picture. Subtracts the bytes
+/// of pictures from `picture_bytes`.
 Result<Json> SampleSheet(const Container& container, uint64_t& picture_bytes,
                          const ReadContext& context);
 

@@ -42,8 +42,8 @@ std::string TypeOf(const TableColumn& column) {
   return type;
 }
 
-/// A number, or a list of them, as JSON: fractions with 4 digits, and of a long
-/// list its first numbers, none of which is cut.
+/// Formats a number or list of numbers as JSON. Fractions have 4 digits; a long
+/// list is cut between numbers.
 std::string NumbersText(std::string_view json) {
   std::string shown;
   while (!json.empty()) {
@@ -65,8 +65,8 @@ std::string NumbersText(std::string_view json) {
   return shown;
 }
 
-/// The first lines of a column of text, from its first 64 KiB alone: a
-/// TableReader reads lines of any length.
+/// The first lines of a text column, from its first 64 KiB: a TableReader would
+/// read lines of any length.
 Result<Json> TextCells(const TableColumn& column, uint64_t rows,
                        const ReadContext& context) {
   const Content content = CTXFS_TRY(column.open(context));

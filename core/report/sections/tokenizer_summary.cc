@@ -13,8 +13,8 @@ namespace {
 constexpr size_t kShownTokens = 60;
 constexpr size_t kTokenBytes = 100;
 
-/// Counts the tokens of the vocabulary, which is an object by token (BPE,
-/// WordPiece, WordLevel) or an array of pairs of token and score (Unigram).
+/// Counts the tokens of the vocabulary: an object by token (BPE, WordPiece,
+/// WordLevel) or an array of pairs of token and score (Unigram).
 class TokenizerVisitor final : public JsonVisitor {
  public:
   bool Enter(const Path& path, bool is_array) override {

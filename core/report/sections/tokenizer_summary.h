@@ -10,10 +10,9 @@ namespace ctxfs {
 
 /// Summarises a tokenizer.json of Hugging Face's tokenizers: {"type", "tokens":
 /// size of the vocabulary, "merges": count, "added": count, "first_tokens":
-/// [text], "added_tokens": [text]}, at most 60 texts each. Fields that are
-/// missing, or
-/// of another type than expected, count as empty. Fails with kCorrupt if `text`
-/// is not JSON, as WalkJson does.
+/// [text], "added_tokens": [text]}, at most 60 texts each. Missing fields, and
+/// those of unexpected types, count as empty. Fails with kCorrupt if `text` is
+/// not JSON, like WalkJson.
 Result<Json> TokenizerSummary(std::string_view text, const Request& request);
 
 }  // namespace ctxfs

@@ -11,10 +11,10 @@
 namespace ctxfs {
 namespace {
 
-constexpr uint64_t kPairsAtATime = 65'536;  // elements that are read at a time
+constexpr uint64_t kPairsAtATime = 65'536;  // elements read at a time
 
-/// The sums over all pairs. They are long doubles, which squares of float64 do
-/// not overflow.
+/// The sums over all pairs, as long doubles, which do not overflow for squares
+/// of float64.
 class PairSums {
  public:
   void Add(double a, double b) {
@@ -46,7 +46,7 @@ class PairSums {
   }
 
  private:
-  /// A pair with a NaN or an infinity.
+  /// Adds a pair with a NaN or an infinity.
   void AddOther(double a, double b) {
     if (a == b || (std::isnan(a) && std::isnan(b))) return;
     ++found_.different;

@@ -10,32 +10,31 @@
 
 namespace ctxfs {
 
-/// How the elements of two arrays differ, all computed as float64.
+/// How the elements of two arrays differ, computed with float64.
 struct ValueDifference {
-  /// Where the bins of the histogram end: each has the differences below its
-  /// end and not below that of the one before. The last bin has no end.
+  /// Upper bounds of the histogram's bins, exclusive. The last bin has none.
   static constexpr std::array<double, 15> kBinEnds = {
       1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3,
       1e-2,  1e-1, 1,    1e1,  1e2,  1e3,  1e4};
 
   uint64_t elements = 0;
-  uint64_t different = 0;  // pairs of unequal elements, `unlike` among them
-  /// Pairs that have no difference: one is NaN and the other is not, or one is
-  /// infinite and the other is something else.
+  uint64_t different = 0;  // pairs of unequal elements, including `unlike`
+  /// Pairs without a difference: exactly one is NaN, or the elements are
+  /// unequal and one is infinite.
   uint64_t unlike = 0;
-  // Of pairs of numbers that are neither NaN nor infinite:
+  // Of pairs of finite numbers:
   double max_absolute = 0;
   double max_relative = 0;  // |a - b| / |a|, where a is not 0
   double mean_absolute = 0;
-  /// Cosine of the angle between the arrays as vectors. 1 if both are 0
-  /// throughout, 0 if one of them is.
+  /// Cosine of the angle between the arrays as vectors; 1 if both are all
+  /// zeros, 0 if only one is.
   double cosine = 1;
   std::array<uint64_t, kBinEnds.size() + 1> bins{};  // of unequal pairs
 };
 
-/// Compares two usual arrays (IsUsual) of as many elements, whose dtypes
-/// HasStatistics, by windows: takes the memory of one. `first_context` and
-/// `second_context` are those of the containers that they are in.
+/// Compares two usual arrays (IsUsual) of equal size, whose dtypes
+/// HasStatistics, window by window. Reads each array with the context of its
+/// container.
 Result<ValueDifference> DifferenceOf(const ArrayInfo& first,
                                      const ArrayInfo& second,
                                      const ReadContext& first_context,

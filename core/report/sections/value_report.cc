@@ -46,7 +46,7 @@ Json ArrayHead(const ArrayInfo& array) {
           {"elements", CountOf(array)}};
 }
 
-/// What is shown of an array that cannot be read.
+/// The report of an array that cannot be read.
 Json WithError(const ArrayInfo& array, const Error& error) {
   Json shown = ArrayHead(array);
   shown["error"] = ErrorText(error);
@@ -60,7 +60,7 @@ bool IsShown(DocumentRole role) {
          role != DocumentRole::kTokenizerModel;
 }
 
-/// The bytes of a document that are read to show it.
+/// Bytes of a document that are read to show it.
 uint64_t BytesShown(DocumentRole role) {
   if (role == DocumentRole::kTokenizer) return kTokenizerBytes;
   return IsShown(role) ? kShownText : 0;
@@ -102,7 +102,7 @@ bool ValueReport::MayMeasure(const ArrayInfo& array) {
   constexpr uint64_t kSampled = kSampledElements * sizeof(double);
   const Result<Content> elements = array.open(context_);
   if (!elements) return true;  // Measured reports the error
-  // A checksum or a codec makes a reader of any element read all of them.
+  // With a checksum or a codec, reading one element reads all of them.
   const uint64_t cost =
       elements->WorkExceeds(kSampled) ? elements->size() : kSampled;
   return ReportRoom::Take(room_.read_bytes, cost);
@@ -197,7 +197,7 @@ void ValueReport::AddLanes(Json& report) {
 }
 
 void ValueReport::AddSheets(Json& report) {
-  // Matrices of a model's codes would be noise.
+  // Codes of a model would look like noise.
   if (exports_.bundle_name == "model") return;
   uint64_t left = 0;
   Json sheets = Json::array();

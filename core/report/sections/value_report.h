@@ -12,9 +12,9 @@
 
 namespace ctxfs {
 
-/// The parts of a report that show values: of the container's usual arrays, its
-/// table and its documents. Each function adds a field to `report`, and for
-/// parts that exceed `room` a sentence to its "left_out".
+/// The parts of a report with values: usual arrays, the table and documents of
+/// a container. Each Add function adds a field to `report`, and a sentence to
+/// its "left_out" for parts that exceed `room`.
 class ValueReport {
  public:
   ValueReport(std::shared_ptr<const Container> container,
@@ -24,16 +24,16 @@ class ValueReport {
   void AddAll(Json& report);
 
  private:
-  /// "arrays": [{"name", "dtype", "shape", "elements", and ArrayStatistics by
-  /// their names, or "error"}].
+  /// "arrays": [{"name", "dtype", "shape", "elements", and the fields of
+  /// ArrayStatistics, or "error"}].
   void AddStatistics(Json& report);
-  /// "lanes": LanePlot of each array of an episode that has one.
+  /// "lanes": the LanePlot of each plottable array of an episode.
   void AddLanes(Json& report);
-  /// "sheets": ContactSheet of each array of pictures.
+  /// "sheets": the ContactSheet of each array of pictures.
   void AddSheets(Json& report);
   /// "samples": SampleSheet.
   void AddSamples(Json& report);
-  /// "vectors": VectorSummary of each collection of vectors.
+  /// "vectors": the VectorSummary of each collection of vectors.
   void AddVectors(Json& report);
   /// "table": TablePreview.
   void AddTable(Json& report);
@@ -43,9 +43,9 @@ class ValueReport {
 
   /// The statistics of one array.
   Json Measured(const ArrayInfo& array) const;
-  /// Bytes of the elements that its statistics are made of.
+  /// Bytes of elements that the statistics read.
   uint64_t BytesRead(const ArrayInfo& array) const;
-  /// Whether there is room for measuring the array. Opens it.
+  /// Whether the budget allows measuring the array. Opens it.
   bool MayMeasure(const ArrayInfo& array);
 
   const std::shared_ptr<const Container> container_;

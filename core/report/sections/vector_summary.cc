@@ -30,8 +30,7 @@ constexpr uint64_t kReadAtATime = 32'768;  // elements
 constexpr size_t kNormBins = 40;
 constexpr size_t kRepeats = 10;
 
-/// Number `i` of `count` that are spread evenly over `all`; for count == all,
-/// i.
+/// Index `i` of `count` indices spread evenly over `all`; `i` if count == all.
 uint64_t Spread(uint64_t i, uint64_t count, uint64_t all) {
   return all / count * i + all % count * i / count;
 }
@@ -49,7 +48,7 @@ struct Seen {
   auto operator<=>(const Seen&) const = default;
 };
 
-/// What is found out about vectors that come one by one.
+/// Statistics of vectors, which are added one by one.
 class Summary {
  public:
   Summary(uint64_t count, size_t width) : width_(width) {
@@ -62,7 +61,7 @@ class Summary {
     bool fits = true;
     for (const double value : vector) {
       squares += value * value;
-      fits = fits && std::abs(value) <= FLT_MAX;  // not of a NaN
+      fits = fits && std::abs(value) <= FLT_MAX;  // false for NaN
     }
     if (fits) norms_.push_back(std::sqrt(squares));
     if (!fits) ++infinite_;
@@ -124,7 +123,7 @@ class Summary {
 
   void AddRepeats(Json& shown) {
     std::ranges::sort(seen_);
-    using Repeat = std::pair<uint64_t, uint64_t>;  // how many more, the first
+    using Repeat = std::pair<uint64_t, uint64_t>;  // repeats, first
     std::vector<Repeat> repeats;
     uint64_t repeated = 0;
     for (size_t at = 0; at < seen_.size();) {
@@ -146,7 +145,7 @@ class Summary {
   }
 
   const size_t width_;
-  std::vector<double> norms_;  // of those that have one
+  std::vector<double> norms_;  // of finite vectors
   uint64_t infinite_ = 0;
   std::vector<Seen> seen_;
   std::vector<float> projected_;
@@ -175,7 +174,7 @@ Result<Json> VectorSummary(const ArrayInfo& array, uint64_t most_bytes,
       count == all ? std::max<uint64_t>(1, kReadAtATime / width) : 1;
   ElementWindows elements = CTXFS_TRY(ElementWindows::Open(array, context));
   Summary summary(count, width);
-  uint64_t next = 0;  // of those that are projected
+  uint64_t next = 0;  // next vector to project
   for (uint64_t i = 0; i < count; i += at_a_time) {
     const uint64_t first = Spread(i, count, all);
     const uint64_t rows = std::min(at_a_time, count - i);

@@ -11,27 +11,28 @@
 
 namespace ctxfs {
 
-/// Vectors that are projected, and read if there are too many to read all.
+/// Number of vectors that are projected, and of the sample that is read if
+/// there are too many.
 constexpr uint64_t kProjectedVectors = 20'000;
 
-/// Whether a usual array is a collection of vectors: numbers of at most 32
-/// bits, or float64, of shape [N,D] with N and D at least 1.
+/// Whether a usual array is a collection of vectors: float64, or numbers of at
+/// most 32 bits, of shape [N,D] with N and D at least 1.
 bool IsVectors(const ArrayInfo& array);
 
-/// Bytes of the vectors of such an array that VectorSummary reads: all of at
-/// most 1,000,000 vectors if they are at most `most_bytes`, otherwise those of
-/// kProjectedVectors, spread evenly.
+/// Bytes that VectorSummary reads of the array: all if there are at most
+/// 1,000,000 vectors of at most `most_bytes` bytes in total, else
+/// kProjectedVectors evenly spread ones.
 uint64_t VectorBytes(const ArrayInfo& array, uint64_t most_bytes);
 
 /// Norms, duplicates and a projection of the vectors that VectorBytes counts:
-/// {"name", "dtype", "shape", "elements": N, "read", "zeros": of norm 0,
-/// "infinite": with a NaN or an infinity, or too large for float32; of the
-/// norms "min", "max", "mean", "low", "high", "bins"; "repeated": those that
-/// have the values of an earlier one (by SHA-256), "repeats": [[number of the
-/// first, how many are like it]], the 10 that repeat most; "projected",
-/// "points":
-/// [[x, y]] and "explained", unless there is nothing to project (ProjectRows)}.
-/// Takes at most 64 MiB for the projection and 40 bytes a vector.
+/// {"name", "dtype", "shape", "elements": N, "read", "zeros": number of norms
+/// 0, "infinite": number of vectors with a NaN, an infinity or a value beyond
+/// float32; "min", "max", "mean", "low", "high", "bins" of the norms;
+/// "repeated": number of vectors equal to an earlier one (by SHA-256),
+/// "repeats": [[number of the first, number of its repeats]], the 10 most
+/// repeated; "projected", "points": [[x, y]] and "explained", unless nothing
+/// can be projected (ProjectRows)}. Uses at most 64 MiB for the projection and
+/// 40 bytes per vector.
 Result<Json> VectorSummary(const ArrayInfo& array, uint64_t most_bytes,
                            const ReadContext& context);
 
