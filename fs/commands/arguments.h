@@ -29,21 +29,21 @@ struct Arguments {
   bool stat = false;      // --stat
   bool missing = false;   // --missing
   bool sha256 = false;    // --checksums=sha256
-  std::string published;  // --sha256; empty unless given, as the next two
+  std::string published;  // --sha256; or empty, like the next two
   std::string against;
   std::string signed_by;
-  std::string identity;  // --identity, in lower case; empty unless given
+  std::string identity;  // --identity, in lower case; or empty
   bool replace = false;
   bool exact = false;
-  std::string output;  // -o; empty unless given
-  unsigned jobs = 0;   // -j; as many as there are cores unless given
+  std::string output;  // -o; or empty
+  unsigned jobs = 0;   // -j; default: number of cores
   std::optional<ViewSet> views;
-  std::string key_file;  // --keyfile; empty unless given
+  std::string key_file;  // --keyfile; or empty
   bool insecure_key_file = false;
   bool offline = false;
-  OpenOptions open;  // of --salvage, and the key in the key file
+  OpenOptions open;  // from --salvage and the key file
 
-  /// The listing mode that -a and --views stand for.
+  /// The listing mode selected by -a and --views.
   ListMode list_mode() const {
     if (all) return ListMode::kAll;
     return views ? ListMode::kViews : ListMode::kPrimary;
@@ -51,7 +51,7 @@ struct Arguments {
 };
 
 /// Prints "ctxfs: 'path': reason" on standard error and returns the exit code
-/// for it.
+/// for `error`.
 ExitCode PrintError(const std::string& path, const Error& error);
 
 }  // namespace ctxfs

@@ -72,8 +72,8 @@ std::string LeftColumn(const OptionInfo& option) {
   return text;
 }
 
-/// Appends `text` in lines of at most 80 columns, the first one after `left`
-/// and the others below its start.
+/// Appends `text` in lines of at most 80 columns: the first line after `left`,
+/// the others indented to the same column.
 void AppendWrapped(const std::string& left, std::string_view text,
                    std::string& to) {
   constexpr size_t kIndent = 26;
@@ -111,7 +111,7 @@ std::vector<OptionInfo> OptionsOf(const Command& command) {
   for (const OptionInfo& option : kOptions) {
     if (takes(option.letter)) taken.push_back(option);
   }
-  // -h is --human-readable where there is such an option, as in ls(1).
+  // -h is --human-readable where that option exists, as in ls(1).
   if (takes('H')) taken.back().short_name = 0;
   return taken;
 }

@@ -11,62 +11,62 @@
 
 namespace ctxfs {
 
-/// An option of a command line, as help, completions and the parser use it.
+/// A command-line option, for help, completions and the parser.
 struct OptionInfo {
-  char letter;             // names it in Command::options
-  char short_name;         // of "-l"; 0 if it has none
+  char letter;             // identifies it in Command::options
+  char short_name;         // of "-l"; 0: none
   std::string_view name;   // of "--long"
   std::string_view value;  // of "--jobs N"; empty for a flag
   std::string_view help;   // one sentence without a full stop
 
-  /// "-j N, --jobs=N" without the values: "-j", "--jobs".
+  /// The spellings without values: "-j", "--jobs".
   std::vector<std::string> Spellings() const;
 };
 
-/// What a command line names besides options.
+/// The kind of a command's operands.
 enum class OperandKind {
   kSource,    // SOURCE
   kPath,      // SOURCE//PATH or SOURCE[//PATH]
   kMount,     // a mount point of ctxfs
   kCommand,   // the name of a command
-  kAnything,  // the shell's own completion
+  kAnything,  // completed by the shell
 };
 
 struct Arguments;
 
-/// The exit codes of commands that open a SOURCE, as --help prints them.
+/// Exit codes of commands that open a SOURCE, for --help.
 inline constexpr std::string_view kReaderCodes =
     "  0 ok, 1 usage, 2 a source cannot be opened or has nothing to show,\n"
     "  3 its format is not known, 4 it is damaged, 5 its version is not\n"
     "  supported, 8 a limit was exceeded, 9 the key file cannot be used;\n"
     "  after several errors, the code of the last one\n";
 
-/// The exit codes of commands that open none.
+/// Exit codes of commands that open none.
 inline constexpr std::string_view kPlainCodes = "  0 ok, 1 usage\n";
 
-/// A command of `ctxfs`. One table of them (fs/main.cc) is what the parser, the
-/// help and the completions are made of.
+/// A command of `ctxfs`. The parser, the help and the completions are generated
+/// from one table of commands (fs/main.cc).
 struct Command {
   std::string_view name;        // "ls"
   std::string_view operands;    // "SOURCE[//PATH]..."
-  std::string_view summary;     // what it does, in a few words
-  std::string_view alias = "";  // another name; empty for none
-  /// Does what the command line asks for, and returns the exit code.
+  std::string_view summary;     // its purpose in a few words
+  std::string_view alias = "";  // another name; or empty
+  /// Runs the command and returns the exit code.
   int (*run)(const Arguments& arguments) = nullptr;
-  /// In the place of `run`: parses the command line itself.
+  /// Instead of `run`: parses the command line itself.
   int (*run_words)(int argc, char** argv) = nullptr;
-  std::string_view options = "";   // their letters in kOptions
-  std::string_view examples = "";  // lines of a shell; empty for none
+  std::string_view options = "";   // letters in kOptions
+  std::string_view examples = "";  // shell lines; or empty
   OperandKind kind = OperandKind::kAnything;
   size_t min_operands = 0;
   size_t max_operands = SIZE_MAX;
-  bool writes_to_last = false;    // the last operand is what it writes
+  bool writes_to_last = false;    // whether it writes to the last operand
   std::string_view program = "";  // as the user types it; "": "ctxfs NAME"
-  /// `ctxfs NAME ACTION`: each is a command of its own, in the place of `run`.
+  /// Commands run as `ctxfs NAME ACTION`, instead of `run`.
   std::span<const Command* const> actions = {};
   int usage_error = static_cast<int>(ExitCode::kUsage);  // exit code
   int key_error = static_cast<int>(ExitCode::kKey);      // exit code
-  /// Exit code for a SOURCE that cannot be opened.
+  /// Exit code if a SOURCE cannot be opened.
   int source_error = static_cast<int>(ExitCode::kSource);
   std::string_view exit_codes = kReaderCodes;  // text for --help
 
@@ -88,26 +88,25 @@ extern const Command kMountsCommand;
 extern const Command kReportCommand;
 extern const Command kStatsCommand;
 
-/// The options that `command` takes, in the order of kOptions
-/// (command.cc).
+/// The options of `command`, in the order of kOptions (command.cc).
 std::vector<OptionInfo> OptionsOf(const Command& command);
 
 /// The text of `ctxfs COMMAND --help`.
 std::string HelpOf(const Command& command);
 
-/// The command with the name or alias `name`; null if there is none.
+/// Finds a command by name or alias; null if there is none.
 const Command* FindCommand(std::span<const Command* const> commands,
                            std::string_view name);
 
-/// Parses the command line of a command, reads the key file that it names, and
-/// runs the command. Returns its exit code, or that of an error, which is
-/// printed; 0 after printing the help if the command line asks for it.
+/// Parses the command line, reads the key file, and runs the command. Returns
+/// its exit code; after printing an error, the code of the error; after
+/// printing the help, 0.
 int RunCommand(int argc, char** argv, const Command& command);
 
-/// `ctxfs check` under the name fsck.ctxfs: with the exit codes of fsck(8).
+/// `ctxfs check` run as fsck.ctxfs, with the exit codes of fsck(8).
 int RunFsck(int argc, char** argv);
 
-/// What completing a command line needs to know.
+/// The data for completing command lines.
 struct CompletionTables {
   std::span<const Command* const> commands;
   std::vector<std::string> mount_flags;    // "-f", "--help"
@@ -116,10 +115,9 @@ struct CompletionTables {
   std::vector<std::string> list_values;
 };
 
-/// `ctxfs __complete PROGRAM WORD...`: prints a line for each word that may
-/// stand in the place of the last WORD, or the line ":files" if that is the
-/// name of a file or directory (packaging/completions). Prints nothing about
-/// errors.
+/// `ctxfs __complete PROGRAM WORD...`: prints the candidates for the last WORD,
+/// one per line, or ":files" for names of files and directories
+/// (packaging/completions). Prints no errors.
 int RunComplete(int argc, char** argv, const CompletionTables& tables);
 
 }  // namespace ctxfs

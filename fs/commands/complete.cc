@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ctxfs __complete: the candidates that the shells' completions show
+// `ctxfs __complete`: prints candidates for shell completion
 // (packaging/completions).
 #include <algorithm>
 #include <cstdio>
@@ -23,12 +23,12 @@
 namespace ctxfs {
 namespace {
 
-// A directory may have millions of names; nobody reads more candidates.
+// A directory may have millions of names, which no person would read.
 constexpr size_t kMaxPaths = 1000;
 
 constexpr std::string_view kBuckets = "s3://";
 
-/// The line that makes the shell complete names of files and directories.
+/// Tells the shell to complete names of files and directories.
 constexpr const char* kFiles = ":files";
 
 bool IsPrintable(std::string_view text) { return Printable(text) == text; }
@@ -39,7 +39,7 @@ class Completer {
   Completer(std::vector<std::string> words, const CompletionTables& tables)
       : words_(std::move(words)), current_(words_.back()), tables_(tables) {}
 
-  /// `program`: the name of the program, without its directory.
+  /// `program`: the program's name without directory.
   void Complete(std::string_view program) {
     if (program == "mount.ctxfs") return CompleteMount(0);
     if (program == "fsck.ctxfs") return CompleteNamed("check", 0);
@@ -148,7 +148,7 @@ class Completer {
     }
   }
 
-  /// Of "a,b,c": "a,b,".
+  /// Returns "a,b," for "a,b,c".
   static std::string ListStart(std::string_view list) {
     const size_t comma = list.rfind(',');
     return comma == std::string_view::npos
@@ -215,11 +215,11 @@ class Completer {
     std::puts(kFiles);
   }
 
-  /// s3://BUCKET: the buckets of the store. Nothing below them: a bucket may
-  /// have millions of names.
+  /// Completes s3://BUCKET with the store's buckets, but nothing below: a
+  /// bucket may have millions of names.
   void OfferBuckets() {
     if (current_.find('/', kBuckets.size()) != current_.npos) return;
-    // Nobody waits longer for candidates.
+    // Short, because a person waits for candidates.
     const std::map<std::string, std::string> variables = {
         {"CTXFS_REMOTE_TIMEOUT", "3"}};
     const std::string url(kBuckets);
@@ -232,7 +232,7 @@ class Completer {
     }
   }
 
-  /// SOURCE//PATH: the names in the directory of PATH.
+  /// Completes SOURCE//PATH with the names in the directory of PATH.
   void OfferPaths() {
     const std::string directory = current_.substr(0, current_.rfind('/') + 1);
     std::string operand = directory;
@@ -269,7 +269,7 @@ class Completer {
 }  // namespace
 
 int RunComplete(int argc, char** argv, const CompletionTables& tables) {
-  SetLogSink({});  // no messages between the candidates
+  SetLogSink({});  // messages would mix with candidates
   if (argc < 3) return static_cast<int>(ExitCode::kUsage);
   const std::string_view program = argv[1];
   Completer completer(std::vector<std::string>(argv + 2, argv + argc), tables);

@@ -22,7 +22,7 @@ void ConfineToReading(const std::vector<std::string>& paths, LeavingLinks links,
                       int written) {
   std::vector<std::string> trees;
   for (const std::string& path : paths) {
-    if (IsUrl(path)) continue;  // another process reads it
+    if (IsUrl(path)) continue;  // the fetcher's process reads it
     if (links == LeavingLinks::kFollowed && IsPlainDirectory(path)) {
       trees.emplace_back("/");
       continue;

@@ -10,15 +10,16 @@
 
 namespace ctxfs {
 
-/// A file for BlockCache::SpillTo; null if it cannot be made. A confined
-/// process cannot make it.
+/// A file for BlockCache::SpillTo; null if it cannot be created. Must run
+/// before the process is confined.
 std::shared_ptr<SpillFile> OpenSpillFile();
 
-/// Confines this thread and those that it starts as a mount of `paths` confines
-/// its serving threads (fs/sandbox/sandbox.h), if the kernel can. Called before
-/// any of `paths` is opened. They then read only files that may be shown, write
-/// only below the directory with the descriptor `written`; -1: nowhere; and
-/// make no sockets (FilterLeavingSyscalls). Logs a warning if that fails.
+/// Confines this thread and threads that it starts, like serving threads of a
+/// mount of `paths` (fs/sandbox/sandbox.h), as far as the kernel can: they read
+/// only files that may be shown, write only below the directory with the
+/// descriptor `written` (-1: nowhere), and make no sockets
+/// (FilterLeavingSyscalls). Must run before any of `paths` is opened. Logs a
+/// warning on failure.
 void ConfineToReading(const std::vector<std::string>& paths, LeavingLinks links,
                       int written = -1);
 

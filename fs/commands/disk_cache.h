@@ -10,22 +10,24 @@
 
 namespace ctxfs {
 
-/// The cache on disk: blocks of remote objects, and files that mounts
-/// materialise (`-o cache_keep`).
+/// The persistent cache: blocks of remote objects, and files materialised by
+/// mounts (`-o cache_keep`).
 struct DiskCache {
   std::string directory;
-  uint64_t most = 0;  // bytes that it may take
-  /// Its contents, or those that were removed; nullopt: there is no directory.
+  uint64_t most = 0;  // maximum size in bytes
+  /// The contents, or the removed contents; nullopt: the directory does not
+  /// exist.
   std::optional<StoreContents> contents;
 };
 
-/// Counts what the cache of this user has. Fails with kIo if it cannot be used.
+/// Counts the contents of this user's cache. Fails with kIo if it cannot be
+/// used.
 Result<DiskCache> CountDiskCache();
 
-/// Removes what the cache of this user has. Fails like CountDiskCache.
+/// Clears this user's cache. Fails like CountDiskCache.
 Result<DiskCache> ClearDiskCache();
 
-/// Makes the directory of the cache. Fails like CountDiskCache.
+/// Creates the directory of the cache. Fails like CountDiskCache.
 Status MakeDiskCache();
 
 }  // namespace ctxfs

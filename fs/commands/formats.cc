@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ctxfs formats: the formats that can be mounted, and those that are only
-// recognised.
+// `ctxfs formats`: lists the formats that can be mounted, and those that are
+// only recognised.
 #include <cstdio>
 #include <set>
 #include <string>

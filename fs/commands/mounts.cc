@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ctxfs mounts: the ctxfs mounts that this process sees.
+// `ctxfs mounts`: lists the ctxfs mounts visible to this process.
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -18,8 +18,8 @@
 namespace ctxfs {
 namespace {
 
-/// Returns source, mount point, process, bytes of the cache in use, and its
-/// limit; "-" for the last three if the mount does not answer, such as another
+/// Returns source, mount point, process, cached bytes, and the cache's limit;
+/// "-" for the last three if the mount does not answer, for example another
 /// user's.
 std::vector<std::string> Row(const MountEntry& mount, bool for_people) {
   std::vector<std::string> row = {ListedName(mount.source),
@@ -37,7 +37,7 @@ std::vector<std::string> Row(const MountEntry& mount, bool for_people) {
   return row;
 }
 
-/// The row of a mount as JSON; null in the place of "-".
+/// The row of a mount as JSON, with null for "-".
 Json MountJson(const MountEntry& mount) {
   const MountStats stats = MountStats::Of(mount.point);
   const auto number = [&stats](std::string_view name) {

@@ -9,9 +9,8 @@
 
 namespace ctxfs {
 
-/// A line on standard error, if that is a terminal, with percentage, rate and
-/// remaining time of a command. It is erased at the end. Safe for any number of
-/// threads.
+/// Shows percentage, rate and remaining time of a command on standard error if
+/// it is a terminal. The destructor erases the line. Thread-safe.
 class Progress {
  public:
   Progress();
@@ -21,11 +20,11 @@ class Progress {
 
   bool shown() const { return shown_; }
 
-  /// Adds bytes that are to be read, or that have been read.
+  /// Adds to the bytes to read, or to those that were read.
   void Expect(uint64_t bytes) { total_ += bytes; }
   void Add(uint64_t bytes);
 
-  /// Erases the line, so that something else can be printed.
+  /// Erases the line, before other output.
   void Clear();
 
  private:

@@ -11,9 +11,8 @@
 namespace ctxfs {
 namespace {
 
-/// The container that an operand names. Operands that follow one another and
-/// name the same object of a server share it: opening it again would take
-/// requests to the server.
+/// The container of an operand. Consecutive operands that name the same remote
+/// object share it, because opening it again would cost requests.
 class LastTree {
  public:
   explicit LastTree(const Arguments& arguments) : arguments_(arguments) {}
@@ -51,7 +50,7 @@ Result<ExitCode> ReadOne(const std::string& operand, LastTree& last,
 ExitCode ReadOperands(const Arguments& arguments, const ReadOperand& read) {
   LastTree tree(arguments);
   ConfineToReading(SourcesOf(arguments.operands), LeavingLinks::kFollowed);
-  ExitCode last = ExitCode::kOk;  // of the last error
+  ExitCode last = ExitCode::kOk;  // the last error's
   for (const std::string& operand : arguments.operands) {
     const Result<ExitCode> done = ReadOne(operand, tree, read);
     const ExitCode code = done ? *done : PrintError(operand, done.error());

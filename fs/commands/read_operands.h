@@ -10,8 +10,8 @@
 
 namespace ctxfs {
 
-/// Reads what an operand SOURCE//PATH names. Returns the exit code of the last
-/// error that it printed itself, kOk if there was none.
+/// Reads the file or directory of an operand SOURCE//PATH. Returns the exit
+/// code of the last error that it printed, or kOk.
 using ReadOperand = std::function<Result<ExitCode>(
     SourceTree& tree, const SourceTree::File& file)>;
 
@@ -19,7 +19,7 @@ using ReadOperand = std::function<Result<ExitCode>(
 /// Prints errors. Returns the exit code of the last one.
 ExitCode ReadOperands(const Arguments& arguments, const ReadOperand& read);
 
-/// Passes the bytes of a file, verified, to `sink` piece by piece.
+/// Passes the verified bytes of a file to `sink` piece by piece.
 Status ReadFile(SourceTree& tree, const SourceTree::File& file,
                 const std::function<Status(Bytes)>& sink);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ctxfs stats: where the reads of mounts were answered.
+// `ctxfs stats`: shows how the reads of mounts were served.
 #include <algorithm>
 #include <cstdio>
 #include <string>
@@ -38,7 +38,7 @@ constexpr Column kColumns[] = {
     {"decoded", "decoded_bytes_total", true},
     {"longest, ms", "request_longest_milliseconds", false}};
 
-/// All mounts of ctxfs, or those at `points`. If none is at one of these,
+/// The ctxfs mounts at `points`, or all of them. If a point has no mount,
 /// prints an error and sets `failed`.
 std::vector<MountEntry> Chosen(const std::vector<std::string>& points,
                                bool& failed) {

@@ -9,13 +9,11 @@
 
 namespace ctxfs {
 
-/// HumanSize without a space and unit, as ls -h and sort -h have it: "1.5G",
-/// "17".
+/// Like HumanSize, but without space and unit, like ls -h: "1.5G", "17".
 std::string ShortSize(uint64_t bytes);
 
-/// Returns `text` with a backslash and a letter, or another backslash, for each
-/// backslash and for those of newline, carriage return and tab that are in
-/// `controls`.
+/// Escapes backslashes in `text`, and newlines, carriage returns and tabs that
+/// are in `controls`, with a backslash.
 std::string Escaped(std::string_view text, std::string_view controls);
 
 }  // namespace ctxfs

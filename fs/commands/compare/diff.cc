@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ctxfs diff: what differs between two containers, directories or files.
+// `ctxfs diff`: compares two containers, directories or files.
 #include <fmt/core.h>
 
 #include <cstdio>
@@ -20,21 +20,21 @@ namespace {
 
 constexpr int kFailedCode = DiffTally::kFailedCode;
 
-/// "f32 [2,3]"; empty unless it is an array.
+/// "f32 [2,3]"; empty for other entries than arrays.
 std::string TypeText(const DiffEntry& entry) {
   if (!entry.is_array()) return {};
   return entry.dtype + " " + JsonLine(entry.shape);
 }
 
-/// The name of the entry that the operand itself is.
+/// The name of an entry; the operand itself has the path "".
 std::string NameOf(const DiffEntry& entry) {
   return entry.path.empty() ? "(the file)" : entry.path;
 }
 
-/// "1e-10", "0.05": at most four digits.
+/// At most four digits: "1e-10", "0.05".
 std::string Digits(double value) { return fmt::format("{:.4g}", value); }
 
-/// Prints what differs for people.
+/// Prints the differences for people.
 class DiffPrinter {
  public:
   void Print(const EntryDifference& one) const {

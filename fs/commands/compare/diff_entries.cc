@@ -21,13 +21,13 @@ namespace {
 constexpr uint64_t kWindow = limits::kMiB;
 constexpr uint64_t kMaxJson = 4 * limits::kMiB;
 
-/// "crc32c" of "crc32c:9a71bb4c".
+/// Returns "crc32c" for "crc32c:9a71bb4c".
 std::string_view ChecksumKindOf(const DiffEntry& entry) {
   return std::string_view(entry.checksum).substr(0, entry.checksum.find(':'));
 }
 
-/// Whether two entries have equal bytes by their stored checksums; nullopt if
-/// they do not tell.
+/// Whether stored checksums show that the bytes of two entries are equal;
+/// nullopt if they do not decide.
 std::optional<bool> EqualByChecksum(const DiffEntry& a, const DiffEntry& b,
                                     bool by_elements) {
   if (a.checksum.empty() || ChecksumKindOf(a) != ChecksumKindOf(b) ||
@@ -38,7 +38,8 @@ std::optional<bool> EqualByChecksum(const DiffEntry& a, const DiffEntry& b,
     if (a.size == b.size && a.stored_size == b.stored_size) return true;
     return std::nullopt;
   }
-  // One text can be compressed in many ways, and an array can have many
+  // Different checksums prove nothing about compressed bytes or array headers:
+  // equal texts may be compressed differently, equal arrays have different
   // headers.
   const bool elements_alone = !by_elements || a.size == BytesOf(*a.array);
   if (a.plain() && b.plain() && a.size == b.size && elements_alone) {
@@ -47,15 +48,15 @@ std::optional<bool> EqualByChecksum(const DiffEntry& a, const DiffEntry& b,
   return std::nullopt;
 }
 
-/// The bytes of an entry that are compared: the stored elements of an array in
-/// the order of all formats, or the file.
+/// The bytes to compare: the stored elements of an array, in the order common
+/// to all formats, or the file.
 Result<Content> ComparedBytes(const DiffSide& side, const DiffEntry& entry,
                               bool by_elements) {
   if (!by_elements) return side.OpenFile(entry);
   return OpenElements(*entry.array, side.context());
 }
 
-/// Compares two contents in windows, up to the first byte that differs.
+/// Compares two contents in windows; returns the first differing byte.
 Result<std::optional<uint64_t>> FirstDifference(const Content& a,
                                                 const ReadContext& a_context,
                                                 const Content& b,
@@ -74,7 +75,7 @@ Result<std::optional<uint64_t>> FirstDifference(const Content& a,
         left.begin(), left.begin() + static_cast<long>(length), right.begin());
     return std::optional(at + static_cast<uint64_t>(differs - left.begin()));
   }
-  // A file without bytes may still be a damaged one.
+  // An empty file may still be damaged.
   if (common == 0) {
     CTXFS_TRY(a.Verify(a_context));
     CTXFS_TRY(b.Verify(b_context));
@@ -107,7 +108,7 @@ class Comparison {
                       [&](uint64_t i) { act(all_[i]); });
   }
 
-  /// Pairs the entries that have a name in common, and lists the others.
+  /// Pairs entries of the same name, and lists the others.
   void PairNames() {
     auto a = first_.entries().begin();
     auto b = second_.entries().begin();
@@ -142,7 +143,7 @@ class Comparison {
     const DiffEntry& b = *one.second;
     if (a.error) return *a.error;
     if (b.error) return *b.error;
-    // Files of a plain directory have no type that is known.
+    // Files of a plain directory have no known type.
     const bool typed = a.is_array() && b.is_array();
     one.type_changed = a.file.link != b.file.link ||
                        (typed && (a.dtype != b.dtype || a.shape != b.shape));
@@ -175,7 +176,7 @@ class Comparison {
     return !one.offset;
   }
 
-  /// Of two JSON texts that can be read, finds what differs.
+  /// Finds the differences between two JSON texts.
   void AddKeys(EntryDifference& one) const {
     const DiffEntry& a = *one.first;
     const DiffEntry& b = *one.second;
@@ -219,7 +220,7 @@ class Comparison {
     return std::nullopt;
   }
 
-  /// What entries of the same bytes have in common.
+  /// Size, dtype and shape, which entries of the same bytes share.
   using Likeness = std::tuple<uint64_t, std::string, std::vector<uint64_t>>;
   static Likeness LikenessOf(const DiffEntry& entry) {
     const bool by_elements = entry.has_stored_elements();
@@ -235,7 +236,7 @@ class Comparison {
         removed[LikenessOf(*all_[i].first)].push_back(i);
       }
     }
-    // Only what has a counterpart of its size is read.
+    // Reads only entries that have a counterpart of the same likeness.
     std::vector<size_t> read;
     std::set<size_t> olds;
     for (size_t i = 0; i < all_.size(); ++i) {
@@ -264,7 +265,7 @@ class Comparison {
       if (old == by_digest.end()) continue;
       all_[old->second].kind = DiffKind::kRenamed;
       all_[old->second].second = all_[read[i]].second;
-      all_[read[i]].second = nullptr;  // removed below
+      all_[read[i]].second = nullptr;  // erased below
       by_digest.erase(old);
     }
     std::erase_if(all_, [](const EntryDifference& one) {
@@ -276,8 +277,8 @@ class Comparison {
     return !entry.error && !entry.file.link && entry.size > 0;
   }
 
-  /// SHA-256 of the bytes of an entry that one side has, and of its dtype and
-  /// shape; empty if it cannot be read.
+  /// SHA-256 of an entry's bytes, with its dtype and shape; empty if it cannot
+  /// be read.
   std::string DigestOf(const EntryDifference& one) const {
     const DiffSide& side = one.first != nullptr ? first_ : second_;
     const DiffEntry& entry = one.any();

@@ -14,14 +14,14 @@
 
 namespace ctxfs {
 
-/// How an entry of the first side differs in the second.
+/// How an entry differs between the two sides.
 enum class DiffKind : uint8_t {
   kSame,
   kChanged,
-  kRenamed,  // another name, and the same bytes
+  kRenamed,  // same bytes under another name
   kRemoved,
   kAdded,
-  kFailed,  // it could not be compared
+  kFailed,  // the comparison failed
 };
 constexpr size_t kDiffKinds = 6;
 
@@ -31,15 +31,15 @@ const char* DiffKindName(DiffKind kind);
 /// The result of comparing an entry.
 struct EntryDifference {
   DiffKind kind = DiffKind::kSame;
-  const DiffEntry* first = nullptr;   // null: it was added
-  const DiffEntry* second = nullptr;  // null: it was removed
-  bool type_changed = false;          // the dtype or the shape
-  /// The first byte that differs, if bytes were compared.
+  const DiffEntry* first = nullptr;   // null: added
+  const DiffEntry* second = nullptr;  // null: removed
+  bool type_changed = false;          // dtype or shape
+  /// The first differing byte, if bytes were compared.
   std::optional<uint64_t> offset = std::nullopt;
-  /// Of two JSON texts, what differs: a pointer into them, and both values.
+  /// For two JSON texts: JSON pointers of the differences, with both values.
   std::vector<std::string> keys = {};
   std::optional<ValueDifference> values = std::nullopt;
-  std::optional<std::string> no_values = std::nullopt;  // why there are none
+  std::optional<std::string> no_values = std::nullopt;  // why `values` is empty
   std::optional<Error> error = std::nullopt;            // of kFailed
 
   const DiffEntry& any() const { return first != nullptr ? *first : *second; }
@@ -51,9 +51,9 @@ struct DiffOptions {
   unsigned jobs = 1;    // threads
 };
 
-/// Compares all entries of two sides, each by what tells soonest: dtype and
-/// shape, stored checksums, and then the bytes, which are read once, in
-/// windows, up to the first that differs. In the order of the names.
+/// Compares all entries of two sides: dtype and shape first, then stored
+/// checksums, then bytes up to the first difference, read once and in windows.
+/// The result is sorted by name.
 std::vector<EntryDifference> DiffEntries(const DiffSide& first,
                                          const DiffSide& second,
                                          const DiffOptions& options,

@@ -21,13 +21,12 @@ namespace ctxfs {
 namespace {
 
 constexpr uint64_t kCacheBytes = 128 * limits::kMiB;
-/// Memory for the entries of one side.
+/// Maximum memory of the entries of one side.
 constexpr uint64_t kMaxEntryBytes = limits::kGiB;
 constexpr std::string_view kArraySuffix = ".npy";
 constexpr std::string_view kBesideSuffix = "~dir";
 
-/// The arrays of a container with the values that they have for a model, under
-/// the names that a model has for them.
+/// The arrays of a container with the values and names that a model uses.
 std::vector<ArrayInfo> ArraysOf(const Container& container,
                                 const ReadContext& context) {
   const Exports exports = container.Export();
@@ -43,12 +42,12 @@ std::vector<ArrayInfo> ArraysOf(const Container& container,
   return arrays;
 }
 
-/// Bytes of a text that is not in the string itself.
+/// Heap bytes of a string.
 uint64_t HeapOf(const std::string& text) {
   return text.capacity() > std::string().capacity() ? text.capacity() + 16 : 0;
 }
 
-/// Bytes that an entry takes in DiffSide::Entries.
+/// Memory of an entry in DiffSide::Entries, in bytes.
 uint64_t MemoryOf(const std::string& key, const DiffEntry& entry) {
   constexpr uint64_t kNode = sizeof(DiffSide::Entries::value_type) + 48;
   return kNode + HeapOf(key) + HeapOf(entry.path) + HeapOf(entry.file.path) +
@@ -81,7 +80,7 @@ std::string WithoutMount(const std::string& operand) {
   }
   fs::path below = path.lexically_relative(around->point);
   if (below == ".") below.clear();
-  // Without -o flat, a container is in a directory with its name.
+  // Without -o flat, a container is shown in a directory of its name.
   const fs::path name = fs::path(around->source).filename();
   const bool flat = fs::is_directory(around->source, failed) ||
                     !fs::exists(fs::path(around->point) / name, failed);
@@ -169,7 +168,7 @@ Result<std::optional<SourceTree::File>> DiffSide::Inside(
     const SourceTree::File& file) {
   if (file.directory || file.link) return std::optional<SourceTree::File>();
   Result<SourceTree::File> inside = tree_->FindInside(file);
-  // The bytes of one that could not be opened now say nothing of its entries.
+  // A container that cannot be opened now must not be compared by its bytes.
   if (!inside && inside.error().code != Code::kNotFound) return inside.error();
   const Scope* const scope = inside ? CTXFS_TRY(ScopeAt(*inside)) : nullptr;
   if (scope == nullptr || scope->error) {
@@ -184,7 +183,7 @@ Status DiffSide::Walk(const SourceTree::File& directory, Scope* scope) {
     if (own->error) return AddLost(directory.path, *own->error);
     scope = own;
   }
-  // In a directory they are files of the tree.
+  // Elsewhere, documents are files of the tree.
   if (scope != nullptr && scope->path == directory.path &&
       directory.path == top_) {
     AddDocuments(*scope);
@@ -199,8 +198,8 @@ Status DiffSide::Walk(const SourceTree::File& directory, Scope* scope) {
 
 Status DiffSide::Visit(const SourceTree::File& file, Scope* scope) {
   if (file.directory) return Walk(file, scope);
-  // In a directory, a file that is a container is compared by its entries, and
-  // one that does not parse by its bytes.
+  // A container in a directory is compared by its entries; one that does not
+  // parse, by its bytes.
   if (scope == nullptr) {
     const auto inside = Inside(file);
     if (inside && *inside) return Walk(**inside, scope);
@@ -270,8 +269,8 @@ Status DiffSide::Add(std::string key, DiffEntry entry) {
                              "for those of one side",
                              entries_.size(), HumanSize(kMaxEntryBytes))};
   }
-  // Names repeat if a file of the tree is a document, too, or is called as an
-  // array is.
+  // Names repeat if a document is also a file of the tree, or has an array's
+  // name.
   std::string path = entry.path;
   const auto [at, added] = entries_.try_emplace(key, entry);
   if (!added && key != path) entries_.try_emplace(path, std::move(entry));

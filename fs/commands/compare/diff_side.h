@@ -16,53 +16,53 @@
 
 namespace ctxfs {
 
-/// Returns SOURCE//PATH of a path in a mount of ctxfs that this process sees,
-/// whose files have no dtypes for who reads bytes alone; any other operand as
-/// it is. Called before the process is confined.
+/// Translates a path in a ctxfs mount visible to this process to SOURCE//PATH,
+/// because files of a mount have no dtypes. Returns other operands unchanged.
+/// Must run before the process is confined.
 std::string WithoutMount(const std::string& operand);
 
-/// What `ctxfs diff` compares: a file, a link or a document of one side.
+/// A file, link or document of one side of `ctxfs diff`.
 struct DiffEntry {
-  std::string path;  // as the user knows it
+  std::string path;  // as the user wrote it
   SourceTree::File file = {};
-  /// The table of a document beside the container; null for a file of the tree.
+  /// The table of a document; null for a file of the tree.
   std::shared_ptr<const FileTable> table = nullptr;
   uint32_t number = 0;  // in `table`
   uint64_t size = 0;
   uint64_t stored_size = 0;
-  std::string dtype = {};  // empty unless it is an array
+  std::string dtype = {};  // empty: not an array
   std::vector<uint64_t> shape = {};
   std::string codec = {};
-  std::string checksum = {};         // "crc32c:9a71bb4c", empty for none
-  const ArrayInfo* array = nullptr;  // its elements, if they are known
+  std::string checksum = {};                  // "crc32c:9a71bb4c" or empty
+  const ArrayInfo* array = nullptr;           // null: elements unknown
   std::optional<Error> error = std::nullopt;  // why it cannot be compared
 
   bool is_array() const { return !dtype.empty(); }
-  /// Whether the bytes of its file are the stored ones.
+  /// Whether the file's bytes are stored unchanged.
   bool plain() const { return size == stored_size; }
-  /// Whether `array` has the elements as they are stored, not dequantised.
+  /// Whether `array` has the stored elements, not dequantised ones.
   bool has_stored_elements() const;
 };
 
-/// One operand of `ctxfs diff`, and its entries by the names under which those
-/// of the other side are found: an array by its own name, whatever format it is
-/// in, and any other file by its path.
+/// One operand of `ctxfs diff`, and its entries by the names that match them to
+/// those of the other side: arrays by their own names, in any format, and other
+/// files by path.
 class DiffSide {
  public:
   using Entries = std::map<std::string, DiffEntry, std::less<>>;
 
   explicit DiffSide(const Arguments& arguments);
 
-  /// Opens the operand and lists its entries; decodes none. Called once.
+  /// Opens the operand and lists its entries without decoding them. Call once.
   Status Open(const std::string& operand);
 
   const Entries& entries() const { return entries_; }
-  /// The format of the operand if it is a container: "gguf".
+  /// The operand's format, such as "gguf"; empty if it is no container.
   const std::string& format() const { return format_; }
-  /// The container that the operand is, or is in; null if there is none.
+  /// The container that the operand is or is in; null if there is none.
   std::shared_ptr<const Container> container() const { return container_; }
   ReadContext context() const { return tree_->context(); }
-  /// The target of an entry that is a link.
+  /// The target of a link.
   Result<std::string> ReadLink(const DiffEntry& entry) const {
     return tree_->ReadLink(entry.file);
   }
@@ -82,12 +82,12 @@ class DiffSide {
     const ArrayInfo* Find(std::string_view name) const;
   };
 
-  /// The container that is at a directory; null if there is none.
+  /// The container at a directory; null if there is none.
   Result<Scope*> ScopeAt(const SourceTree::File& directory);
   /// The container around the operand.
   Result<Scope*> ScopeAround(const std::string& path);
-  /// The directory of a file that is a container; nullopt if it is none, or
-  /// does not parse.
+  /// The directory of a file that is a container; nullopt if it is none or does
+  /// not parse.
   Result<std::optional<SourceTree::File>> Inside(const SourceTree::File& file);
   Status Walk(const SourceTree::File& directory, Scope* scope);
   Status Visit(const SourceTree::File& file, Scope* scope);
@@ -96,18 +96,18 @@ class DiffSide {
   /// Adds an entry that cannot be compared.
   Status AddLost(const std::string& path, const Error& error);
   Status Add(std::string key, DiffEntry entry);
-  /// A path in the tree, without the operand's own.
+  /// A path relative to the operand.
   std::string Below(const std::string& path) const;
 
   const Arguments& arguments_;
   const std::shared_ptr<SpillFile> spill_file_;
   std::unique_ptr<SourceTree> tree_;
-  std::string top_;  // the path of the operand in the tree
+  std::string top_;  // the operand's path in the tree
   std::string format_;
   std::shared_ptr<const Container> container_;
   std::vector<std::unique_ptr<Scope>> scopes_;
   Entries entries_;
-  uint64_t entry_bytes_ = 0;  // of memory
+  uint64_t entry_bytes_ = 0;  // memory of the entries
 };
 
 }  // namespace ctxfs

@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kMaxDiffering = 20;
 constexpr size_t kMaxShown = 60;  // bytes of a value
 
-/// A value as text, cut with its length if it is long.
+/// A value as text. A long value is cut, with its length.
 std::string Shown(const Json* value) {
   if (value == nullptr) return "-";
   const std::string text = JsonLine(*value);
@@ -27,7 +27,7 @@ bool IsNan(const Json& value) {
   return value.is_number_float() && std::isnan(value.get<double>());
 }
 
-/// A key in a JSON pointer.
+/// Escapes a key for a JSON pointer.
 std::string Escape(const std::string& key) {
   std::string escaped;
   for (const char c : key) {

@@ -8,9 +8,9 @@
 namespace ctxfs {
 
 /// Compares two JSON texts. Returns a line "POINTER: OLD -> NEW" for each of
-/// the first values that differ (RFC 6901; "-" stands for no value), and a last
-/// line that counts the others. Long values are cut. Empty if one text is not
-/// JSON, or if they have the same values.
+/// the first differences (RFC 6901; "-" for a missing value), and a line that
+/// counts the others. Cuts long values. Empty if a text is not JSON or the
+/// values are equal.
 std::vector<std::string> JsonDifference(std::string_view first,
                                         std::string_view second);
 

@@ -13,11 +13,11 @@
 
 namespace ctxfs {
 
-/// Writes all of `bytes` to a descriptor. Fails with "WHAT: " and the reason.
+/// Writes all of `bytes` to a descriptor. Errors begin with `what`.
 Status WriteAll(int fd, Bytes bytes, const std::string& what);
 
-/// A file that is written under a temporary name, and gets its own name when it
-/// is complete and on disk. Until then that name has its old file, or none.
+/// A file written under a temporary name and renamed when it is complete and on
+/// disk. Until then, an old file of that name stays.
 class NewFile {
  public:
   /// Creates ".ctxfs-NUMBER.part" in `directory`.
@@ -30,8 +30,8 @@ class NewFile {
 
   Status Write(Bytes bytes) { return WriteAll(fd_, bytes, "cannot write"); }
 
-  /// Flushes the file to disk, closes it, and gives it `name`. With `replace` a
-  /// file of that name is replaced, otherwise the call fails if there is one.
+  /// Flushes the file to disk, closes it, and renames it to `name`. Without
+  /// `replace`, fails if `name` exists.
   Status Commit(const std::string& name, bool replace);
 
  private:
@@ -41,22 +41,20 @@ class NewFile {
         fd_(fd) {}
 
   DirectoryFd directory_;
-  std::string temporary_;  // empty: none, or it has its own name
+  std::string temporary_;  // empty: none, or renamed
   int fd_;                 // negative: closed
 };
 
-/// Writes `content`, all of it verified before its first byte, as the file
-/// `name` of `directory`; with `replace` as NewFile::Commit has it. `proceed`
-/// is called before each piece is written, and ends it by failing; null:
-/// nothing.
+/// Writes `content`, all verified before its first byte, to the file `name` of
+/// `directory`; see NewFile::Commit for `replace`. Calls `proceed`, unless it
+/// is null, before each piece is written; its failure stops the writing.
 Status WriteFile(
     const Content& content, const ReadContext& context, DirectoryFd directory,
     const std::string& name, bool replace,
     const std::function<Status(uint64_t bytes)>& proceed = nullptr);
 
-/// Makes a symbolic link `name` in `directory`. With `replace` a file of that
-/// name is replaced, otherwise the call fails if there is one. Returns false if
-/// it is a link with that target already.
+/// Creates a symbolic link `name` in `directory`. Without `replace`, fails if
+/// `name` exists. Returns false if it already is a link to `target`.
 Result<bool> MakeSymlink(const Fd& directory, const std::string& target,
                          const std::string& name, bool replace);
 
@@ -66,9 +64,8 @@ struct NameIn {
   const std::string& name;
 };
 
-/// Makes `to` another name of the file `from`. With `replace` a file of that
-/// name is replaced, otherwise the call fails if there is one. Returns false if
-/// that is the file already.
+/// Creates a hard link `to` to the file `from`. Without `replace`, fails if
+/// `to` exists. Returns false if both already are the same file.
 Result<bool> MakeHardLink(const NameIn& from, const NameIn& to, bool replace);
 
 }  // namespace ctxfs

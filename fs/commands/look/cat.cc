@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ctxfs cat: writes the verified bytes of files to standard output.
+// `ctxfs cat`: writes the verified bytes of files to standard output.
 #include <unistd.h>
 
 #include "fs/commands/arguments.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ctxfs ls: lists names, and on request what the index says of the files.
+// `ctxfs ls`: lists names and, on request, the index's metadata of the files.
 #include <cstdio>
 
 #include "core/tree/index_json.h"
@@ -35,7 +35,7 @@ class Lister {
     return tree_.ForEach(file, visit);
   }
 
-  /// Prints the lines that were held back to align them on a terminal.
+  /// Prints the lines collected for alignment on a terminal.
   void Flush() {
     if (!table_.empty()) {
       std::fputs(table_.Aligned(terminal_, "").c_str(), stdout);
@@ -80,14 +80,14 @@ class Lister {
     return {};
   }
 
-  /// With details, where a link leads: " -> TARGET".
+  /// With details, the target of a link: " -> TARGET".
   std::string TargetOf(const SourceTree::File& file) {
     if (!file.link || !arguments_.details) return {};
     const Result<std::string> target = tree_.ReadLink(file);
     return target ? " -> " + ListedName(*target) : std::string();
   }
 
-  /// Describes a file. Its size may have to be measured by decoding it.
+  /// Describes a file. May decode it to measure its size.
   EntryInfo InfoOf(const SourceTree::File& file) {
     EntryInfo info;
     if (Result<std::optional<EntryInfo>> known = tree_.Describe(file);
@@ -140,7 +140,7 @@ class Lister {
     return {};
   }
 
-  // At most so many lines are aligned together; a directory may have millions.
+  // Maximum number of lines aligned together; a directory may have millions.
   static constexpr size_t kMaxHeld = 5000;
 
   SourceTree& tree_;
@@ -153,7 +153,7 @@ class Lister {
   uint64_t shown_ = 0;
 };
 
-/// Returns kOk, or the code of an error that it has printed.
+/// Returns kOk, or the exit code of a printed error.
 ExitCode ListOne(const std::string& operand, const Arguments& arguments) {
   const Target target = ParseTarget(operand);
   Result<std::unique_ptr<SourceTree>> tree = SourceTree::Open(
@@ -161,7 +161,7 @@ ExitCode ListOne(const std::string& operand, const Arguments& arguments) {
       arguments.list_mode());
   if (!tree) return PrintError(target.source, tree.error());
   Lister lister(**tree, arguments);
-  // With details, describes a link itself and not its target.
+  // With details, describes a link itself, not its target.
   const bool follow = !arguments.details && !arguments.json;
   const Result<SourceTree::File> top = (*tree)->Find(target.path, follow);
   const Status listed = top ? lister.List(*top) : Status(top.error());
@@ -172,7 +172,7 @@ ExitCode ListOne(const std::string& operand, const Arguments& arguments) {
 
 int RunLs(const Arguments& arguments) {
   ConfineToReading(SourcesOf(arguments.operands), LeavingLinks::kFollowed);
-  ExitCode last = ExitCode::kOk;  // of the last error
+  ExitCode last = ExitCode::kOk;  // the last error's
   for (const std::string& operand : arguments.operands) {
     if (arguments.json) std::fputs("[", stdout);
     if (!arguments.json && arguments.operands.size() > 1) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ctxfs report --diff: the page of a comparison.
+// `ctxfs report --diff`: writes the page of a comparison.
 #include "fs/commands/page/report_diff.h"
 
 #include <fmt/core.h>
@@ -21,11 +21,11 @@
 namespace ctxfs {
 namespace {
 
-// What a page has at most of the entries that differ.
+// Maximum number and size of rows on a page.
 constexpr uint64_t kMaxRows = 100'000;
 constexpr uint64_t kMaxRowBytes = 24 * limits::kMiB;
 
-/// What a side is called, and what it says of itself.
+/// The name, format and identity of one side.
 Json SideOf(const Arguments& arguments, const std::string& operand,
             const DiffSide& side, Json& left_out) {
   const std::string path = WithoutQuery(operand);
@@ -42,7 +42,7 @@ Json SideOf(const Arguments& arguments, const std::string& operand,
   return shown;
 }
 
-/// The entries that differ as JSON text, as many as a page has room for.
+/// The differing entries as JSON text, as many as fit on a page.
 std::string RowsOf(const DiffResult& result, Json& left_out) {
   std::string text;
   uint64_t rows = 0;

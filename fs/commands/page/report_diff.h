@@ -5,10 +5,10 @@
 
 namespace ctxfs {
 
-/// Compares both operands as `ctxfs diff` does, and writes a page of what
-/// differs to the descriptor `to`, unless one cannot be opened. Returns the
-/// exit code of `ctxfs diff`. The process is confined to reading before it
-/// opens them.
+/// Compares both operands like `ctxfs diff`, and writes a page of the
+/// differences to the descriptor `to`. Writes nothing if an operand cannot be
+/// opened. Returns the exit code of `ctxfs diff`. Confines the process to
+/// reading before it opens the operands.
 int WriteComparison(const Arguments& arguments, int to);
 
 }  // namespace ctxfs

@@ -21,7 +21,7 @@ namespace {
 
 constexpr const char* kStandardOutput = "-";
 
-/// Whether the file begins as the pages of ctxfs do.
+/// Whether the file begins like a page of ctxfs.
 bool IsPage(int fd) {
   std::array<char, kPageMark.size()> begin{};
   return ::pread(fd, begin.data(), begin.size(), 0) ==
@@ -29,8 +29,8 @@ bool IsPage(int fd) {
          std::string_view(begin.data(), begin.size()) == kPageMark;
 }
 
-/// Fails if there is a file `name` that may not be replaced. Only pages of
-/// ctxfs may be, so that a mistyped name cannot destroy anything else.
+/// Fails if the file `name` exists and must not be replaced. Only pages of
+/// ctxfs may be, so that a mistyped name destroys nothing else.
 Status MayTake(int directory, const std::string& name, bool replace) {
   struct stat there {};
   if (::fstatat(directory, name.c_str(), &there, AT_SYMLINK_NOFOLLOW) != 0) {
@@ -100,7 +100,7 @@ Status ReportOutput::Write(Bytes bytes) {
 
 Status ReportOutput::Commit() {
   if (!file_) return {};
-  // Making the page may have taken minutes.
+  // Checked again, because making the page may have taken minutes.
   Status may = MayTake(directory_->get(), name_, replace_);
   return may ? file_->Commit(name_, replace_) : may;
 }

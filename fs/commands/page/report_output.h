@@ -11,18 +11,19 @@
 
 namespace ctxfs {
 
-/// Where `ctxfs report` writes its page: to a file under a temporary name until
-/// it is complete, or to standard output.
+/// The output of `ctxfs report`: standard output, or a file that has a
+/// temporary name until it is complete.
 class ReportOutput {
  public:
-  /// `-o FILE`, "-" for standard output; by default the name of the first
-  /// SOURCE. Fails if there is a file of that name, unless --replace is given
-  /// and it is a regular file that begins as the pages of ctxfs do.
+  /// `-o FILE`, "-" for standard output; by default a name derived from the
+  /// first SOURCE. Fails if the file exists, unless --replace is given and it
+  /// is a regular file that begins like a page of ctxfs.
   static Result<ReportOutput> Open(const Arguments& arguments);
 
   Status Write(Bytes bytes);
 
-  /// Gives the file its name, after checking once more that it may be taken.
+  /// Renames the file to its final name, after checking again that it may be
+  /// taken.
   Status Commit();
 
   bool is_standard_output() const { return !file_.has_value(); }
@@ -42,10 +43,10 @@ class ReportOutput {
   std::optional<NewFile> file_;  // none: standard output
 };
 
-/// "models" of "../models/"; "report" if the path has no name.
+/// Returns "models" for "../models/"; "report" if the path has no name.
 std::string NameOfPath(const std::string& path);
 
-/// The path that `-o FILE` or, without it, the first SOURCE gives.
+/// The path of `-o FILE`, or the default path for the first SOURCE.
 std::string ReportPath(const Arguments& arguments);
 
 }  // namespace ctxfs

@@ -18,9 +18,9 @@ namespace {
 namespace fs = std::filesystem;
 
 /// The names of all files in the directory of a commit, and whether each is
-/// more than a link to a missing blob; nullopt if there are too many, or some
-/// cannot be listed. Leaves out the files of huggingface_hub itself, and
-/// follows no link to a directory.
+/// more than a link to a missing blob; nullopt if there are too many or listing
+/// fails. Omits huggingface_hub's own files, and follows no links to
+/// directories.
 std::optional<std::map<std::string, bool>> FilesIn(const std::string& folder) {
   std::map<std::string, bool> files;
   std::error_code failed;
@@ -37,7 +37,7 @@ std::optional<std::map<std::string, bool>> FilesIn(const std::string& folder) {
   return files;
 }
 
-/// Files of one directory with something in common.
+/// Messages about files of one directory, and the names of the files.
 struct NamedFiles {
   std::string one;   // "'a' HAS ...", without the name
   std::string many;  // "3 of 5 files HAVE ..."
@@ -123,7 +123,7 @@ std::optional<CheckReport> CompareNames(const CommitTrees& commits,
 
 void AddOtherNames(const std::vector<ContainerSearch::OtherName>& names,
                    Json& reports) {
-  std::map<std::string, std::vector<std::string>> others;  // by the first name
+  std::map<std::string, std::vector<std::string>> others;  // by first name
   for (const auto& [path, first] : names) others[first].push_back(path);
   for (Json& report : reports) {
     const auto found = others.find(report["source"].get<std::string>());

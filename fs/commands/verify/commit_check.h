@@ -13,22 +13,21 @@
 
 namespace ctxfs {
 
-/// Returns the fault of the file at `path` if its commit gives it another size;
-/// nullopt if the sizes are equal or nothing is known. `top` is the SOURCE.
+/// Returns a fault if the commit of the file at `path` gives it another size;
+/// nullopt if the sizes are equal or unknown. `top` is the SOURCE.
 std::optional<Error> SizeFault(const CommitTrees& commits,
                                const std::string& path, const std::string& top);
 
-/// Compares the names in a directory with those of its commit. The report has
-/// files that were never downloaded, as faults if `missing` and otherwise as
-/// warnings, and warnings about files that the commit does not have: one each
-/// or, unless `each`, one for all. Returns nullopt if there is nothing to
-/// report.
+/// Compares the names in a directory with those of its commit. Reports files
+/// that were never downloaded, as faults if `missing`, else as warnings, and
+/// warns of files that the commit lacks: one warning per file if `each`, else
+/// one for all. Returns nullopt if there is nothing to report.
 std::optional<CheckReport> CompareNames(const CommitTrees& commits,
                                         const std::string& folder, bool missing,
                                         bool each);
 
-/// Adds to the reports of `ctxfs check --json` what was compared under the
-/// first name of a blob, for its other names.
+/// Copies the comparison of a blob in the reports of `ctxfs check --json` from
+/// its first name to its other names.
 void AddOtherNames(const std::vector<ContainerSearch::OtherName>& names,
                    Json& reports);
 

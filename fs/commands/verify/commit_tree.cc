@@ -10,14 +10,14 @@
 namespace ctxfs {
 namespace {
 
-/// Collects the files while WalkJson reads the text.
+/// Collects the files while WalkJson parses the text.
 class TreeVisitor final : public JsonVisitor {
  public:
   bool Enter(const Path& path, bool is_array) override {
     if (path.empty()) return Expect(!is_array);
     if (path.front() != "files" || path.size() > 2) return false;
     if (path.size() == 1) {
-      // Of equal keys the last one counts.
+      // Of duplicate keys, the last one counts.
       files_.clear();
       has_files_ = true;
       return Expect(!is_array);
@@ -44,7 +44,7 @@ class TreeVisitor final : public JsonVisitor {
     if (path.size() == 3) TakeField(path.back(), value);
   }
 
-  /// The files; nullopt if the text is not a tree.
+  /// The files; nullopt if the text is not a valid list.
   std::optional<CommitTree> Take() {
     if (!sound_ || !version_1_ || !has_files_) return std::nullopt;
     return std::move(files_);
@@ -74,7 +74,7 @@ class TreeVisitor final : public JsonVisitor {
       const std::string text = TextOf(value);
       if (IsCommit(text)) entry_.blob_id = {PublishedKind::kGitSha1, text};
     } else if (key == "lfs_sha256") {
-      // Then blob_id is the digest of the pointer.
+      // With lfs_sha256, blob_id is the digest of the LFS pointer.
       entry_.has_sha256 = !value.is_null();
       entry_.sha256.reset();
       if (auto hex = AsSha256(TextOf(value))) {

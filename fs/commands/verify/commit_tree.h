@@ -12,24 +12,24 @@
 
 namespace ctxfs {
 
-/// A file of a commit of a repository.
+/// A file in a commit of a repository.
 struct CommitFile {
   uint64_t size = 0;  // bytes
-  /// The SHA-256 of a file in LFS or Xet, the SHA-1 of git of any other;
-  /// nullopt if the text has none of the right length.
+  /// SHA-256 of a file in LFS or Xet, else git's SHA-1; nullopt if the list has
+  /// none of the right length.
   std::optional<PublishedDigest> digest = std::nullopt;
 };
 
-/// The files of a commit by their paths. The paths are compared and never
-/// opened: they may be absolute or have "..".
+/// The files of a commit by path. Paths may be absolute or contain "..", so
+/// they are only compared, never opened.
 using CommitTree = std::map<std::string, CommitFile, std::less<>>;
 
-/// Bytes of such a text: about 200 for each file.
+/// Maximum size of a list, in bytes; a file takes about 200.
 inline constexpr uint64_t kMaxCommitTreeBytes = 64 * 1024 * 1024;
 
-/// Reads trees/COMMIT.json, which huggingface_hub writes (docs/caches.md).
-/// Fails with kCorrupt if it is not JSON, is of another version than 1, or has
-/// an entry without size or blob_id: huggingface_hub ignores such a text, too.
+/// Parses trees/COMMIT.json, written by huggingface_hub (docs/caches.md). Fails
+/// with kCorrupt if it is not JSON, has another version than 1, or an entry
+/// lacks size or blob_id; huggingface_hub ignores such lists, too.
 Result<CommitTree> ParseCommitTree(std::string_view text);
 
 }  // namespace ctxfs

@@ -19,15 +19,15 @@ namespace fs = std::filesystem;
 constexpr std::string_view kSnapshotsFolder = "/snapshots/";
 constexpr std::string_view kLocalCache = "/.cache/huggingface";
 constexpr std::string_view kTextEnding = ".json";
-/// Commits whose files are kept in memory.
+/// Maximum number of cached commits.
 constexpr size_t kMaxCommitsKept = 16;
-/// Names in a directory of huggingface_hub, and metadata of one download, that
-/// are looked at.
+/// Maximum number of names read in a directory of huggingface_hub, and size of
+/// one download's metadata.
 constexpr size_t kMaxHubNames = 10'000;
 constexpr uint64_t kMaxMetadataBytes = 4096;
 
-/// All of the file at `path`; nullopt if it cannot be read, is no regular file
-/// or has more than `most` bytes.
+/// Reads the file at `path`; nullopt if it cannot be read, is not regular or
+/// has more than `most` bytes.
 std::optional<std::string> ReadSmall(const std::string& path, uint64_t most) {
   std::error_code failed;
   if (!fs::is_regular_file(path, failed)) return std::nullopt;
@@ -39,7 +39,7 @@ std::optional<std::string> ReadSmall(const std::string& path, uint64_t most) {
   return std::string(AsText(bytes->span()));
 }
 
-/// The first line of FILE.metadata: the commit that the file is of.
+/// The first line of FILE.metadata: the file's commit.
 std::optional<std::string> CommitIn(const std::string& metadata) {
   const auto text = ReadSmall(metadata, kMaxMetadataBytes);
   if (!text) return std::nullopt;
@@ -61,7 +61,7 @@ std::string TextOfSnapshot(const std::string& folder) {
          folder.substr(at + kSnapshotsFolder.size()) + std::string(kTextEnding);
 }
 
-/// The commits that have a text in `trees`; none if there are too many names.
+/// The commits listed in `trees`; none if there are too many names.
 std::set<std::string> CommitsIn(const std::string& trees) {
   std::set<std::string> commits;
   size_t names = 0;
@@ -77,7 +77,7 @@ std::set<std::string> CommitsIn(const std::string& trees) {
   return commits;
 }
 
-/// The commit that all metadata of a download name; nullopt if they differ.
+/// The commit in all metadata of a download; nullopt if they differ.
 std::optional<std::string> CommitOfAll(const std::string& metadata) {
   std::optional<std::string> commit;
   size_t names = 0;
@@ -93,8 +93,8 @@ std::optional<std::string> CommitOfAll(const std::string& metadata) {
   return commit;
 }
 
-/// The text about the files of a local directory; empty for none. `own` is the
-/// commit that the metadata of the file in question name.
+/// The path of the list for a local directory; empty: none. `own` is the commit
+/// in the metadata of the file in question.
 std::string TextOfLocal(const std::string& folder,
                         const std::optional<std::string>& own) {
   const std::string cache = folder + std::string(kLocalCache);

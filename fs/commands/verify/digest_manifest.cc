@@ -20,7 +20,7 @@ bool IsLowerHex(std::string_view text) {
   return text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-/// Takes the word before the next blank, and the blank.
+/// Removes and returns the word before the next blank, and removes the blank.
 std::string_view TakeWord(std::string_view& line) {
   const size_t end = line.find(' ');
   const std::string_view word = line.substr(0, end);
@@ -88,7 +88,7 @@ DigestManifest::File* DigestManifest::Find(std::string_view path) {
 }
 
 void DigestManifest::Compare(const std::string& above, CheckReport& report) {
-  // A file that could not be read has its fault by now.
+  // A file that could not be read already has a fault.
   for (const Fault& fault : report.faults) {
     File* const known = Find(EscapedPath(above + fault.path));
     if (known != nullptr) known->seen = true;

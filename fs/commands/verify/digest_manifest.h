@@ -12,26 +12,27 @@
 
 namespace ctxfs {
 
-/// The first and the last line of a manifest of `ctxfs digest`
-/// (docs/commands.md, section 7), and a line between them.
+/// The first line, the last line and the line of a file in a manifest of
+/// `ctxfs digest` (docs/commands.md, section 7).
 inline constexpr std::string_view kDigestManifestHead = "ctxfs-digest 1";
 std::string DigestManifestEnd(uint64_t files);
 std::string DigestManifestLine(const std::string& path, const FileDigest& file);
 
-/// A manifest, with which the files of containers are compared.
+/// A manifest to compare containers with.
 class DigestManifest {
  public:
-  /// Fails with kCorrupt if `text` is no manifest, with kLimit if it is larger
-  /// than kMaxBytes.
+  /// Fails with kCorrupt if `text` is no manifest, with kLimit if it exceeds
+  /// kMaxBytes.
   static Result<DigestManifest> Parse(Buffer text);
 
   static constexpr uint64_t kMaxBytes = 256 * 1024 * 1024;
 
-  /// Adds a fault to `report` for each file that is not as in the manifest, in
-  /// which its path starts with `above`: "", or "a/b.gguf/".
+  /// Adds a fault to `report` for each file that differs from the manifest. In
+  /// the manifest, paths of the container start with `above`: "", or
+  /// "a/b.gguf/".
   void Compare(const std::string& above, CheckReport& report);
 
-  /// Adds a fault for each file of the manifest that no container has had.
+  /// Adds a fault for each file of the manifest that was in no container.
   void AddMissing(CheckReport& report) const;
 
   uint64_t size() const { return files_.size(); }
@@ -44,7 +45,7 @@ class DigestManifest {
   };
 
   explicit DigestManifest(Buffer text) : text_(std::move(text)) {}
-  /// The file with the escaped path; null if there is none.
+  /// Finds a file by its escaped path; null if there is none.
   File* Find(std::string_view path);
 
   Buffer text_;

@@ -25,12 +25,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Manifests that an index of an OCI layout may name: one for each platform.
+/// Maximum number of manifests in the index of an OCI layout; it has one per
+/// platform.
 constexpr size_t kMaxManifests = 100;
-/// Texts that are kept for the files beside them.
+/// Maximum number of cached texts.
 constexpr size_t kMaxKept = 64;
 
-/// The blob of the hub's cache that the link at `path` is a name of.
+/// The blob of the hub's cache that the link at `path` leads to.
 std::optional<std::string> BlobOfPath(const std::string& path) {
   const fs::path located = LocatedPath(path);
   const Result<Fd> folder = FindPath(located.parent_path(), O_DIRECTORY);
@@ -38,14 +39,14 @@ std::optional<std::string> BlobOfPath(const std::string& path) {
   return BlobOfLink(*folder, located.filename());
 }
 
-/// The digest that its own name is, or that of the blob that it is a link to.
+/// The digest in the file's own name, or in the name of its blob.
 std::optional<ExpectedDigest> DigestInName(const std::string& path) {
   if (auto digest = DigestInPath(LocatedPath(path))) {
     return ExpectedDigest{*std::move(digest), "its name"};
   }
   std::error_code failed;
   if (!fs::is_symlink(path, failed)) return std::nullopt;
-  // The blob may itself be a link to the store, where the name is no digest.
+  // The blob may be a link to the store, where its name is no digest.
   const std::string blob =
       BlobOfPath(path).value_or(fs::weakly_canonical(path, failed).string());
   if (auto digest = DigestInPath(blob)) {
@@ -69,8 +70,8 @@ Result<std::string> ReadText(const std::string& path) {
   return std::string(AsText(bytes.span()));
 }
 
-/// `error` as one about the text at `path`, which is not what is checked: it is
-/// no damage.
+/// Turns an error of reading the text at `path` into one about that text: the
+/// checked file is not damaged.
 Error About(const std::string& path, Error error) {
   error.what = Quote(path) + ": " + error.Text();
   error.offset = kNoOffset;
@@ -85,8 +86,8 @@ Error NoneOf(const std::string& path, const std::string& where) {
           fmt::format("no digest of {} in {}", Quote(BaseName(path)), where)};
 }
 
-/// Whether a digest for the file `name` is that of the file at `path`: from the
-/// directory `folder` on if it is below that, otherwise by its last components.
+/// Whether a digest for the name `name` applies to the file at `path`: compares
+/// the path relative to `folder` if it is below it, else the last components.
 bool IsFor(std::string_view name, std::string_view path,
            const std::string& folder) {
   const std::string below = folder.ends_with('/') ? folder : folder + "/";
@@ -201,7 +202,7 @@ Result<ExpectedDigest> ExpectedDigests::FindBeside(const std::string& name,
                                                    const std::string& path,
                                                    bool shared) const {
   const TextPtr text = CTXFS_TRY(ReadBeside(name));
-  // A digest without a name is that of the file beside it alone.
+  // A digest without a name belongs only to the file that it is named after.
   if (text == nullptr || (shared && text->published.HasUnnamed())) {
     return NoneOf(path, Quote(name));
   }
@@ -211,7 +212,7 @@ Result<ExpectedDigest> ExpectedDigests::FindBeside(const std::string& name,
 std::optional<ExpectedDigest> ExpectedDigests::FindOfClient(
     const std::string& path, const std::string& folder) const {
   const std::string below = fs::path(path).lexically_relative(folder).string();
-  // As its client does, ignores metadata that it cannot read.
+  // Like huggingface_hub, ignores metadata that it cannot read.
   Result<ExpectedDigest> found =
       FindBeside(folder + "/.cache/huggingface/download/" + below + ".metadata",
                  path, /*shared=*/false);
@@ -265,7 +266,7 @@ Result<ExpectedDigest> ExpectedDigests::FindIn(const Text& text,
   const auto found = [&text](const PublishedDigest& digest) {
     return ExpectedDigest{digest, text.from, text.signature};
   };
-  // A blob of an image has the digest of its layer in its name.
+  // A blob of an image is named by the digest of its layer.
   if (const auto own = DigestInName(path); own && text.published.is_image) {
     for (const PublishedDigest& digest : all) {
       if (digest.hex == own->digest.hex) return found(digest);

@@ -18,31 +18,31 @@
 
 namespace ctxfs {
 
-/// Whether the text that a digest stands in was signed.
+/// The signature of the text that contains a digest.
 enum class SignatureState : uint8_t { kNone, kNotVerified, kVerified };
 
-/// The digest that a file should have, and where it was found.
+/// The expected digest of a file, and its origin.
 struct ExpectedDigest {
   PublishedDigest digest;
-  std::string from;  // "--sha256", "its name" or the name of a file
+  std::string from;  // "--sha256", "its name" or a file's name
   SignatureState signature = SignatureState::kNone;
 };
 
-/// Finds the digests that files should have, by the value of --sha256
-/// (docs/commands.md, section 7). Safe for any number of threads.
+/// Finds the expected digests of files for a value of --sha256
+/// (docs/commands.md, section 7). Thread-safe.
 class ExpectedDigests {
  public:
   /// `value` is 64 hex digits, the path of a text for ParseDigests, or "auto".
-  /// With `public_key` (PEM) only digests count that it has signed.
+  /// With `public_key` (PEM), only digests signed by it count.
   static Result<std::unique_ptr<ExpectedDigests>> Make(
       const std::string& value, const std::string& public_key);
 
-  /// Whether there is a digest for one file, whatever its name.
+  /// Whether there is one digest, for a file of any name.
   bool IsOfOneFile() const;
 
-  /// The digest of the file at `path`, for which "auto" looks in the
-  /// directories from its own up to `top`. Fails with kNotFound if there is
-  /// none, otherwise if a text cannot be used.
+  /// The digest of the file at `path`. "auto" searches its ancestor directories
+  /// up to `top`. Fails with kNotFound if there is none, and with other codes
+  /// if a text cannot be used.
   Result<ExpectedDigest> Of(const std::string& path,
                             const std::string& top) const;
 
@@ -53,7 +53,7 @@ class ExpectedDigests {
     std::string folder;  // absolute, without links
     PublishedDigests published;
     SignatureState signature = SignatureState::kNone;
-    /// Numbers of the digests by the last component of their names.
+    /// Indices of the digests by the last component of their names.
     std::unordered_map<std::string, std::vector<size_t>> by_name;
   };
   using TextPtr = std::shared_ptr<const Text>;
@@ -62,15 +62,15 @@ class ExpectedDigests {
 
   Result<TextPtr> Read(const std::string& path) const;
   Status ReadManifests(Text& text) const;
-  /// Like Read, once for each path.
+  /// Like Read, cached by path.
   Result<TextPtr> ReadBeside(const std::string& path) const;
   Result<ExpectedDigest> FindAround(const std::string& path,
                                     const std::string& top) const;
-  /// Looks in the text `name`, which may have digests of several files if it is
-  /// `shared`.
+  /// Searches the text `name`. A `shared` text may have digests of several
+  /// files.
   Result<ExpectedDigest> FindBeside(const std::string& name,
                                     const std::string& path, bool shared) const;
-  /// Looks in what huggingface_hub says of the files in `folder` and below it.
+  /// Searches huggingface_hub's metadata of the files in and below `folder`.
   std::optional<ExpectedDigest> FindOfClient(const std::string& path,
                                              const std::string& folder) const;
   static std::optional<ExpectedDigest> DigestIn(
@@ -81,13 +81,13 @@ class ExpectedDigests {
   CommitTrees commits_;
   std::string public_key_;
   std::optional<ExpectedDigest> given_;
-  TextPtr text_;  // null for "auto" and for digits
+  TextPtr text_;  // null for "auto" and hex digits
   mutable Mutex mutex_;
   mutable std::map<std::string, Result<TextPtr>> beside_
       CTXFS_GUARDED_BY(mutex_);
 };
 
-/// The digest of all of `source`, of the kind that is expected, as hex digits.
+/// Computes the digest of all of `source` as hex digits.
 Result<std::string> DigestOfSource(const SourcePtr& source, PublishedKind kind,
                                    const ReadContext& context);
 

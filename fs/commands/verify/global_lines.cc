@@ -8,9 +8,9 @@
 namespace ctxfs {
 namespace {
 
-/// Returns a name as it is printed: quoted if it is long, or has anything but
-/// printable ASCII without spaces. A hostile file could otherwise imitate other
-/// output of ctxfs, or move the cursor.
+/// Returns a name as printed: quoted if it is long or has characters other than
+/// printable ASCII without spaces. A hostile file could otherwise imitate
+/// output of ctxfs or move the cursor.
 std::string LineOf(const std::string& name) {
   constexpr size_t kShort = 160;
   const bool plain = !name.empty() && name.size() <= kShort &&

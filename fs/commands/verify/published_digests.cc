@@ -32,7 +32,7 @@ std::optional<std::string_view> After(std::string_view prefix,
   return text.substr(prefix.size());
 }
 
-/// A digest by the number of its digits.
+/// Parses a digest, whose number of digits determines its kind.
 std::optional<PublishedDigest> DigestOf(std::string_view text) {
   const bool sha1 = text.size() == kSha1Digits;
   if ((!sha1 && text.size() != kSha256Digits) || !IsHex(text)) {
@@ -49,13 +49,13 @@ std::optional<std::string> DigestOfImage(const std::string& text) {
   return digits ? AsSha256(*digits) : std::nullopt;
 }
 
-/// `name` without "." and "..". A longer one is no path of Linux.
+/// Normalises `name`, removing "." and "..". A longer name is no path on Linux.
 std::string NormalName(std::string_view name) {
   if (name.size() >= PATH_MAX) return std::string(name);
   return std::filesystem::path(name).lexically_normal().string();
 }
 
-/// Takes the first line of `text`, without its end.
+/// Removes and returns the first line of `text`, without its end.
 std::string_view TakeLine(std::string_view& text) {
   const size_t end = std::min(text.find('\n'), text.size());
   std::string_view line = text.substr(0, end);
@@ -79,7 +79,7 @@ PublishedDigests ReadPointer(std::string_view text) {
   return found;
 }
 
-/// What `sha256sum` has escaped: a line that begins with a backslash.
+/// Undoes the escapes of `sha256sum` in a line that begins with a backslash.
 std::string WithoutEscapes(std::string_view name) {
   std::string plain;
   for (size_t i = 0; i < name.size(); ++i) {
@@ -90,7 +90,7 @@ std::string WithoutEscapes(std::string_view name) {
   return plain;
 }
 
-/// A line "HEX  NAME", "HEX *NAME", "SHA256 (NAME) = HEX", or the digits alone.
+/// Parses "HEX  NAME", "HEX *NAME", "SHA256 (NAME) = HEX", or only the digits.
 std::optional<PublishedDigest> DigestOfLine(std::string_view line) {
   const bool escaped = line.starts_with('\\');
   if (escaped) line.remove_prefix(1);
@@ -117,8 +117,8 @@ std::optional<PublishedDigest> DigestOfLine(std::string_view line) {
   return digest;
 }
 
-/// The lines of sha256sum(1). Others are ignored: comments, or an armour of a
-/// signature.
+/// Parses lines of sha256sum(1). Ignores other lines: comments, or the armour
+/// of a signature.
 PublishedDigests ReadSums(std::string_view text) {
   PublishedDigests found;
   while (!text.empty()) {
@@ -129,8 +129,8 @@ PublishedDigests ReadSums(std::string_view text) {
   return found;
 }
 
-/// What the hub's client writes beside a file that it has downloaded into a
-/// directory: lines with the commit, the ETag, which is a digest, and the time.
+/// Parses the hub client's metadata of a file that it has downloaded into a
+/// directory: lines with commit, ETag (a digest) and time.
 PublishedDigests ReadClientMetadata(std::string_view text) {
   PublishedDigests found;
   const std::string_view commit = TakeLine(text);
@@ -183,7 +183,7 @@ PublishedDigests ReadIndex(const Json& manifests) {
   return found;
 }
 
-/// A bundle of sigstore: a statement of in-toto in an envelope of DSSE, whose
+/// Parses a sigstore bundle: an in-toto statement in a DSSE envelope, whose
 /// predicate lists the files of a model.
 Result<PublishedDigests> ReadSignature(const Json& envelope) {
   const auto payload = FromBase64(TextAt(envelope, "payload"));
@@ -198,7 +198,7 @@ Result<PublishedDigests> ReadSignature(const Json& envelope) {
   PublishedDigests found;
   for (const Json& file : *files) {
     auto hex = AsSha256(TextAt(file, "digest"));
-    // Others are of parts of files, or by other algorithms.
+    // Other digests are of parts of files or use other algorithms.
     if (!hex || TextAt(file, "algorithm") != "sha256") continue;
     found.digests.push_back({PublishedKind::kSha256, *std::move(hex),
                              NormalName(TextAt(file, "name"))});
