@@ -12,7 +12,7 @@
 
 namespace ctxfs {
 
-/// Bits of bytes, the most significant first, as bzip2 has them.
+/// Reads bits, the most significant of each byte first, as in bzip2.
 class Bits {
  public:
   Bits(Bytes bytes, uint64_t first_bit) : bytes_(bytes), at_(first_bit) {}
@@ -20,7 +20,7 @@ class Bits {
   uint64_t at() const { return at_; }
   uint64_t left() const { return bytes_.size() * CHAR_BIT - at_; }
 
-  /// The next `count` bits, at most 56; left() has as many.
+  /// Takes the next `count` bits, at most 56 and at most left().
   uint64_t Take(unsigned count) {
     uint64_t value = 0;
     while (count > 0) {
@@ -41,7 +41,7 @@ class Bits {
   uint64_t at_;
 };
 
-/// Writes such bits.
+/// Writes bits, the most significant of each byte first.
 class BitWriter {
  public:
   void Put(uint64_t value, unsigned count) {
@@ -51,7 +51,7 @@ class BitWriter {
       if (++pending_bits_ == CHAR_BIT) Flush();
     }
   }
-  /// Copies the bits [from, to) of `bytes`. What was put before them fills
+  /// Copies the bits [from, to) of `bytes`. The bits written before must fill
   /// whole bytes.
   void Copy(Bytes bytes, uint64_t from, uint64_t to) {
     const auto shift = static_cast<unsigned>(from % CHAR_BIT);
@@ -66,7 +66,7 @@ class BitWriter {
     Bits rest(bytes, from + whole * CHAR_BIT);
     while (rest.at() < to) Put(rest.Take(1), 1);
   }
-  /// The bytes; the last one is filled up with zeros.
+  /// Returns the bytes; pads the last one with zero bits.
   std::vector<std::byte> Finish() {
     while (pending_bits_ > 0) Put(0, 1);
     return std::move(out_);

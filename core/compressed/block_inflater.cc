@@ -13,7 +13,7 @@
 namespace ctxfs {
 namespace {
 
-// Of z_stream::data_type.
+// Bits of z_stream::data_type.
 constexpr int kUnusedBits = 7;
 constexpr int kLastBlock = 64;
 constexpr int kAtBlock = 128;
@@ -46,8 +46,8 @@ Result<StreamStep> BlockInflater::Decode(Bytes in, MutableBytes out) {
   stream_->next_out = reinterpret_cast<Bytef*>(out.data());
   stream_->avail_out = static_cast<uInt>(out.size());
   StreamStep step;
-  // The end of a block may be in bits that it has taken already: a call that
-  // only finds it takes and makes nothing.
+  // zlib may have buffered the bits that end a block. A call that only consumes
+  // these bits takes and decodes no bytes, so inflate is called again.
   for (int calls = 0; calls < 2 && step.taken + step.made == 0; ++calls) {
     const int done = inflate(stream_.get(), Z_BLOCK);
     if (done == Z_MEM_ERROR) throw std::bad_alloc();

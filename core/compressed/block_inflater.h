@@ -13,25 +13,25 @@ struct z_stream_s;
 
 namespace ctxfs {
 
-/// A decoder of raw deflate that stops at the start of each block: there, a bit
-/// offset and the 32 KiB decoded before are all that another decoder needs to
-/// continue. By zlib: ISA-L is three times as fast, but does not stop there.
+/// A raw deflate decoder that stops at the start of each block. Another decoder
+/// can continue there with only a bit offset and the previous 32 KiB of decoded
+/// bytes. Uses zlib: ISA-L is three times as fast, but cannot stop at blocks.
 class BlockInflater {
  public:
   BlockInflater();
 
-  /// Begins another stream.
+  /// Prepares for another stream.
   void Reset();
 
-  /// As DeflateDecoder::Decode, but also ends at the start of a block. Takes no
-  /// bytes behind the end of the stream.
+  /// Like DeflateDecoder::Decode, but also stops at the start of a block. Takes
+  /// no bytes after the end of the stream.
   Result<StreamStep> Decode(Bytes in, MutableBytes out);
 
-  /// The number of bits of the last taken byte that belong to the next block,
-  /// below 8; nullopt unless it has stopped at the start of one.
+  /// Returns how many bits of the last taken byte belong to the next block, 0
+  /// to 7; nullopt unless the decoder has stopped at the start of a block.
   std::optional<unsigned> BitsOfNextBlock() const;
 
-  /// The last decoded bytes, at most 32 KiB of them.
+  /// Returns the last decoded bytes, at most 32 KiB.
   Buffer Window() const;
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// bzip2 by blocks. Each starts at some bit with a magic number of 48 bits, and
-// is passed to libbz2 as a stream of its own.
+// Decodes bzip2 block by block. A block starts at any bit, with a 48-bit magic
+// number. Each block is passed to libbz2 as a separate stream.
 #include <bzlib.h>
 
 #include <algorithm>
@@ -21,15 +21,15 @@ namespace ctxfs {
 namespace {
 
 constexpr uint64_t kBlock = 0x314159265359;  // at the start of a block
-constexpr uint64_t kEnd = 0x177245385090;    // after the last one
+constexpr uint64_t kEnd = 0x177245385090;    // after the last block
 constexpr unsigned kMagicBits = 48;
 constexpr unsigned kCrcBits = 32;
 constexpr size_t kHeader = 4;
-// A block has at most 900,000 bytes before it is compressed, which at worst
-// makes it longer by little.
+// A block has at most 900,000 bytes before compression. Compression expands
+// them only slightly at worst.
 constexpr size_t kMaxBlock = size_t{2} << 20;
 
-/// The first bit at or after `from` where one of the magic numbers starts.
+/// Returns the first bit at or after `from` where a magic number starts.
 std::optional<uint64_t> FindMagic(Bytes bytes, uint64_t from) {
   constexpr uint64_t kMask = (uint64_t{1} << kMagicBits) - 1;
   uint64_t window = 0;
@@ -49,7 +49,7 @@ std::optional<uint64_t> FindMagic(Bytes bytes, uint64_t from) {
   return std::nullopt;
 }
 
-/// libbz2 with a stream of a single block.
+/// A libbz2 decoder for a stream with a single block.
 class OneBlock {
  public:
   explicit OneBlock(std::vector<std::byte> stream)
@@ -122,30 +122,31 @@ class Bzip2Decoder final : public Decoder {
     bit_ = to % CHAR_BIT;
   }
 
-  /// Reads the header of a stream; at the end of the file sets ended_.
+  /// Reads the header of a stream; sets ended_ at the end of the file.
   Status BeginStream(const Request& request);
   /// Reads the magic number of a block, or the end of the stream.
   Status BeginBlock(const Request& request);
   Status EndStream(uint32_t crc);
-  /// Passes the bits up to the next magic number after bit `from` to libbz2.
+  /// Passes the bits before the next magic number to libbz2; searches for it
+  /// from bit `from`.
   Status TakeBlock(uint64_t from, const Request& request);
   Result<size_t> Decode(MutableBytes out, const Request& request);
 
   StoredReader reader_;
   Places* const places_;
   uint64_t decoded_;
-  uint64_t bit_;           // in the next byte
+  uint64_t bit_;           // bit offset in the next byte
   std::byte level_{'9'};   // of the stream
-  bool in_stream_;         // a block, or the end of the stream, is next
-  bool verifies_ = false;  // decodes the stream from its start on
+  bool in_stream_;         // next is a block or the end of the stream
+  bool verifies_ = false;  // decoding began at the start of the stream
   bool ended_ = false;
   bool any_stream_ = false;
   uint32_t combined_ = 0;  // CRC of all blocks of the stream
   std::optional<OneBlock> block_;
   uint64_t block_bits_ = 0;
-  unsigned false_ends_ = 0;  // magic numbers within the block so far
+  unsigned false_ends_ = 0;  // magic numbers found in the data of the block
   uint32_t block_crc_ = 0;
-  bool block_made_ = false;  // some bytes of the block
+  bool block_made_ = false;  // bytes of the block have been decoded
 };
 
 Status Bzip2Decoder::BeginStream(const Request& request) {
@@ -210,8 +211,8 @@ Status Bzip2Decoder::TakeBlock(uint64_t from, const Request& request) {
       return Bad(Code::kCorrupt, "a block has no end, or its data is damaged");
     }
     if (some >= kMaxBlock) return Bad(Code::kCorrupt, "a block is too long");
-    // What was searched need not be searched again, but for a magic number
-    // that begins there.
+    // Resumes the search 48 bits before the end, because a magic number may
+    // begin there.
     from = std::max(from, bytes.size() * CHAR_BIT - kMagicBits);
   }
   BitWriter stream;
@@ -231,8 +232,8 @@ Result<size_t> Bzip2Decoder::Decode(MutableBytes out, const Request& request) {
   const OneBlock::Step step =
       block_->Decode(out.first(std::min(out.size(), kBytesPerCheck)));
   if (step.failed && !block_made_ && step.made == 0) {
-    // What looked like a magic number was data: libbz2 decodes nothing of a
-    // block before it has all of it. One is as rare as 48 given bits, and each
+    // The magic number was part of the data: libbz2 decodes no byte until it
+    // has the whole block. The chance is 2^-48 per bit, and each false end
     // costs a copy of the block.
     constexpr unsigned kMaxFalseEnds = 16;
     if (++false_ends_ > kMaxFalseEnds) {

@@ -14,18 +14,18 @@
 namespace ctxfs {
 namespace {
 
-/// A cache for files that are opened before there is a mount, and by programs
-/// that have none.
+/// Returns the cache of `context`, or a static one if it has no budget: for
+/// files opened before the mount exists, and by programs that do not mount.
 BlockCache& CacheOf(const ReadContext& context) {
   static BlockCache own(64 * limits::kMiB);
   return context.cache().budget() > 0 ? context.cache() : own;
 }
 
-// The parts at the start of a file, which are kept when it is decoded for the
-// first time: parsers go through a file from there.
+// Number of parts at the start of a file that the first pass caches, because
+// parsers read a file from its start.
 constexpr uint64_t kKeptAtFirst = 48 * limits::kMiB / DecodedIndex::kPart;
 
-// The key of the first pass: no file has as many parts.
+// The key of the first pass, above the number of any part.
 constexpr uint64_t kPass = UINT64_MAX;
 
 /// A part that is decoded already.
@@ -97,7 +97,7 @@ Result<Buffer> CompressedSource::DecodePart(uint64_t part,
   Buffer skipped(run.at < start ? DecodedIndex::kPart : 0);
   while (run.at < start) {
     if (const Status checked = request.Check(); !checked) {
-      // Who comes next goes on from here.
+      // The next read continues here.
       DecoderCheckpoints::Of().Keep(std::move(run), cache_);
       return checked.error();
     }
@@ -119,7 +119,7 @@ Result<Buffer> CompressedSource::DecodePart(uint64_t part,
 
 namespace {
 
-/// Decodes the file for the first time, in the memory of `cache`.
+/// Decodes the whole file for its index; charges the memory to `cache`.
 Result<std::shared_ptr<const DecodedIndex>> MakeIndex(
     const SourcePtr& compressed, Compression compression, PlaceUse use,
     uint64_t owner, BlockCache& cache, const ReadContext& context) {
@@ -131,7 +131,7 @@ Result<std::shared_ptr<const DecodedIndex>> MakeIndex(
           compressed, compression, memory, shared,
           [&](uint64_t part, Bytes bytes) {
             if (part >= kKeptAtFirst) return;
-            // Without memory for it, it is decoded again.
+            // A part that does not fit is decoded again later.
             (void)within.Get(DecodedPart({owner, part}, bytes));
           },
           use));

@@ -19,15 +19,16 @@ namespace ctxfs {
 
 class PersistentCache;
 
-/// The decoded bytes of a compressed file. Parts of 256 KiB are decoded when
-/// they are read, from the last place before them or by a decoder that has
-/// stopped nearer, and compared with their hashes. Parts, and the memory of
-/// decoders, are in a cache that outlives the source.
+/// The decoded bytes of a compressed file. Each read decodes the parts of 256
+/// KiB that it needs, and compares them with their hashes. Decoding starts at
+/// the last place before the part, or continues a stopped decoder if that is
+/// nearer. The cache holds the parts, is charged for the decoders, and outlives
+/// the source.
 ///
-/// Beside this file are those beside the compressed one.
+/// The file has the same neighbours as the compressed file.
 class CompressedSource final : public DerivedSource, private DecodedParts {
  public:
-  /// `owner` is that of its parts in `cache`.
+  /// `owner` identifies the parts in `cache`.
   CompressedSource(SourcePtr compressed,
                    std::shared_ptr<const DecodedIndex> index,
                    std::unique_ptr<OpeningReads> reads, uint64_t owner,
@@ -47,10 +48,11 @@ class CompressedSource final : public DerivedSource, private DecodedParts {
   }
   Status ReadAt(uint64_t offset, MutableBytes out,
                 const Request& request) const override;
-  /// Its container is open: what that took is kept in `kept`, unless it is null
-  /// or has it already.
+  /// Called when the container in the file is open. Saves the index and the
+  /// bytes that opening read in `kept`, unless `kept` is null or already has
+  /// them.
   void EndOpening(PersistentCache* kept) const;
-  /// The compressed file, which is decoded again when it is opened.
+  /// Returns the compressed file; opening it decodes it again.
   Result<SourcePtr> Renew() const override { return from().Renew(); }
   Result<SourcePtr> OpenBeside(const std::string& path,
                                const Request& request) const override {
@@ -74,11 +76,10 @@ class CompressedSource final : public DerivedSource, private DecodedParts {
   BlockCache& cache_;
 };
 
-/// Decodes a compressed file once, and returns its decoded bytes. See
-/// IndexCompressed. The pass is not needed if `kept`, which may be null, has
-/// what it found (EndOpening). The cache of `context` has to outlive them,
-/// unless it keeps nothing (LoneContext): then it is one of 64 MiB for all such
-/// files.
+/// Decodes a compressed file once (IndexCompressed), and returns its decoded
+/// bytes. Skips the decoding if `kept`, which may be null, has a saved index
+/// (EndOpening). The cache of `context` must outlive the result. If that cache
+/// has no budget (LoneContext), a shared cache of 64 MiB is used instead.
 Result<std::shared_ptr<const CompressedSource>> OpenCompressed(
     SourcePtr compressed, Compression compression, PersistentCache* kept,
     const ReadContext& context);

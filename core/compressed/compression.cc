@@ -34,8 +34,8 @@ constexpr std::array<Suffix, 12> kSuffixes = {{{".gz", ""},
                                                {".tb2", ".tar"},
                                                {".zstd", ""}}};
 
-/// Decodes with a StreamDecoder, which fails at the end of `stored`: what came
-/// before that counts.
+/// Decodes with a StreamDecoder. The decoder fails at the end of `stored`, but
+/// the bytes decoded before are valid.
 size_t DecodeWith(StreamDecoder decode, Bytes stored, MutableBytes out) {
   size_t size = 0;
   const auto next = [&stored]() -> Result<Bytes> {
@@ -48,7 +48,7 @@ size_t DecodeWith(StreamDecoder decode, Bytes stored, MutableBytes out) {
     if (size < out.size()) return {};
     return Error{Code::kLimit, "enough"};
   };
-  // How it ends does not matter.
+  // Ignores the status: `size` counts the decoded bytes.
   (void)decode(next, {UINT64_MAX, kMaxStreamMemory}, take, NeverInterrupted());
   return size;
 }

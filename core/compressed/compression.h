@@ -9,27 +9,27 @@
 
 namespace ctxfs {
 
-/// How a file is compressed as a whole.
+/// The compression of a whole file.
 enum class Compression : uint8_t { kNone, kGzip, kZstd, kXz, kBzip2 };
 
-/// Recognises a compressed file by its first bytes.
+/// Returns the compression of a file with the first bytes `head`.
 Compression CompressionOf(Bytes head);
 
-/// "gzip", "zstd", "xz" or "bzip2": also the name of the program that unpacks
-/// such a file with -d.
+/// Returns "gzip", "zstd", "xz" or "bzip2", which is also the name of the
+/// program that unpacks the file with -d.
 std::string_view CompressionName(Compression compression);
 
-/// The name of a file without the suffix of a compression: "a.tar" of
-/// "a.tar.gz". `suffix` is set to what has to be added to that: ".tar" for
-/// "a.tgz", whose name without suffix is "a". Empty if there is no suffix.
+/// The name of a decompressed file is `stem` + `suffix`: "a.tar" + "" for
+/// "a.tar.gz", "a" + ".tar" for "a.tgz". Both are empty if the name has no
+/// suffix of a compression.
 struct PlainName {
   std::string_view stem;
   std::string_view suffix;
 };
 PlainName WithoutCompression(std::string_view name);
 
-/// Bytes at the start of a compressed file from which some of what it decodes
-/// to can always be decoded: a block of bzip2.
+/// Length of a prefix that always suffices to decode some bytes; bzip2 needs a
+/// whole block.
 constexpr uint64_t kHeadOfCompressed = uint64_t{1} << 20;
 
 /// Decodes the start of `stored`, the first bytes of a compressed file, until

@@ -38,9 +38,9 @@ std::unique_ptr<Decoder> MakeDecoder(const DecodedIndex& index,
 
 uint64_t SpacingOf(Compression compression) {
   switch (compression) {
-    case Compression::kGzip:  // a state takes some 50 KiB
+    case Compression::kGzip:  // a saved state takes about 50 KiB
       return 4 * limits::kMiB;
-    case Compression::kBzip2:  // each block of 900 kB
+    case Compression::kBzip2:  // a place at each block of 900 kB
       return limits::kMiB / 2;
     default:
       return limits::kMiB;

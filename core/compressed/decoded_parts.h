@@ -12,16 +12,16 @@
 
 namespace ctxfs {
 
-/// Decoded bytes of which any part can be read. Parts of equal size are blocks
-/// of a cache, and are decoded when they are read.
+/// Decoded bytes with random access, divided into parts of equal size.
+/// Each part is a block of a cache, and is decoded when it is read.
 class DecodedParts {
  protected:
   struct Layout {
     SourcePtr stored;
-    uint64_t owner;   // of the parts in the cache; their keys are their numbers
-    uint64_t size;    // of all decoded bytes
-    uint64_t part;    // bytes of a part; the last one may have fewer
-    uint64_t memory;  // that a decoder takes
+    uint64_t owner;   // of the parts in the cache; a part's key is its number
+    uint64_t size;    // decoded bytes in total
+    uint64_t part;    // bytes of a part; the last part may be shorter
+    uint64_t memory;  // bytes that a decoder takes
   };
 
   explicit DecodedParts(Layout layout) : layout_(std::move(layout)) {}
@@ -35,10 +35,10 @@ class DecodedParts {
   Status ReadParts(uint64_t offset, MutableBytes out,
                    const ReadContext& context) const;
 
-  /// Decodes a part, and compares it with the sum that was kept of it.
+  /// Decodes a part, and compares it with its recorded hash or checksum.
   virtual Result<Buffer> DecodePart(uint64_t part,
                                     const ReadContext& context) const = 0;
-  /// The error if it has another one.
+  /// The error if a part does not match its recorded hash or checksum.
   static Error Changed(uint64_t at = kNoOffset) {
     return {Code::kStale, "the file changed after it was verified", at};
   }

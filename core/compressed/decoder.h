@@ -15,31 +15,32 @@
 
 namespace ctxfs {
 
-/// A place in a compressed file from which it can be decoded without the bytes
-/// before. Offsets are in decoded bytes, and in bits of the stored data.
+/// A place in a compressed file where decoding can start without the preceding
+/// bytes: an offset in decoded bytes, and an offset in stored bits.
 struct Place {
   uint64_t decoded = 0;
   uint64_t stored_bits = 0;
-  /// Within a gzip member: what a decoder needs to continue, compressed with
-  /// zstd. Empty at the start of a member, and of other compressions.
+  /// The decoder state for a place within a gzip member, compressed with zstd.
+  /// Empty at the start of a member, and for other compressions.
   std::string state = {};
-  /// Whether `state` is the decoded bytes before a block of deflate, at most 32
-  /// KiB; otherwise it is the memory of a decoder, for this process alone.
+  /// If true, `state` is the decoded bytes before a deflate block, at most 32
+  /// KiB. If false, it is a memory image of a decoder, valid only in this
+  /// process.
   bool at_block = false;
 };
 
-/// Whether places may be kept for other processes. Finding those of gzip takes
-/// three times as long.
+/// Whether places may be saved for other processes. For gzip, indexing for
+/// kKept takes three times as long.
 enum class PlaceUse : uint8_t { kThisProcess, kKept };
 
-/// Collects places while a file is decoded for the first time. They are at
-/// least `spacing` decoded bytes apart; in large files more, so that all
-/// together take at most 32 MiB.
+/// Collects places while a file is decoded for the first time. Places are at
+/// least `spacing` decoded bytes apart. The spacing doubles whenever all places
+/// together exceed 32 MiB.
 class Places {
  public:
   explicit Places(uint64_t spacing) : spacing_(spacing) {}
 
-  /// Whether a place is wanted at `decoded`.
+  /// Whether byte `decoded` is far enough from the last place to add one.
   bool Wants(uint64_t decoded) const {
     return places_.empty() || decoded - places_.back().decoded >= spacing_;
   }
@@ -47,7 +48,7 @@ class Places {
   std::vector<Place> Take() { return std::move(places_); }
 
  private:
-  /// Doubles the spacing, and leaves out what is closer.
+  /// Doubles the spacing, and drops places that are closer than it.
   void ThinOut();
 
   uint64_t spacing_;
@@ -64,30 +65,30 @@ class Decoder {
   Decoder(const Decoder&) = delete;
   Decoder& operator=(const Decoder&) = delete;
 
-  /// Decodes the next bytes; fewer than `out` only at the end of the file.
-  /// Compares each checksum of the compression, unless decoding started within
-  /// the bytes that it is of. Fails with kCorrupt or kChecksum and a byte of
-  /// the stored data; the decoder must not be used after a failure.
+  /// Decodes the next bytes; fills `out` except at the end of the file.
+  /// Verifies each checksum of the compression, unless decoding started within
+  /// the bytes that it covers. Fails with kCorrupt or kChecksum and an offset
+  /// in the stored data; the decoder must not be used after a failure.
   virtual Result<size_t> Fill(MutableBytes out, const Request& request) = 0;
 
-  /// Whether the compression has a checksum of every byte that was decoded.
+  /// Whether a checksum of the compression covers every byte decoded so far.
   virtual bool has_checksums() const { return true; }
 
-  /// Bytes of memory that it takes, about.
+  /// The approximate memory of the decoder, bytes.
   virtual uint64_t memory() const = 0;
 };
 
 class XzIndex;
 
-/// Memory that decoding of zstd and xz may take. Most files need less than the
-/// first; only one file at a time is decoded with the other.
+/// Memory limits for decoding zstd and xz, bytes. Most files need less than
+/// kUsualDecoderMemory; only one file at a time may use kMaxDecoderMemory.
 constexpr uint64_t kUsualDecoderMemory = 16 * limits::kMiB;
 constexpr uint64_t kMaxDecoderMemory = 160 * limits::kMiB;
 
-// Decoders that start at `place`. `places`, unless it is null, gets further
-// ones; the decoder then starts at the start of the file. Those that are given
-// their `memory` fail with kNoMemory if they need more, and with kLimit if that
-// is more than kMaxDecoderMemory.
+// Return decoders that start at `place`. If `places` is not null, decoding adds
+// places to it; `place` must then be the start of the file. A decoder with a
+// `memory` parameter fails with kNoMemory if it needs more than `memory`, and
+// with kLimit if it needs more than kMaxDecoderMemory.
 std::unique_ptr<Decoder> MakeGzipDecoder(SourcePtr source, const Place& place,
                                          Places* places, PlaceUse use);
 std::unique_ptr<Decoder> MakeZstdDecoder(SourcePtr source, const Place& place,

@@ -28,10 +28,10 @@ StoppedDecoder DecoderCheckpoints::Take(uint64_t owner, uint64_t from,
 
 void DecoderCheckpoints::Keep(StoppedDecoder stopped, BlockCache& cache) {
   Result<BlockCache::Lease> memory = cache.Lend(stopped.decoder->memory());
-  std::list<StoppedDecoder> dropped;  // outside of the lock
+  std::list<StoppedDecoder> dropped;  // freed after the lock is released
   const MutexLock lock(mutex_);
   if (!memory) {
-    // Those before it make room for the next one.
+    // Evicting all checkpoints makes memory available for the next one.
     dropped.splice(dropped.end(), kept_);
     return;
   }

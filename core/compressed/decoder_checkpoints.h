@@ -11,27 +11,26 @@
 
 namespace ctxfs {
 
-/// A decoder, and where it has stopped.
+/// A decoder that can continue at byte `at`.
 struct StoppedDecoder {
   uint64_t owner = 0;  // of a CompressedSource
   uint64_t at = 0;     // decoded bytes before it
   std::unique_ptr<Decoder> decoder = nullptr;
-  BlockCache::Lease memory = nullptr;  // that it takes while it is kept
+  BlockCache::Lease memory = nullptr;  // held while the checkpoint is stored
 };
 
-/// Keeps the decoders that were used last, so that reading on costs no more
-/// than decoding what is read. One for the whole process. Safe for any number
-/// of threads.
+/// An LRU store of stopped decoders, so that a sequential read decodes each
+/// byte once. There is one per process. Safe for any number of threads.
 class DecoderCheckpoints {
  public:
   static DecoderCheckpoints& Of();
 
-  /// Takes the decoder of `owner` that has stopped last in [from, to]; without
-  /// a decoder if there is none.
+  /// Takes the decoder of `owner` with the largest offset in [from, to];
+  /// `decoder` is null if there is none.
   StoppedDecoder Take(uint64_t owner, uint64_t from, uint64_t to);
-  /// Keeps a decoder if `cache` has memory for it.
+  /// Stores a decoder if `cache` can lend memory for it.
   void Keep(StoppedDecoder stopped, BlockCache& cache);
-  /// Drops those of `owner`.
+  /// Drops the decoders of `owner`.
   void Drop(uint64_t owner);
 
  private:

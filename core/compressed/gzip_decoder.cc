@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// gzip: members of a header, raw deflate, and a CRC-32 and size (RFC 1952).
+// gzip: a sequence of members, each a header, raw deflate, a CRC-32 and a size
+// (RFC 1952).
 #include <zstd.h>
 
 #include <algorithm>
@@ -32,8 +33,8 @@ std::string Packed(Bytes bytes) {
   return packed;
 }
 
-/// Returns what Packed was given, at most `most` bytes; empty if it is not
-/// that.
+/// Reverses Packed. Returns an empty buffer if `packed` is invalid or decodes
+/// to more than `most` bytes.
 Buffer Unpacked(const std::string& packed, size_t most) {
   Buffer bytes(most);
   const size_t size =
@@ -81,26 +82,26 @@ class GzipDecoder final : public Decoder {
   }
 
  private:
-  /// Continues within a member.
+  /// Restores the decoder at a place within a member.
   Status Resume(const Place& place, const Request& request);
-  /// Reads the header of a member; at the end of the file sets ended_.
+  /// Reads the header of a member; sets ended_ at the end of the file.
   Status Begin(const Request& request);
   Result<size_t> Inflate(MutableBytes out, const Request& request);
-  /// Adds the place where the decoder is, if it is one.
+  /// Adds the decoder's position as a place, if decoding can start there.
   Status AddPlace();
-  /// Compares the checksum of a member, and its size.
+  /// Verifies the checksum and the size of a member.
   Status End(const Request& request);
 
   StoredReader reader_;
   Places* const places_;
   uint64_t decoded_;
-  bool any_member_;               // before this place
-  std::optional<Place> resumed_;  // to be continued at
+  bool any_member_;               // a member has begun before
+  std::optional<Place> resumed_;  // where the first Fill continues
   bool in_member_ = false;
-  // Used for all members; the second, if there is one, instead of the first.
+  // Reused for all members. by_blocks_, if set, replaces decoder_.
   std::optional<DeflateDecoder> decoder_;
   std::optional<BlockInflater> by_blocks_;
-  bool verifies_ = false;  // decodes the member from its start on
+  bool verifies_ = false;  // decoding began at the start of the member
   bool ended_ = false;
   uint32_t crc_ = 0;
   uint64_t size_ = 0;  // decoded bytes of the member
@@ -146,7 +147,7 @@ Status GzipDecoder::Begin(const Request& request) {
     return error;
   }
   reader_.Skip(*header);
-  // Making a decoder takes a hundred times as long as a member of no bytes.
+  // Creating a decoder takes 100 times as long as decoding an empty member.
   if (by_blocks_) {
     by_blocks_->Reset();
   } else if (decoder_) {

@@ -8,14 +8,14 @@
 
 namespace ctxfs {
 
-/// The longest header of a gzip member that is read: names and comments may be
-/// of any length, and extra fields have up to 64 KiB.
+/// The longest supported header of a gzip member, bytes. The format does not
+/// limit names and comments; an extra field has up to 64 KiB.
 constexpr size_t kMaxGzipHeader = size_t{128} << 10;
 
-/// Returns the bytes of the header of a gzip member (RFC 1952, section 2.3),
-/// which `start` starts with. Fails with kCorrupt, at an offset in `start`, if
-/// it is not all there, has an unknown method or flag, or, if `verify`, another
-/// CRC than it says.
+/// Returns the length of the gzip member header at the start of `start` (RFC
+/// 1952, section 2.3). Fails with kCorrupt and an offset in `start` if the
+/// header is truncated, has an unknown method or flag, or, with `verify`, does
+/// not match its CRC.
 Result<size_t> GzipHeaderBytes(Bytes start, bool verify = true);
 
 }  // namespace ctxfs

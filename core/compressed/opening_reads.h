@@ -13,12 +13,12 @@
 
 namespace ctxfs {
 
-/// The bytes of a source that opening a container has read: the headers of an
-/// archive lie all over it. Who opens it again need not decode everything for
-/// them. Safe for any number of threads.
+/// The bytes of a source that were read to open its container. The headers of
+/// an archive are spread over the whole file. Reopening the container with
+/// these bytes avoids decoding the whole file. Safe for any number of threads.
 class OpeningReads {
  public:
-  /// Of more than that, none is kept.
+  /// If the reads exceed this many bytes in total, all are dropped.
   static constexpr uint64_t kMax = 32 * limits::kMiB;
 
   OpeningReads() = default;
@@ -26,22 +26,24 @@ class OpeningReads {
   OpeningReads& operator=(const OpeningReads&) = delete;
 
   void Record();
-  /// Fills `out` with the bytes at `offset` if all of them were read.
+  /// Fills `out` with the bytes at `offset` if all of them are loaded; returns
+  /// whether they are.
   bool Find(uint64_t offset, MutableBytes out) const;
-  /// Notes what was read, while it is recorded.
+  /// Stores bytes that were read, if reads are being recorded.
   void Add(uint64_t offset, Bytes bytes);
-  /// Forgets all of them. Returns whether they were recorded; then appends them
-  /// to `saved` first, or that there are none if they were too many.
+  /// Appends the recorded bytes to `saved`, or an empty list if they exceeded
+  /// kMax. Then drops all bytes. Returns whether they were recorded and saved.
   bool SaveAndClear(std::string& saved);
 
-  /// Adds those of a source of `size` bytes that SaveAndClear has written.
-  /// Fails with kCorrupt for other bytes.
+  /// Loads the output of SaveAndClear for a source of `size` bytes. Fails with
+  /// kCorrupt if `saved` is invalid.
   Status Load(ByteReader& saved, uint64_t size);
 
  private:
   void AddLocked(uint64_t offset, Bytes bytes) CTXFS_REQUIRES(mutex_);
 
-  /// Whether any are recorded or known: most sources are read without a lock.
+  /// Whether reads are being recorded or are loaded. Avoids the lock for most
+  /// sources.
   std::atomic<bool> in_use_ = false;
   mutable Mutex mutex_;
   bool recording_ CTXFS_GUARDED_BY(mutex_) = false;

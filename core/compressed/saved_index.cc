@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A saved index: 6 numbers of 64 bits (compression, decoded size, memory,
-// verified, hashes, places), the hashes, and for each place its two numbers,
-// the size of its state and the state.
+// verified, number of hashes, number of places), then the hashes, then each
+// place: its two offsets, the size of its state, and the state.
 #include "core/compressed/saved_index.h"
 
 #include <zstd.h>
@@ -24,10 +24,10 @@ namespace {
 constexpr uint64_t kNumbers = 6 * sizeof(uint64_t);
 constexpr uint64_t kPlaceNumbers = 3 * sizeof(uint64_t);
 
-// To be raised when an index gets other bytes.
+// Raise the number when the serialized form changes.
 constexpr const char* kName = "packed-index-2";
 
-// Above the hashes of 1 TiB and the places of any file.
+// Above the hashes of 1 TiB (32 MiB) plus the places of any file (32 MiB).
 constexpr uint64_t kMaxSaved = 80 * limits::kMiB;
 
 Error NoIndex(uint64_t at) {
@@ -53,8 +53,7 @@ Status LoadHashes(ByteReader& in, uint64_t count, DecodedIndex& index) {
   return {};
 }
 
-/// Whether decoding can start at `place`, as far as that shows without the
-/// stored bytes.
+/// Whether `place` is plausible, judged without reading the stored bytes.
 bool MayStartAt(const Place& place, const DecodedIndex& index) {
   if (index.compression == Compression::kGzip) {
     if (place.state.empty()) return place.stored_bits % CHAR_BIT == 0;
@@ -71,7 +70,8 @@ bool MayStartAt(const Place& place, const DecodedIndex& index) {
          block.block.compressed_file_offset == place.stored_bits / CHAR_BIT;
 }
 
-/// They are in order, and the first one is the start of the file.
+/// Loads the places. Fails unless they are in order and the first place is at
+/// decoded byte 0.
 Status LoadPlaces(ByteReader& in, uint64_t count, uint64_t stored,
                   DecodedIndex& index) {
   if (count == 0 || count > in.remaining() / kPlaceNumbers) {
@@ -97,7 +97,8 @@ Status LoadPlaces(ByteReader& in, uint64_t count, uint64_t stored,
   return {};
 }
 
-/// The digest of an index that is kept with `name`; empty if there is none.
+/// Returns the keyed digest of an index saved as `name`; empty if there is
+/// none.
 std::string DigestOf(Bytes saved, const PersistentCache& files,
                      const KeptName& name) {
   KeyedDigest digest(files.KeyFor(name));

@@ -14,28 +14,27 @@
 
 namespace ctxfs {
 
-/// An index as bytes, which LoadIndex reads; others may follow. Fails with
-/// kNoMemory, and with kUnsupported if its places are for this process alone.
+/// Serializes an index for LoadIndex; other bytes may follow. Fails with
+/// kNoMemory, or with kUnsupported if a place is valid only in this process.
 Result<std::string> SaveIndex(const DecodedIndex& index);
 
-/// The index of `source`, which was saved for the same bytes. Of an .xz file,
-/// reads its own index anew. Fails with kCorrupt for bytes that are no index of
-/// a file of this size and compression. Other places than those of the file are
-/// found when a part that is decoded from them has not the hash in the index.
+/// Loads an index that was saved for the bytes of `source`. Rereads the file's
+/// own index if the file is xz. Fails with kCorrupt if `saved` is not an index
+/// for a file of this size and compression. Does not verify the places:
+/// decoding a part from a wrong place fails, because the hash of the part
+/// differs.
 Result<std::shared_ptr<const DecodedIndex>> LoadIndex(ByteReader& saved,
                                                       const Source& source,
                                                       Compression compression,
                                                       const Request& request);
 
-/// Keeps an index of `source` in `files`, where that is a file of the system,
-/// with what opening its container has read, if that was recorded. Forgets
-/// `reads`.
+/// Saves the index of `source`, and `reads`, in `files`, if reads were recorded
+/// and `source` has a file descriptor. Clears `reads`.
 void KeepIndex(PersistentCache& files, const SourcePtr& source,
                const DecodedIndex& index, OpeningReads& reads);
 
-/// Returns the index that was kept for `source`, after comparing it with its
-/// digest, which only the user of `files` can make, and sets `reads`; null if
-/// there is none.
+/// Returns the saved index of `source`, and loads `reads`; null if there is
+/// none. Verifies the keyed digest, which only the user of `files` can compute.
 std::shared_ptr<const DecodedIndex> TakeIndex(PersistentCache& files,
                                               const SourcePtr& source,
                                               Compression compression,

@@ -19,18 +19,18 @@ namespace {
 constexpr uint64_t kPart = 8 * limits::kMiB;
 constexpr size_t kPiece = 256 * limits::kKiB;
 
-// 24 MiB apart in a stream of 100 GB.
+// With this number of places, a stream of 100 GB has one every 24 MiB.
 constexpr uint64_t kMaxPlaces = 4096;
 
 }  // namespace
 
-/// A decoder that goes through the stream from a place on.
+/// A decoder that reads the stream forward from a place.
 class SeekableDeflate::Run {
  public:
-  /// From the start.
+  /// Starts at the start of the stream.
   explicit Run(SourcePtr stored) : reader_(std::move(stored), 0) {}
-  /// From a place at the start of `part`, as Save has written it. `sum` is that
-  /// of everything before.
+  /// Starts at the start of `part`. Save has written `place`; `sum` is the
+  /// CRC-32 of all bytes before `part`.
   Run(SourcePtr stored, uint64_t part, uint32_t sum, Bytes place)
       : part_(part),
         sum_(sum),
@@ -45,14 +45,15 @@ class SeekableDeflate::Run {
     decoder_.SaveState(place.subspan(sizeof(uint64_t)));
   }
 
-  /// The part that it has started at.
+  /// The part where the run started.
   uint64_t part() const { return part_; }
-  /// CRC-32 of everything up to where it is.
+  /// The CRC-32 of the stream up to the current position.
   uint32_t sum() const { return sum_; }
   /// Whether the stream has ended.
   bool finished() const { return finished_; }
 
-  /// Decodes the next bytes. Returns whether there are as many.
+  /// Decodes the next bytes. Returns false if the stream ends before `out` is
+  /// full.
   Result<bool> Fill(MutableBytes out, const Request& request) {
     while (!out.empty() && !finished_) {
       CTXFS_TRY(request.Check());
@@ -67,7 +68,7 @@ class SeekableDeflate::Run {
     }
     return out.empty();
   }
-  /// Like Fill, for bytes that nobody wants.
+  /// Like Fill, but discards the bytes.
   Result<bool> Pass(uint64_t size, const Request& request) {
     if (unwanted_.size() == 0) unwanted_ = Buffer(kPiece);
     for (size_t piece = 0; size > 0; size -= piece) {
@@ -87,8 +88,8 @@ class SeekableDeflate::Run {
   bool finished_ = false;
 };
 
-/// The state of a decoder at the start of a part, as a block of the cache. Only
-/// a run that has reached the part can produce it.
+/// The state of a decoder at the start of a part, as a cache block. Only a run
+/// that has reached the part can produce it.
 class SeekableDeflate::Place final : public Block {
  public:
   explicit Place(Key key, const Run* run = nullptr) : Block(key), run_(run) {}
@@ -140,9 +141,9 @@ Status SeekableDeflate::Verify(const ReadContext& context) const {
 }
 
 Status SeekableDeflate::Scan(const ReadContext& context) const {
-  // Deflate makes up to 1032 bytes of one, a little more than a request may
-  // cause (kWorkFactor). So at most half of kWorkFactor is counted for a stored
-  // byte, which leaves room to decode the part that is read once more.
+  // A byte of deflate decodes to up to 1032 bytes, slightly more than a request
+  // may cause (kWorkFactor). Therefore a stored byte is charged at most half of
+  // kWorkFactor. The other half allows the request to decode its part again.
   const uint64_t most =
       CheckedMul(layout().stored->size(), limits::kWorkFactor / 2)
           .value_or(UINT64_MAX);
@@ -180,7 +181,7 @@ Status SeekableDeflate::Index(const ReadContext& context) const {
     CTXFS_TRY(AdmitGrowth(sums_));
     sums_.push_back(run.sum());
   }
-  // Room for one more byte shows whether the stream ends here.
+  // Decoding one more byte tests whether the stream ends here.
   if (CTXFS_TRY(run.Pass(1, context)) || !run.finished()) return wrong_size;
   if (!checksum_ || run.sum() == checksum_.value) return {};
   return Error{
@@ -190,7 +191,7 @@ Status SeekableDeflate::Index(const ReadContext& context) const {
 
 SeekableDeflate::Run SeekableDeflate::Nearest(
     uint64_t part, const ReadContext& context) const {
-  // The places are much smaller than parts, and so are evicted after them.
+  // Makes the cache evict parts before places, which are much smaller.
   std::vector<Key> places;
   for (uint64_t at = spacing_; at < parts_; at += spacing_) {
     places.push_back(KeyOfPlace(at));

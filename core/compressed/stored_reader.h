@@ -12,7 +12,7 @@
 
 namespace ctxfs {
 
-/// Goes through the bytes of a source, in pieces of 256 KiB.
+/// Reads a source sequentially, in pieces of 256 KiB.
 class StoredReader {
  public:
   StoredReader(SourcePtr source, uint64_t at)
@@ -23,30 +23,30 @@ class StoredReader {
   bool AtEnd() const { return at() >= source_->size(); }
   const SourcePtr& source() const { return source_; }
 
-  /// Returns the next bytes, at least `least` of them if the source has as
-  /// many. Valid until the next call.
+  /// Returns the next bytes without taking them: at least `least`, fewer only
+  /// if the source ends. Valid until the next call.
   Result<Bytes> Peek(const Request& request, size_t least = 1);
-  /// Returns the next bytes, and passes over them; none at the end.
+  /// Takes the next bytes; returns none at the end.
   Result<Bytes> Next(const Request& request) {
     const Bytes bytes = CTXFS_TRY(Peek(request));
     Skip(bytes.size());
     return bytes;
   }
-  /// Passes over `bytes` bytes that Peek has returned.
+  /// Skips `bytes` bytes that Peek has returned.
   void Skip(size_t bytes) {
     start_ += bytes;
     held_ -= bytes;
   }
-  /// Goes to any offset; bytes that are held already are not read again.
+  /// Seeks to any offset; does not read buffered bytes again.
   void MoveTo(uint64_t offset);
-  /// Goes back by at most kBack bytes, also to before the place where this
-  /// reader started: a decoder that goes on from a saved state may have taken
-  /// them already. Not to before the start of the source.
+  /// Seeks back by at most kBack bytes, but not before the start of the source.
+  /// The new offset may precede the first offset of this reader: a decoder
+  /// restored from a saved state may have consumed bytes before it.
   void GoBack(size_t bytes);
   static constexpr size_t kBack = 8;
 
-  /// Fails with kCorrupt unless all bytes that are left are zero, as tapes pad
-  /// files. `format` is that of what ends here, for the message.
+  /// Fails with kCorrupt unless all remaining bytes are zero; tapes pad files
+  /// with zeros. `format` names the compression in the message.
   Status ExpectPadding(const char* format, const Request& request);
 
  private:
@@ -54,7 +54,7 @@ class StoredReader {
   Buffer buffer_;
   size_t start_ = 0;  // in buffer_
   size_t held_ = 0;   // bytes of buffer_ from start_
-  uint64_t end_;      // offset behind them
+  uint64_t end_;      // source offset of the end of the buffered bytes
 };
 
 }  // namespace ctxfs

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// xz by blocks: the index at the end of each stream has their places and sizes.
+// Decodes xz block by block. The index at the end of each stream has the
+// offsets and sizes of its blocks.
 #include <fmt/core.h>
 #include <lzma.h>
 
@@ -136,7 +137,7 @@ Result<size_t> XzDecoder::Step(MutableBytes out, const Request& request) {
   const size_t made = out.size() - stream_->avail_out;
   decoded_ += made;
   if (done != LZMA_OK && done != LZMA_STREAM_END) {
-    // The data itself was decoded: what is wrong is behind it.
+    // All data was decoded, so the error is in the checksum after it.
     if (done == LZMA_DATA_ERROR && decoded_ == block_end_) {
       return Error{Code::kChecksum, "xz: checksum mismatch of a block", at};
     }

@@ -12,8 +12,8 @@
 
 namespace ctxfs {
 
-/// The index of all streams of an .xz file: the places and sizes of blocks. Its
-/// memory is counted as that of operator new.
+/// The index of all streams of an .xz file: the offsets and sizes of blocks.
+/// Allocates with operator new, so the heap meter counts its memory.
 class XzIndex {
  public:
   struct Free {
@@ -23,7 +23,8 @@ class XzIndex {
 
   explicit XzIndex(Owned index) : index_(std::move(index)) {}
 
-  /// The block with the byte at `decoded`; `found` tells whether there is one.
+  /// Returns the block with decoded byte `decoded`; sets `found` to whether
+  /// there is one.
   lzma_index_iter From(uint64_t decoded, bool& found) const;
 
  private:
@@ -35,10 +36,10 @@ class XzIndex {
 Result<std::shared_ptr<const XzIndex>> ReadXzIndex(const Source& source,
                                                    const Request& request);
 
-/// The error for what liblzma says of the data at byte `at`.
+/// Returns the error for a liblzma result about the data at byte `at`.
 Error XzFailure(lzma_ret code, uint64_t at);
 
-/// A stream of liblzma, which is freed at the end of the scope.
+/// A liblzma stream that frees itself at the end of the scope.
 class LzmaStream {
  public:
   explicit LzmaStream(const lzma_allocator* allocator = nullptr) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// zstd by frames: writers of large files make one of each part, and end them
-// with a table of the frames, which is not needed here.
+// Decodes zstd frame by frame. Writers of large files start a frame for each
+// part, and append a table of the frames, which is not needed here.
 #include <fmt/core.h>
 #include <zstd.h>
 #include <zstd_errors.h>
@@ -19,16 +19,16 @@
 namespace ctxfs {
 namespace {
 
-// 8 and 128 MiB: the rest is for buffers.
+// Windows of 8 and 128 MiB; the rest of the memory limits is for buffers.
 constexpr int kUsualWindowLog = 23;
 constexpr int kMaxWindowLog = 27;
 
 constexpr uint32_t kFrame = 0xFD2FB528;
-// The magic, and the descriptor of the frame (RFC 8878, 3.1.1.1).
+// The magic number and the frame header descriptor (RFC 8878, 3.1.1.1).
 constexpr size_t kFrameStart = sizeof(uint32_t) + 1;
 
-/// Whether a frame has no checksum of what it decodes to. Skippable ones decode
-/// to nothing.
+/// Whether a frame has content and no checksum of it. Skippable frames have no
+/// content.
 bool LacksChecksum(Bytes start) {
   constexpr auto kContentChecksum = std::byte{4};
   return LoadLe<uint32_t>(start.data()) == kFrame &&
@@ -37,13 +37,14 @@ bool LacksChecksum(Bytes start) {
 }
 
 bool StartsFrame(Bytes bytes) {
-  constexpr uint32_t kSkippable = 0x184D2A50;  // and the 15 after it
+  constexpr uint32_t kSkippable = 0x184D2A50;  // to 0x184D2A5F
   if (bytes.size() < sizeof(uint32_t)) return false;
   const auto magic = LoadLe<uint32_t>(bytes.data());
   return magic == kFrame || (magic & ~0xFU) == kSkippable;
 }
 
-/// `most`: whether it may take all the memory that any decoder may.
+/// Returns the error for `code`. `most`: whether the decoder already had
+/// kMaxDecoderMemory; if not, a retry may succeed.
 Error ZstdFailure(size_t code, bool most, uint64_t at) {
   const std::string what = std::string("zstd: ") + ZSTD_getErrorName(code);
   switch (ZSTD_getErrorCode(code)) {
