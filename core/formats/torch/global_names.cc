@@ -13,7 +13,7 @@
 namespace ctxfs::torch {
 namespace {
 
-/// A name as it is listed.
+/// Returns the listed form of a name: truncated if it is too long.
 std::string ShortName(std::string_view name) {
   if (name.size() <= kMaxListedName) return std::string(name);
   return fmt::format("{}... ({} bytes)", name.substr(0, kMaxListedName),
@@ -60,7 +60,7 @@ Status GlobalNames::Add(std::string_view name) {
 Status GlobalNames::AddTo(Kind& kind, std::string_view name) {
   if (kind.met.size() >= kMaxGlobals + kMaxCounted) return {};
   const bool full = kind.listed.size() >= kMaxGlobals;
-  // Names that are cut alike are listed and counted once.
+  // Names with the same truncated form are listed and counted once.
   if (!full || name.size() > kMaxListedName) {
     const std::string listed = ShortName(name);
     if (kind.listed.contains(listed)) return {};

@@ -17,7 +17,8 @@
 
 namespace ctxfs::torch {
 
-/// Has a random seed: no pickle can choose names that make a table slow.
+/// A hash with a random seed, so that no pickle can contain names that collide
+/// on purpose.
 class NameHash {
  public:
   using is_transparent = void;
@@ -30,25 +31,26 @@ class NameHash {
   uint64_t seed_ = RandomSeed();
 };
 
-/// A set of hashes in one piece of memory: a node for each of a million names
-/// would cost more time than reading them.
+/// A set of hashes in one array: allocating a node for each of a million names
+/// would take longer than reading them.
 class HashSet {
  public:
-  /// Whether the set has a hash, and adds it. Fails if there is no memory.
+  /// Adds a hash. Returns whether the set already had it. Fails if there is no
+  /// memory.
   Result<bool> Insert(uint64_t hash);
   size_t size() const { return size_; }
 
  private:
   Status Grow();
-  /// Where a hash is, or the free slot where it belongs.
+  /// Returns the slot of a hash, or the free slot where it belongs.
   uint64_t& Slot(uint64_t hash);
 
-  std::vector<uint64_t> slots_;  // 0: free; at least half of them are
+  std::vector<uint64_t> slots_;  // 0: free; at least half are free
   size_t size_ = 0;
 };
 
-/// The functions and classes that pickles name, which loading them would
-/// import. However many there are, memory is bounded.
+/// The functions and classes that pickles name, and that loading them would
+/// import. Memory is bounded for any number of names.
 class GlobalNames {
  public:
   struct Listed {
@@ -58,19 +60,20 @@ class GlobalNames {
 
   /// Adds a name, "module.name". Fails if there is no memory.
   Status Add(std::string_view name);
-  /// Notes that there may be names that were not added, and why.
+  /// Records that names may be missing, and the reason.
   void SetIncomplete(std::string why);
 
   bool complete() const { return gap_.empty(); }
-  /// Why it is not complete, the first reason; empty if it is.
+  /// The first reason for missing names; empty if the names are complete.
   const std::string& gap() const { return gap_; }
 
-  /// At most kMaxGlobals names: all that are not safe before all that are,
-  /// sorted within each part. A name longer than kMaxListedName is cut, and
-  /// says so. `script`: classes of the archive's own code are safe.
+  /// Returns at most kMaxGlobals names: first the unsafe names, then the safe
+  /// names, sorted within each group. A name longer than kMaxListedName is
+  /// truncated, and states its full length. `script`: classes of the archive's
+  /// own code are safe.
   std::vector<Listed> List(bool script) const;
 
-  // Numbers of different names, listed or not, exact up to kMaxGlobals +
+  // The number of distinct names, listed or not. Exact up to kMaxGlobals +
   // kMaxCounted of each kind.
   uint64_t Count() const;
   uint64_t CountUnsafe(bool script) const;
@@ -79,27 +82,27 @@ class GlobalNames {
   /// Names of one kind.
   struct Kind {
     std::unordered_set<std::string, NameHash, std::equal_to<>> listed;
-    HashSet met;  // listed or not, by their hashes
+    HashSet met;  // hashes of all names, listed or not
   };
   static Status AddTo(Kind& kind, std::string_view name);
 
-  // Each kind has its own room, so that none pushes out another.
+  // Each kind has its own limits, so that no kind displaces another.
   Kind unknown_;
-  Kind script_;  // "__torch__.", classes of TorchScript
-  Kind known_;   // IsKnownName
+  Kind script_;  // classes of TorchScript, in "__torch__."
+  Kind known_;   // names that IsKnownName accepts
   std::string gap_;
 };
 
-/// Which names are safe besides those of docs/formats/torch.md, section 12.
+/// Names that are safe in addition to docs/formats/torch.md, section 12.
 struct SafeNames {
   bool script = false;  // classes of the archive's own code
   bool (*known)(std::string_view name) = nullptr;
 };
 
-/// Adds the list of names to what Container::Info returns.
+/// Adds the list of names to `info`, the result of Container::Info.
 void DescribeGlobals(const GlobalNames& names, const SafeNames& safe,
                      Json& info);
-/// Adds the same of `info` to the facts.
+/// Adds the list of names in `info` to `facts`.
 void AddGlobalFacts(const Json& info, Facts& facts);
 
 }  // namespace ctxfs::torch

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names in a pickle, without its values. Of the stack and the memo only texts
-// are known, because STACK_GLOBAL takes its names from there.
+// Collects the names in a pickle without building its values. The stack and the
+// memo hold only texts, because STACK_GLOBAL takes its names from them. All
+// other values are kUnknown.
 #include "core/formats/torch/global_scan.h"
 
 #include <fmt/core.h>
@@ -21,13 +22,13 @@
 namespace ctxfs::torch {
 namespace {
 
-/// A value on the stack: where its text is in `texts_`, or one of these.
+/// A value on the stack: the offset of its text in texts_, or a constant below.
 using Value = uint32_t;
 constexpr Value kMarkValue = UINT32_MAX;
-constexpr Value kUnknown = UINT32_MAX - 1;  // no text, or one that is not kept
+constexpr Value kUnknown = UINT32_MAX - 1;  // not text, or text not stored
 
-// Keys of the memo that are kept besides those without gaps. With more of them
-// none can be relied on.
+// The maximum number of keys in the memo's hash table. The memo is unreliable
+// if a pickle has more.
 constexpr size_t kMaxFar = 1'000'000;
 
 class GlobalScan final : public OpcodeReader {
@@ -50,12 +51,12 @@ class GlobalScan final : public OpcodeReader {
   }
   void Apply(const Operand& operand) override;
   void CutOff(bool at_limit) override;
-  /// Ends the scan before the pickle's end.
+  /// Stops the scan before the end of the pickle; the names are incomplete.
   void GiveUp(const std::string& why);
 
   void ApplyText(const std::optional<std::string>& text);
   void ApplyMemo(const Operand& operand);
-  /// Puts the top value into the memo.
+  /// Stores the top value in the memo.
   void Put(uint64_t key);
 
   void Push(Value value);
@@ -68,13 +69,13 @@ class GlobalScan final : public OpcodeReader {
   void AddName(std::string_view module, std::string_view name);
 
   GlobalNames& names_;
-  Opcode opcode_;  // the one at hand
+  Opcode opcode_;  // the current opcode
   std::vector<Value> stack_;
   Memo memo_;
-  bool memo_lost_ = false;  // no value of it is known
-  std::string texts_;       // each behind its length, 4 bytes
+  bool memo_lost_ = false;  // the values in the memo are unreliable
+  std::string texts_;       // each after its length, 4 bytes
   uint64_t name_bytes_ = 0;
-  bool finished_ = false;  // at the pickle's end
+  bool finished_ = false;  // the scan has reached STOP
 };
 
 void GlobalScan::Begin(uint8_t code) {
@@ -142,7 +143,7 @@ void GlobalScan::ApplyMemo(const Operand& operand) {
   if (effect == Effect::kPutLine || effect == Effect::kGetLine) {
     const std::optional<uint64_t> key =
         operand.text ? PlainNumber(*operand.text) : std::nullopt;
-    // Python accepts more spellings of a number than are read here.
+    // Python accepts spellings of a number that PlainNumber rejects.
     if (!key) memo_lost_ = true;
     number = key.value_or(0);
   }
@@ -191,8 +192,8 @@ Value GlobalScan::Pop() {
   return top;
 }
 
-// Python ends with an error at an opcode that takes more values than the stack
-// has. Names after it are listed nevertheless.
+// Python fails at an opcode that pops more values than the stack has. The scan
+// continues, and lists later names, too.
 void GlobalScan::PopValues(uint8_t count) {
   if (count == Opcode::kToMark) {
     while (!stack_.empty() && Pop() != kMarkValue) continue;
@@ -210,7 +211,7 @@ void GlobalScan::AddStackGlobal() {
   const std::optional<std::string_view> name = TextOf(Pop());
   const std::optional<std::string_view> module = TextOf(Pop());
   if (name && module) {
-    // One byte can repeat names of 64 KiB.
+    // A STACK_GLOBAL takes 1 byte, and can repeat names of 64 KiB.
     name_bytes_ += name->size() + module->size();
     if (name_bytes_ > kMaxNamesBytes) {
       return GiveUp("the names are over the limit");

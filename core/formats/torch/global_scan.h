@@ -11,12 +11,13 @@
 namespace ctxfs::torch {
 
 /// Adds to `names` every function and class that the pickle at byte `offset` of
-/// `content` names, and sets `end` to the byte after it. It knows all opcodes
-/// of protocols 0 to 5 and goes past what ReadPickle does not read, so that a
-/// name cannot hide behind a fault (docs/formats/torch.md, section 12). Where
-/// it cannot go on, or a name is not in the pickle as text, `names` is
-/// incomplete. Returns whether it reached the end of the pickle. Fails only if
-/// the content cannot be read, or if it is interrupted.
+/// `content` names. Sets `end` to the byte after the pickle. The scan supports
+/// all opcodes of protocols 0 to 5, and continues after opcodes that ReadPickle
+/// rejects, so that no name can hide behind a fault (docs/formats/torch.md,
+/// section 12). Marks `names` as incomplete if the scan must stop early, or if
+/// a name is not in the pickle as text. Returns whether the scan reached the
+/// end of the pickle. Fails only if reading the content fails, memory runs out,
+/// or the request is interrupted.
 Result<bool> ScanGlobals(const Content& content, uint64_t offset,
                          const ReadContext& context, GlobalNames& names,
                          uint64_t& end);

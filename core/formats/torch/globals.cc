@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What loading a checkpoint would import (docs/formats/torch.md, section 12).
+// Lists the names that loading a checkpoint would import
+// (docs/formats/torch.md, section 12).
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -22,8 +23,8 @@ bool EqualsInAnyCase(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, {}, lower, lower);
 }
 
-/// Whether torch might load the record `name`. Its search ignores the case of
-/// names, and which of several it finds depends on its version.
+/// Whether torch might load the record `name`. torch ignores the case of names;
+/// if several records match, its choice depends on its version.
 bool MayBeLoaded(std::string_view name) {
   const size_t slash = name.find('/');
   if (slash == std::string_view::npos) return false;
@@ -65,7 +66,8 @@ Status Checkpoint::ListGlobalsOf(uint32_t member, const ReadContext& context) {
   };
   Status scanned = scan(*archive_);
   if (!scanned && scanned.error().code == Code::kChecksum) {
-    // torch does not compare checksums. A copy of the directory can be large.
+    // torch verifies no checksums, so the scan reads again without them. The
+    // copy of the directory can be large.
     CTXFS_TRY(HeapAllowance::Admit(archive_->directory().CopyBytes() +
                                    archive_->count() * sizeof(AtomicVerdict)));
     scanned = scan(*std::make_shared<const zip::Archive>(
@@ -125,7 +127,7 @@ void DescribeGlobals(const GlobalNames& names, const SafeNames& safe,
                                "none");
   }
   info["globals"] = std::move(list);
-  // What is not known is not safe.
+  // Missing names count as at least one unsafe name.
   const uint64_t least = names.complete() ? 0 : 1;
   info["unsafe_globals"] = std::max(outside, least);
   info["globals_complete"] = names.complete();

@@ -72,7 +72,7 @@ uint64_t OpcodeReader::Number(size_t width) {
 void OpcodeReader::ReadCounted(uint64_t size) {
   operand_.text.reset();
   const bool kept = Keeps(size);
-  // A size beyond the end is refused before memory is allocated for it.
+  // Rejects a size beyond the end before allocating memory for it.
   if (!HasLeft(size)) return;
   if (!kept) return input_.Skip(size);
   operand_.text.emplace();

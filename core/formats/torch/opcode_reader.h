@@ -18,18 +18,18 @@
 namespace ctxfs::torch {
 
 /// Reads the opcodes of a pickle in order, each with its operand. A derived
-/// class says what they do: PickleMachine makes values of them, GlobalScan
-/// looks for names.
+/// class implements their effect: PickleMachine builds values, GlobalScan
+/// collects names.
 class OpcodeReader {
  public:
   OpcodeReader(const Content& content, uint64_t offset,
                const ReadContext& context)
       : context_(context), input_(content, offset, context) {}
 
-  /// What follows an opcode.
+  /// The operand of an opcode.
   struct Operand {
-    uint64_t number = 0;  // or the size of the text
-    // Counted bytes or a line, and the second line; nullopt if not kept.
+    uint64_t number = 0;  // for counted text, its size in bytes
+    // Counted bytes or the first line, and the second line; nullopt if skipped.
     std::optional<std::string> text;
     std::optional<std::string> second_text;
   };
@@ -37,21 +37,22 @@ class OpcodeReader {
  protected:
   ~OpcodeReader() = default;
 
-  /// Reads until Stop or the first failure, which it returns. Sets `end` to the
-  /// byte after what was read.
+  /// Reads opcodes until Stop. Sets `end` to the offset of the next byte.
+  /// Returns the first failure.
   Status Read(uint64_t& end);
 
-  /// An opcode begins. If it fails or stops, the operand is not read.
+  /// Called at the start of an opcode, before its operand is read. The operand
+  /// is not read after a failure or Stop.
   virtual void Begin(uint8_t code) = 0;
-  /// Returns whether to keep an operand of `size` bytes, or a line that has so
-  /// many up to now; it is passed over if not.
+  /// Returns whether to keep an operand of `size` bytes, or a line of which
+  /// `size` bytes have been read. Otherwise the operand is skipped.
   virtual bool Keeps(uint64_t size) = 0;
-  /// Adds a piece to the counted operand that is kept.
+  /// Appends a piece to the text of a counted operand.
   virtual void AddText(std::string_view piece) { *operand_.text += piece; }
-  /// Does what the opcode does.
+  /// Applies the effect of the opcode.
   virtual void Apply(const Operand& operand) = 0;
-  /// The input ends too early, with the content or at the limit; fails or
-  /// stops.
+  /// Called if the input ends within the pickle: at kMaxPickleBytes if
+  /// `at_limit`, else at the end of the content. Must fail or stop.
   virtual void CutOff(bool at_limit) = 0;
 
   /// Only the first failure counts.
@@ -60,7 +61,8 @@ class OpcodeReader {
   }
   bool failed() const { return error_.has_value(); }
   void Stop() { stopped_ = true; }
-  /// Fails if there is no memory for `more` elements of `vector`.
+  /// Fails, and returns false, if there is no memory for `more` elements of
+  /// `vector`.
   template <typename Vector>
   bool MayGrow(const Vector& vector, size_t more = 1) {
     Status may = AdmitGrowth(vector, more);
@@ -68,7 +70,7 @@ class OpcodeReader {
     return may.has_value();
   }
 
-  /// The offsets of the opcode at hand, and of the byte to be read next.
+  /// The offset of the current opcode, and the offset of the next byte.
   uint64_t opcode_at() const { return opcode_at_; }
   uint64_t at() const { return input_.at(); }
 
@@ -77,14 +79,14 @@ class OpcodeReader {
  private:
   bool going() const { return !stopped_ && !error_; }
   void ReadOperand(const Opcode& opcode);
-  // These are empty or 0 once reading does not go on.
+  // The next functions return false, 0 or nothing after a failure or Stop.
   bool HasLeft(uint64_t size);
-  /// The next `size` bytes, at most PickleInput::kPiece.
+  /// Takes the next `size` bytes, at most PickleInput::kPiece.
   Bytes Take(uint64_t size);
-  /// An unsigned little-endian number of at most 8 bytes.
+  /// Takes an unsigned little-endian number of `width` bytes, at most 8.
   uint64_t Number(size_t width);
   void ReadCounted(uint64_t size);
-  /// The bytes up to the next line feed.
+  /// Takes the bytes up to the next line feed; nullopt if skipped.
   std::optional<std::string> Line();
 
   PickleInput input_;

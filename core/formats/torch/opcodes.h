@@ -6,9 +6,9 @@
 
 namespace ctxfs::torch {
 
-/// An opcode of pickle protocols 0 to 5: its operand, which OpcodeReader reads,
-/// and its effect on stack and memo as far as ScanGlobals needs it.
-/// PickleMachine implements the rest.
+/// An opcode of pickle protocols 0 to 5: the form of its operand, for
+/// OpcodeReader, and its effect on stack and memo, as far as ScanGlobals needs
+/// it. PickleMachine implements the full effect.
 struct Opcode {
   enum class Operand : uint8_t {
     kUnknown,  // not an opcode
@@ -22,7 +22,7 @@ struct Opcode {
   /// The effect of an opcode, after it has popped its values.
   enum class Effect : uint8_t {
     kNothing,
-    kPush,  // a value other than text
+    kPush,  // pushes a value that is not text
     kPushText,
     kPushQuoted,   // a protocol 0 text with quotes and escapes
     kPushEscaped,  // a protocol 0 text with \u escapes
@@ -43,7 +43,7 @@ struct Opcode {
 
   Operand operand = Operand::kUnknown;
   uint8_t width = 0;
-  uint8_t pops = 0;  // values, or kToMark: all down to the last mark
+  uint8_t pops = 0;  // values; kToMark: all down to the last mark, inclusive
   Effect effect = Effect::kNothing;
 };
 

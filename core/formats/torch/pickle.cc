@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The opcodes that ReadPickle reads (docs/formats/torch.md, section 4), as
-// operations of PickleMachine.
+// Maps the opcodes that ReadPickle supports (docs/formats/torch.md, section 4)
+// to operations of PickleMachine.
 #include "core/formats/torch/pickle.h"
 
 #include <fmt/core.h>
@@ -68,9 +68,9 @@ constexpr std::array<PickleMachine::Run, 256> ByCode(
 
 }  // namespace
 
-// The opcodes that are read, with their names in Python's pickletools.
+// The supported opcodes, with their names in Python's pickletools.
 constexpr std::array<PickleMachine::Run, 256> PickleMachine::kRuns = ByCode({
-    // PROTO; FRAME, whose size readers of a whole file do not need; STOP
+    // PROTO; FRAME (its size is not needed to read a whole file); STOP
     {"\x80", [](M& m, const Operand& o) { m.CheckProtocol(o.number); }},
     {"\x95", [](M&, const Operand&) {}},
     {".", [](M& m, const Operand&) { m.End(); }},
@@ -82,12 +82,12 @@ constexpr std::array<PickleMachine::Run, 256> PickleMachine::kRuns = ByCode({
      [](M& m, const Operand& o) { m.PushInt(static_cast<int32_t>(o.number)); }},
     {"KM",
      [](M& m, const Operand& o) { m.PushInt(static_cast<int64_t>(o.number)); }},
-    // LONG1, LONG4; BINFLOAT, the only number that is big-endian
+    // LONG1, LONG4; BINFLOAT, the only big-endian number
     {"\x8A\x8B", [](M& m, const Operand&) { m.PushLong(); }},
     {"G", [](M& m, const Operand& o) { m.PushFloat(o.number); }},
     // SHORT_BINUNICODE, BINUNICODE, BINUNICODE8
     {"\x8CX\x8D", [](M& m, const Operand&) { m.PushText(Kind::kText); }},
-    // SHORT_BINSTRING, BINSTRING, of Python 2
+    // SHORT_BINSTRING, BINSTRING: str of Python 2
     {"UT", [](M& m, const Operand&) { m.PushPython2Text(); }},
     // SHORT_BINBYTES, BINBYTES, BINBYTES8, BYTEARRAY8
     {"CB\x8E\x96", [](M& m, const Operand&) { m.PushText(Kind::kBytes); }},

@@ -13,18 +13,18 @@
 
 namespace ctxfs::torch {
 
-/// Numbers a value of a pickle.
+/// The number of a value in a pickle.
 using NodeId = uint32_t;
 constexpr NodeId kNoNode = UINT32_MAX;
 
-/// A value of a pickle. What the fields mean depends on its kind.
+/// A value of a pickle. The meaning of the fields depends on `kind`.
 struct Node {
   enum class Kind : uint8_t {
     kNone,
     kBool,        // number: 0 or 1
     kInt,         // number
     kBigInt,      // text: two's complement, little-endian
-    kFloat,       // number: the bits
+    kFloat,       // number: the bits of the double
     kText,        // text
     kBytes,       // text
     kList,        // children
@@ -32,26 +32,27 @@ struct Node {
     kDict,        // children: key, value, key, ...
     kSet,         // children
     kGlobal,      // text: "module.name"
-    kObject,      // number: of its Object
-    kPersistent,  // first: the id, any value
+    kObject,      // number: the index of its Object
+    kPersistent,  // first: the id, a value of any kind
   };
   Kind kind = Kind::kNone;
-  uint32_t first = kNoNode;  // of texts: the offset; of children: the link
-  uint32_t last = kNoNode;   // of texts: the length; of children: the link
+  uint32_t first = kNoNode;  // text: the offset; children: the first link
+  uint32_t last = kNoNode;   // text: the length; children: the last link
   int64_t number = 0;
 };
 
-/// The result of a call that was not made: of REDUCE, NEWOBJ or NEWOBJ_EX.
+/// A call by REDUCE, NEWOBJ or NEWOBJ_EX, recorded but not executed.
 struct Object {
   NodeId callable = kNoNode;
   NodeId args = kNoNode;    // a tuple
-  NodeId kwargs = kNoNode;  // a dict, if there are any
-  NodeId state = kNoNode;   // of BUILD
-  std::pair<uint32_t, uint32_t> items = {kNoNode, kNoNode};    // first, last
-  std::pair<uint32_t, uint32_t> entries = {kNoNode, kNoNode};  // alternating
+  NodeId kwargs = kNoNode;  // a dict, or kNoNode
+  NodeId state = kNoNode;   // the argument of BUILD
+  // First and last link; the children of `entries` are key, value, key, ...
+  std::pair<uint32_t, uint32_t> items = {kNoNode, kNoNode};
+  std::pair<uint32_t, uint32_t> entries = {kNoNode, kNoNode};
 };
 
-/// A pickle as data. Nothing in it was called, imported or looked up.
+/// A pickle as data. Reading it calls and imports nothing.
 class Pickle {
  public:
   const Node& at(NodeId node) const { return nodes_[node]; }
@@ -61,13 +62,13 @@ class Pickle {
   NodeId root() const { return root_; }
   size_t count() const { return nodes_.size(); }
 
-  /// The text of a kText, kBytes, kBigInt or kGlobal.
+  /// Returns the text of a kText, kBytes, kBigInt or kGlobal.
   std::string_view Text(NodeId node) const {
     return std::string_view(texts_).substr(nodes_[node].first,
                                            nodes_[node].last);
   }
 
-  // These are false for kNoNode.
+  // These functions return false for kNoNode.
   bool Is(NodeId node, Node::Kind kind) const {
     return node != kNoNode && nodes_[node].kind == kind;
   }
@@ -78,12 +79,12 @@ class Pickle {
     return Is(node, Node::Kind::kList) || Is(node, Node::Kind::kTuple);
   }
 
-  /// Walks a list of children: for (uint32_t i = first; i != kNoNode; i =
+  /// To iterate over children: for (uint32_t i = first; i != kNoNode; i =
   /// Next(i)) ... Child(i).
   NodeId Child(uint32_t link) const { return links_[link].node; }
   uint32_t Next(uint32_t link) const { return links_[link].next; }
 
-  /// Child `index` of a list, tuple or set; kNoNode if it has fewer.
+  /// Returns child `index` of a list, tuple or set; kNoNode if past the end.
   NodeId Child(NodeId node, uint32_t index) const;
 
  private:
@@ -101,11 +102,10 @@ class Pickle {
   NodeId root_ = kNoNode;
 };
 
-/// Reads the pickle that starts at byte `offset` of `content`, by a fixed table
-/// of opcodes (docs/formats/torch.md, section 4), and sets `end` to the byte
-/// after it. Fails with kCorrupt for a pickle that is unreadable and with
-/// kLimit for one that is too large; the offset of the error counts from the
-/// start of `content`.
+/// Reads the pickle at byte `offset` of `content`, by a fixed table of opcodes
+/// (docs/formats/torch.md, section 4). Sets `end` to the byte after the pickle.
+/// Fails with kCorrupt if the pickle is unreadable, and with kLimit if it is
+/// too large. Offsets of errors count from the start of `content`.
 Result<Pickle> ReadPickle(const Content& content, uint64_t offset,
                           const ReadContext& context, uint64_t& end);
 

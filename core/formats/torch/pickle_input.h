@@ -11,12 +11,12 @@
 
 namespace ctxfs::torch {
 
-/// The bytes of a pickle in order. A pickle says nowhere how long it is, so
-/// they are read in pieces; they end with the content or after
+/// Reads the bytes of a pickle sequentially. A pickle does not state its
+/// length, so it is read in pieces. The input ends with the content or after
 /// kMaxPickleBytes.
 class PickleInput {
  public:
-  /// Bytes of a piece, and the most that one Take returns.
+  /// Bytes of a piece, and the maximum for one Take.
   static constexpr uint64_t kPiece = 256 * limits::kKiB;
 
   PickleInput(const Content& content, uint64_t offset,
@@ -28,14 +28,14 @@ class PickleInput {
   /// Whether the input ends at the limit, not with the content.
   bool ends_at_limit() const { return end_ < content_.size(); }
 
-  /// The next `size` bytes, which must remain and be at most kPiece; valid
+  /// Takes the next `size` bytes, at most kPiece and at most remaining(). Valid
   /// until the next call.
   Result<Bytes> Take(uint64_t size);
 
-  /// The next bytes, at least `least` and at most kPiece, without taking them;
-  /// valid until the next call. So many must remain.
+  /// Returns the next bytes without taking them: at least `least`, which must
+  /// be at most remaining(), and at most kPiece. Valid until the next call.
   Result<Bytes> Peek(uint64_t least = 1);
-  /// Goes past `size` bytes, which must remain.
+  /// Skips `size` bytes, at most remaining().
   void Skip(uint64_t size) { at_ += size; }
 
  private:
@@ -46,7 +46,7 @@ class PickleInput {
   uint64_t end_;
   const ReadContext& context_;
   Buffer buffer_;
-  uint64_t piece_at_ = 0;  // in the content
+  uint64_t piece_at_ = 0;  // offset in the content
   uint64_t piece_size_ = 0;
 };
 

@@ -84,7 +84,7 @@ void PickleMachine::PushLong() {
   const auto byte = [&texts](size_t at) {
     return static_cast<unsigned char>(texts[at]);
   };
-  // Bytes that repeat the sign say nothing, and writers leave them out.
+  // Drops redundant sign bytes, which writers usually omit.
   while (texts.size() - text_at_ > 1) {
     const size_t last = texts.size() - 1;
     const unsigned sign = (byte(last - 1) & 0x80U) != 0 ? 0xFF : 0;
@@ -207,9 +207,9 @@ void PickleMachine::AppendFrom(size_t start, size_t to, Kind kind) {
 
 void PickleMachine::PushGlobal(std::string_view module, std::string_view name) {
   if (failed()) return;
-  // A copy, because `module` and `name` may be in the texts that are added to.
+  // A copy, because `module` and `name` may point into texts_, which grows.
   const std::string text = NameOfGlobal(module, name);
-  // A STACK_GLOBAL has 1 byte and can repeat names of 64 KiB.
+  // A STACK_GLOBAL takes 1 byte, and can repeat names of 64 KiB.
   name_bytes_ += text.size();
   if (name_bytes_ > kMaxNamesBytes) {
     return Fail("the names are over the limit", Code::kLimit);

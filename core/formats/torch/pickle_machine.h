@@ -16,13 +16,13 @@
 
 namespace ctxfs::torch {
 
-/// The stack, the memo and the values of a pickle while it is read. Each
-/// operation is that of an opcode of Python's pickle, except that a call is
-/// not made but noted as an Object. After a failure operations change nothing
-/// that is used.
+/// The stack, the memo and the values of a pickle while it is read. An
+/// operation has the effect of the opcode in Python, but a call is recorded as
+/// an Object and not executed. The result is discarded after a failure, so
+/// operations need not preserve it.
 class PickleMachine final : public OpcodeReader {
  public:
-  /// What an opcode does with the operand that follows it.
+  /// Applies an opcode to its operand.
   using Run = void (*)(PickleMachine& machine, const Operand& operand);
   struct Operation {
     std::string_view codes;
@@ -50,13 +50,13 @@ class PickleMachine final : public OpcodeReader {
   void Apply(const Operand& operand) override { kRuns[code_](*this, operand); }
   void CutOff(bool at_limit) override;
 
-  /// Fails at the opcode at hand.
+  /// Fails with the offset of the current opcode.
   void Fail(std::string what, Code code = Code::kCorrupt) {
     FailWith({code, std::move(what), opcode_at()});
   }
 
   void CheckProtocol(uint64_t protocol);
-  /// Takes the result from the stack.
+  /// Pops the result, and stops.
   void End();
 
   // The stack.
@@ -65,16 +65,17 @@ class PickleMachine final : public OpcodeReader {
   }
   void PushMark() { PushNode(kMark); }
   void PushAgain() { PushNode(Top()); }  // DUP
-  void Drop();                           // POP: of a mark, too
+  void Drop();                           // POP: drops a value or a mark
   void DropToMark();                     // POP_MARK
 
-  // Numbers and texts: of the operand's bytes, which stand at text_at_.
+  // Numbers and texts. The bytes of a counted operand are in the texts of
+  // pickle_, from text_at_ to the end.
   void PushInt(int64_t value) { Push(Kind::kInt, value); }
   void PushFloat(uint64_t big_endian_bits);
   void PushText(Kind kind);
-  /// Pushes an integer of those bytes in two's complement.
+  /// Pushes the operand's bytes as a two's complement integer.
   void PushLong();
-  /// Pushes a str of Python 2: text if it is UTF-8, else bytes.
+  /// Pushes a str of Python 2: as text if it is UTF-8, else as bytes.
   void PushPython2Text();
 
   // The memo.
@@ -83,14 +84,15 @@ class PickleMachine final : public OpcodeReader {
   void Recall(uint64_t key);
 
   // Containers.
-  /// Replaces `count` values by a tuple of them.
+  /// Replaces the top `count` values by a tuple of them.
   void MakeTuple(size_t count);
-  /// Replaces the last mark and the values after it by a tuple or a set.
+  /// Replaces the last mark and the values above it by a tuple or a set.
   void MakeFromMark(Kind kind);
-  /// Adds the top `count` values to the value below them, which must be of
-  /// `kind` or an Object: entries to one for a dict, else items.
+  /// Moves the top `count` values into the value below them, which must be of
+  /// `kind` or an Object. An Object receives entries if `kind` is kDict, else
+  /// items.
   void Append(size_t count, Kind kind);
-  /// Like Append, with the values after the last mark.
+  /// Like Append, with the values above the last mark.
   void AppendFromMark(Kind kind);
 
   // Names and calls.
@@ -104,30 +106,30 @@ class PickleMachine final : public OpcodeReader {
 
   NodeId Add(Node node);
   void PushNode(NodeId node);
-  /// The top value; fails if there is none or a mark.
+  /// Returns the top value; fails if the stack is empty or its top is a mark.
   NodeId Top();
   NodeId Pop();
-  /// The index of the first value after the last mark.
+  /// Returns the stack index of the first value above the last mark.
   size_t AfterMark();
   bool HasMarkFrom(size_t start) const;
 
   void Link(NodeId node, uint32_t& first, uint32_t& last);
-  /// Adds the values of the stack from `start` on to the children of `to`, or
-  /// to those that an Object has as a `kind`.
+  /// Appends the stack values from index `start` to the children of `to`. For
+  /// an Object, appends to its entries if `kind` is kDict, else to its items.
   void LinkFrom(size_t start, NodeId to, Kind kind);
-  /// Replaces what is on the stack from `to` on by a value of `kind` with the
-  /// values from `start` on.
+  /// Creates a value of `kind` with the stack values from index `start`. Drops
+  /// all values from index `to`, and pushes the new value.
   void MakeFrom(size_t start, size_t to, Kind kind);
-  /// Adds the values from `start` on to value `to` of the stack, and drops what
-  /// is above that.
+  /// Appends the stack values from index `start` to the value at index `to`,
+  /// and drops all values above `to`.
   void AppendFrom(size_t start, size_t to, Kind kind);
 
   Pickle pickle_;
   std::vector<NodeId> stack_;
   Memo memo_;
   uint64_t name_bytes_ = 0;
-  uint8_t code_ = 0;    // of the opcode at hand
-  size_t text_at_ = 0;  // where the bytes of its operand start
+  uint8_t code_ = 0;    // the current opcode
+  size_t text_at_ = 0;  // offset of its operand's bytes in pickle_.texts_
 };
 
 }  // namespace ctxfs::torch
