@@ -9,25 +9,26 @@
 
 namespace ctxfs {
 
-/// Values by key, in the order in which they were used last. What leaves it is
-/// handed back, so that its owner can free it without a lock. Not safe for
-/// several threads.
+/// A map that orders its entries by last use. Functions that remove entries
+/// return them, so that the caller can free them after releasing a lock. Not
+/// thread-safe.
 template <typename Key, typename Value>
 class LruMap {
  public:
   using Entry = std::pair<const Key, Value>;
-  /// Entries that have left, to be freed.
+  /// Removed entries, for the caller to free.
   using Removed = std::list<Entry>;
 
   size_t size() const { return entries_.size(); }
 
-  /// Returns the value of `key`, whose place stays; null if there is none.
+  /// Returns the value of `key`, without marking it as used; null if there is
+  /// none.
   Value* Peek(const Key& key) {
     const auto found = by_key_.find(key);
     return found == by_key_.end() ? nullptr : &found->second->second;
   }
 
-  /// Like Peek, and makes it the latest used.
+  /// Like Peek, but marks the entry as the most recently used.
   Value* Use(const Key& key) {
     const auto found = by_key_.find(key);
     if (found == by_key_.end()) return nullptr;
@@ -35,8 +36,9 @@ class LruMap {
     return &found->second->second;
   }
 
-  /// Makes `value` the latest used. Returns what `key` had before. Nothing
-  /// changes if there is no memory.
+  /// Sets the value of `key`, and marks the entry as the most recently used.
+  /// Returns the replaced entry, if any. If an allocation throws, the map is
+  /// unchanged.
   Removed Put(const Key& key, Value value) {
     Removed one;
     one.emplace_back(key, std::move(value));
@@ -55,8 +57,8 @@ class LruMap {
     return found == by_key_.end() ? Removed() : Remove(found->second);
   }
 
-  /// Removes, of the entries whose value `may_go`, the one that was not used
-  /// for longest; none if there is none.
+  /// Removes the least recently used entry whose value satisfies `may_go`, if
+  /// there is one.
   template <typename MayGo>
   Removed RemoveOldest(const MayGo& may_go) {
     for (auto end = entries_.end(); end != entries_.begin();) {
@@ -83,7 +85,7 @@ class LruMap {
     return removed;
   }
 
-  Entries entries_;  // the latest used first
+  Entries entries_;  // most recently used first
   std::unordered_map<Key, typename Entries::iterator> by_key_;
 };
 

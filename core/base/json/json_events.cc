@@ -13,7 +13,7 @@
 namespace ctxfs {
 namespace {
 
-/// The code unit of the escape \uXXXX that `text` starts with.
+/// Returns the code unit of the escape \uXXXX at the start of `text`.
 std::optional<uint16_t> UnicodeEscape(std::string_view text) {
   constexpr size_t kLength = 6;
   if (text.size() < kLength || !text.starts_with("\\u")) return std::nullopt;
@@ -26,16 +26,17 @@ bool IsLow(uint16_t unit) { return unit >= 0xDC00 && unit <= 0xDFFF; }
 }  // namespace
 
 /// Translates Python's JSON to standard JSON while the parser reads it, without
-/// changing its length. A bare number becomes a string and a lone surrogate
-/// becomes \u0000. Both are recorded, and the handler of the value puts them
-/// back. The only other source of a NUL in a string is \u0000 in the text, so
-/// those are recorded as well.
+/// changing the length of the text. NaN, Infinity and -Infinity become strings,
+/// and a lone surrogate becomes \u0000. PythonText records both, and the
+/// handler of the value restores them. An original \u0000 is recorded as well,
+/// because it also becomes a NUL in a string.
 class PythonText {
  public:
   explicit PythonText(std::string_view text)
       : end_(text.data() + text.size()) {}
 
-  /// The character to parse instead of the one at `at`; called in order.
+  /// Returns the character to parse instead of the one at `at`. Must be called
+  /// for each character in order.
   char Translate(const char* at) {
     if (at < until_) return substitute_[at - from_];
     const char c = *at;
@@ -50,12 +51,12 @@ class PythonText {
     return at < until_ ? substitute_[0] : c;
   }
 
-  /// The number that the string just parsed stands for.
+  /// Returns the number that the last parsed string replaces, if any.
   std::optional<double> TakeNumber() {
     return std::exchange(number_, std::nullopt);
   }
 
-  /// Puts the surrogates back into the string just parsed.
+  /// Restores the surrogates in the last parsed string.
   void Restore(std::string& text) {
     if (units_.empty()) return;
     std::string restored;
@@ -85,8 +86,7 @@ class PythonText {
     const std::string_view rest(at, static_cast<size_t>(end_ - at));
     const std::optional<uint16_t> unit = UnicodeEscape(rest);
     if (!unit) {
-      // The character after a backslash belongs to the escape, even if it is a
-      // quote.
+      // A character after a backslash is part of the escape, even a quote.
       if (rest.size() > 1) Substitute(at, 2, at);
       return;
     }
@@ -120,10 +120,10 @@ class PythonText {
   const char* until_ = nullptr;
   const char* substitute_ = nullptr;
   std::optional<double> number_;
-  std::vector<uint16_t> units_;  // 0, or the surrogate, of each NUL
+  std::vector<uint16_t> units_;  // for each NUL, its surrogate or 0
 };
 
-/// How far the parser of the JSON library has read a text.
+/// The progress of the JSON library's parser in a text.
 class JsonProgress {
  public:
   /// `request` outlives this object.
@@ -134,27 +134,27 @@ class JsonProgress {
         token_(start),
         next_(start + kBytesACheck) {}
 
-  /// Bytes that were read.
+  /// Bytes read so far.
   size_t read() const { return static_cast<size_t>(at_ - start_); }
-  /// Whether the parser has met the end of the text.
+  /// Whether the parser has reached the end of the text.
   bool met_end() const { return met_end_; }
-  /// Why the work may not go on; the parser takes that for the end of the text.
+  /// The error that stops the work. The parser then sees the end of the text.
   const Status& refusal() const { return refusal_; }
-  /// Notes that the parser begins another token, at the latest.
+  /// Records that the next token starts here or later.
   void BeginToken() { token_ = at_; }
 
  private:
   friend class JsonCursor;
 
-  /// Whether the work may go on; called for each character. The parser keeps
-  /// two copies of a token, each with up to twice the capacity it needs.
+  /// Whether the work may continue; called for each character. The parser holds
+  /// two copies of a token, each with up to twice the needed capacity.
   bool MayGoOn() {
     if (at_ < next_) return true;
     constexpr uint64_t kCopies = 4;
     if (!refusal_) return false;
     refusal_ =
         request_.CheckMemory(kCopies * static_cast<uint64_t>(at_ - token_));
-    if (refusal_) next_ = at_ + kBytesACheck;  // else it is asked again
+    if (refusal_) next_ = at_ + kBytesACheck;  // success: check 64 KiB later
     return refusal_.has_value();
   }
 
@@ -169,8 +169,8 @@ class JsonProgress {
   bool met_end_ = false;
 };
 
-/// A character iterator that records the parser's progress and, if `python` is
-/// not null, translates. The text ends where the work may not go on.
+/// A character iterator that records the parser's progress, and translates if
+/// `python` is not null. Reports the end of the text if the work must stop.
 class JsonCursor {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -202,8 +202,7 @@ class JsonCursor {
   PythonText* python_;
 };
 
-/// Passes the library's events on, and keeps the failure instead of throwing
-/// it.
+/// Forwards the library's events, and stores a failure instead of throwing it.
 class JsonReader {
  public:
   JsonReader(JsonEvents& events, PythonText* python, JsonProgress& progress)
@@ -211,7 +210,7 @@ class JsonReader {
 
   bool null() { return Scalar(nullptr); }
   bool boolean(bool value) { return Scalar(value); }
-  // The library calls this for numbers with a minus sign only, -0 included.
+  // The library calls this only for numbers with a minus sign, including -0.
   bool number_integer(Json::number_integer_t value) { return Number(value); }
   bool number_unsigned(Json::number_unsigned_t value) { return Number(value); }
   bool number_float(Json::number_float_t value, const std::string& /*text*/) {
@@ -241,14 +240,14 @@ class JsonReader {
   bool end_array() { return Close(); }
   bool parse_error(size_t position, const std::string& /*token*/,
                    const Json::exception& e) {
-    // The library counts the characters it has taken, the wrong one included.
+    // The library counts the characters read, including the invalid one.
     return Fail({Code::kCorrupt, JsonFault(e.what()),
                  position == 0 ? 0 : position - 1});
   }
 
   /// Whether the whole value is a number.
   bool is_number() const { return is_number_; }
-  /// The failure; there must be one.
+  /// Returns the failure; there must be one.
   Error TakeError() { return *std::move(events_.error_); }
 
  private:
@@ -272,14 +271,14 @@ class JsonReader {
     events_.OnClose();
     return !events_.error_;
   }
-  /// Whether there is memory for what another event adds.
+  /// Prepares for an event. Fails, and returns false, if memory has run out.
   bool Begin() {
     progress_.BeginToken();
     events_.at_ = progress_.read();
     Status may = HeapAllowance::Check();
     return may || Fail(std::move(may).error());
   }
-  /// Returns false, which ends parsing.
+  /// Returns false, which stops the parser.
   bool Fail(Error error) {
     events_.Fail(std::move(error));
     return false;
@@ -294,14 +293,14 @@ class JsonReader {
 std::string JsonFault(std::string_view library_message) {
   // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax
   // error while parsing value - invalid literal; last read: 'x'". The message
-  // quotes the text, which is a stranger's and may be long.
+  // quotes the text, which is untrusted and may be long.
   constexpr size_t kMax = 150;
   std::string_view text = library_message;
   if (text.starts_with('[')) {
     text.remove_prefix(std::min(text.find("] ") + 2, text.size()));
   }
   constexpr std::string_view kSyntax = "syntax error while parsing ";
-  std::string_view parsed;  // what was expected
+  std::string_view parsed;  // the expected element
   if (text.starts_with("parse error")) {
     text.remove_prefix(std::min(text.find(": ") + 2, text.size()));
   }
@@ -337,7 +336,7 @@ Result<size_t> ReadJson(std::string_view text, JsonDialect dialect,
   CTXFS_TRY(HeapAllowance::Check());
   if (!parsed) return reader.TakeError();
   size_t length = progress.read();
-  // The parser finds the end of a number by reading one character past it.
+  // The parser reads one character past a number to find its end.
   if (reader.is_number() && !progress.met_end()) --length;
   return length;
 }

@@ -15,29 +15,29 @@
 
 namespace ctxfs {
 
-/// A null, boolean, number or string. A number is an int64_t if it has a minus
-/// sign, a double if it has a point or an exponent or does not fit. A string
-/// may be moved from.
+/// A null, boolean, number or string. A number is a double if it has a point or
+/// an exponent or does not fit; else an int64_t if it has a minus sign, and a
+/// uint64_t otherwise. The receiver may move from a string.
 using JsonScalar =
     std::variant<std::nullptr_t, bool, int64_t, uint64_t, double, std::string*>;
 
-/// Receives the events of a JSON value, in order. Each may Fail, which ends
-/// reading. Nothing bounds the depth but OnOpen.
+/// Receives the events of a JSON value, in order. A handler may call Fail,
+/// which stops reading. Only OnOpen can limit the depth.
 class JsonEvents {
  public:
   virtual ~JsonEvents() = default;
 
   virtual void OnScalar(const JsonScalar& scalar) = 0;
-  /// `key` may be moved from.
+  /// May move from `key`.
   virtual void OnKey(std::string& key) = 0;
   virtual void OnOpen(bool is_array) = 0;
   virtual void OnClose() = 0;
 
  protected:
-  /// Bytes of the text up to and with the event's last token; with the byte
-  /// after it, too, if that is a number.
+  /// Bytes of the text up to the end of the event's last token; 1 more if that
+  /// token is a number.
   size_t at() const { return at_; }
-  /// Objects and arrays around the event's value.
+  /// The number of objects and arrays that enclose the event's value.
   size_t depth() const { return depth_; }
   void Fail(Error error) { error_ = std::move(error); }
 
@@ -48,22 +48,22 @@ class JsonEvents {
   std::optional<Error> error_;
 };
 
-/// What of a text is read.
+/// The part of a text that is read.
 enum class JsonExtent : uint8_t {
-  kFirstValue,  // what follows the value is ignored
-  kWholeText,   // the value must be all of it, but for white space
+  kFirstValue,  // ignores bytes after the value
+  kWholeText,   // only white space may surround the value
 };
 
 /// Reads a JSON value, and returns its length in bytes. Fails with kCorrupt
-/// (offset: byte within `text`), with the error of `events`, or as
-/// Request::CheckMemory does for `request`.
+/// (offset: byte within `text`), with the error of `events`, or with the error
+/// of Request::CheckMemory for `request`.
 Result<size_t> ReadJson(std::string_view text, JsonDialect dialect,
                         JsonExtent extent, JsonEvents& events,
                         const Request& request);
 
-/// Returns a parse error of the JSON library without the library's prefixes,
-/// cut after 150 characters: "not JSON: invalid literal; last read: 'nul';
-/// expected a value".
+/// Shortens a parse error of the JSON library: removes the library's prefixes,
+/// and truncates the rest to 150 characters. Example: "not JSON: invalid
+/// literal; last read: 'nul'; expected a value".
 std::string JsonFault(std::string_view library_message);
 
 }  // namespace ctxfs
