@@ -9,16 +9,17 @@
 
 namespace ctxfs::safetensors {
 
-/// Events of a text that may have at most kMaxDepth levels.
+/// A receiver of events that limits the depth to kMaxDepth levels.
 class JsonTextEvents : public JsonEvents {
  protected:
-  /// To be called first by OnOpen; fails if it is one level too many.
+  /// OnOpen must call this first. Fails, and returns false, if the new level is
+  /// too deep.
   bool MayOpen();
 };
 
-/// Parses `text`, one strict JSON value (docs/formats/safetensors.md, section
-/// 5). Fails with kCorrupt (offset: byte within `text`), with the error of
-/// `events` if it stops, or with kInterrupted.
+/// Parses `text`, a single strict JSON value (docs/formats/safetensors.md,
+/// section 5). Fails with kCorrupt (offset: byte within `text`), with the error
+/// of `events`, or with kInterrupted.
 Status ParseJsonText(std::string_view text, JsonTextEvents& events,
                      const ReadContext& context);
 
