@@ -12,13 +12,14 @@ namespace {
 
 constexpr uint32_t kEntriesPerCheck = 4096;
 
-/// The first of `count` errors, and how many there are.
+/// Returns the first of `count` errors, with the number of the others.
 Error FirstOf(uint64_t count, Error first) {
   if (count > 1) first.what += fmt::format(" (and {} more)", count - 1);
   return first;
 }
 
-/// Fails with the first entry that cannot be read. One that is locked is there.
+/// Fails with the fault of the first unreadable entry. A locked entry counts as
+/// present.
 Status CheckEntries(const FileTable& entries, const ReadContext& context) {
   uint64_t count = 0;
   std::optional<Error> first;

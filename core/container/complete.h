@@ -7,12 +7,12 @@
 
 namespace ctxfs {
 
-/// Fails with what a container lacks of its arrays or its table, because a part
-/// is missing or damaged: what is made of all of them together, such as a model
-/// in one file, would then be less than the container says that it is, and its
-/// loader would not notice. Reads no more than listing the arrays does. What
-/// reading alone finds out, such as a checksum that differs, is an error of the
-/// read.
+/// Fails if the container's arrays or table are incomplete, because a part is
+/// missing or damaged; the error names the gap. A file that joins all arrays,
+/// such as a model in one file, would then lack some, and its loader would not
+/// notice. Reads as much as listing the arrays does. Does not detect faults
+/// that only reading the data reveals, such as a checksum mismatch; the read
+/// reports them.
 Status CheckComplete(const Container& container, const ReadContext& context);
 
 }  // namespace ctxfs

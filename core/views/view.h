@@ -14,7 +14,7 @@ namespace ctxfs {
 
 using Arrays = std::shared_ptr<const std::vector<ArrayInfo>>;
 
-/// A container as its views see it. Views keep parts of it alive.
+/// The input of a view. Views keep parts of it alive.
 struct Viewed {
   std::shared_ptr<const Container> container;
   Exports exports;
@@ -55,7 +55,7 @@ ChildContainer ViewsDirectory(std::shared_ptr<const Container> container,
 std::vector<ChildContainer> AttachedViews(
     const std::shared_ptr<const Container>& container, const ViewSet& views);
 
-/// The may_have of views of arrays.
+/// The View::may_have of views that show arrays.
 bool MayHaveArrays(const Exports& exports);
 
 /// Whether readers accept the shape: at most 32 dimensions, and the product of
@@ -66,17 +66,18 @@ bool IsUsual(const ArrayInfo& array);
 std::vector<ArrayInfo> UsualArrays(const Exports& exports,
                                    const ReadContext& context);
 
-/// Adds to `into` a file that stands for NAME of a view and says why there is
-/// no NAME: NAME.incomplete.txt.
+/// Adds the file NAME.incomplete.txt to `into`. It states why the view has no
+/// file NAME.
 void AddIncompleteNote(std::string_view name, const Error& why,
                        ViewTables& into);
 
-/// Whether everything is there that a view would join to one file or directory
-/// `name`; if not, adds a note in its place.
+/// Whether the container is complete (CheckComplete), so that a view may join
+/// its arrays to one file or directory `name`. If not, adds a note instead of
+/// `name` (AddIncompleteNote).
 bool IsComplete(const Viewed& viewed, std::string_view name,
                 const ReadContext& context, ViewTables& into);
 
-/// Returns the number of elements of a usual array.
+/// Returns the number of elements of an array, which must be usual (IsUsual).
 uint64_t CountOf(const ArrayInfo& array);
 
 }  // namespace ctxfs
