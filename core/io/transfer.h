@@ -16,9 +16,9 @@ struct Transferred {
   bool failed = false;  // errno says why
 };
 
-/// Repeats a system call until it has transferred all of `bytes`, has nothing
-/// more to transfer, or fails, other than by a signal. `call(left, done)` is to
-/// transfer `left`, which comes after the first `done` bytes.
+/// Repeats a system call until it has transferred all of `bytes`, returns 0, or
+/// fails with an error other than EINTR. `call(left, done)` transfers `left`,
+/// the bytes after the first `done` bytes.
 template <typename Span, typename Call>
 Transferred Transfer(Span bytes, const Call& call) {
   size_t done = 0;
@@ -32,7 +32,7 @@ Transferred Transfer(Span bytes, const Call& call) {
   return {done};
 }
 
-/// Reads what a file has at `offset`, up to all of `out`.
+/// Reads from `offset` until `out` is full or the file ends.
 inline Transferred PreadSome(int fd, uint64_t offset, MutableBytes out) {
   return Transfer(out, [fd, offset](MutableBytes left, size_t done) {
     return ::pread(fd, left.data(), left.size(),
@@ -40,12 +40,13 @@ inline Transferred PreadSome(int fd, uint64_t offset, MutableBytes out) {
   });
 }
 
-/// Returns false if the file has fewer bytes at `offset`, too.
+/// Fills `out` from `offset`. Returns false on an error or at the end of the
+/// file.
 inline bool PreadAll(int fd, uint64_t offset, MutableBytes out) {
   return PreadSome(fd, offset, out).bytes == out.size();
 }
 
-/// Writes `bytes` where the descriptor is.
+/// Writes `bytes` at the descriptor's file offset.
 inline Transferred WriteSome(int fd, Bytes bytes) {
   return Transfer(bytes, [fd](Bytes left, size_t /*done*/) {
     return ::write(fd, left.data(), left.size());
