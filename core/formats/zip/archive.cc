@@ -2,8 +2,9 @@
 //
 // Opens the bytes of members (docs/formats/zip.md, sections 5 and 7).
 //
-// Local header, 30 bytes: "PK\3\4"; fields that the directory repeats; at 26
-// the lengths of name and extra field. Then name, extra field, data.
+// Local header, 30 bytes: "PK\3\4", fields that the directory repeats, and at
+// offset 26 the lengths of name and extra field. After it: name, extra field,
+// data.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -48,8 +49,8 @@ Code CodeOf(Fault fault) {
   }
 }
 
-/// Decodes a member's first bytes from its data. Returns whether it fills
-/// `out`.
+/// Decodes a member's first bytes. Returns false if `stored` does not suffice
+/// to fill `out`.
 bool DecodeStart(uint16_t method, Bytes stored, MutableBytes out) {
   if (method == kDeflate) {
     return DecodeDeflatePrefix(stored, out) == out.size();
@@ -60,7 +61,7 @@ bool DecodeStart(uint16_t method, Bytes stored, MutableBytes out) {
   return true;
 }
 
-/// Like DecodeStart, by a stream decoder.
+/// Like DecodeStart, with a stream decoder.
 bool StreamStart(StreamDecoder decode, StoredReader stored, uint64_t size,
                  MutableBytes out, const Request& request) {
   size_t made = 0;
@@ -166,7 +167,7 @@ Result<uint64_t> Archive::DataOffset(uint32_t number,
                  "member " + Quote(Name(number)) + ": " + std::move(what),
                  one.header};
   };
-  // Reads the name in the same read, assuming the length in the directory.
+  // Reads header and name at once, assuming the name length in the directory.
   const uint64_t left = source_->size() - std::min(one.header, source_->size());
   const uint64_t whole = kLocalSize + one.name_length;
   const Buffer header = CTXFS_TRY(ReadBuffer(*source_, one.header,
@@ -232,8 +233,8 @@ Result<Buffer> Archive::Prefix(uint32_t number, uint64_t most,
                                const Request& request) const {
   const uint64_t data = CTXFS_TRY(DataOffset(number, request));
   const Member& one = member(number);
-  // Badly compressible data takes slightly more than its decoded size. zstd
-  // decodes only whole blocks, up to 128 KiB.
+  // Incompressible data takes slightly more than its decoded size. zstd decodes
+  // only whole blocks, of up to 128 KiB.
   constexpr std::array<uint64_t, 3> kMore = {4096, 64 * limits::kKiB,
                                              limits::kMiB};
   Buffer prefix(static_cast<size_t>(std::min(most, one.size)));

@@ -13,8 +13,8 @@
 
 namespace ctxfs::zip {
 
-// libzstd needs all stored bytes, but no window besides the output. Other
-// decoders have a window that is at most as long as the output.
+// libzstd needs all stored bytes in memory, but uses the output as its window.
+// Other decoders have a window that is at most as long as the output.
 uint64_t MemberBlock::cost() const {
   if (data_.method == kDeflate) return data_.size;
   if (data_.method == kZstd) return data_.size + data_.stored_size;

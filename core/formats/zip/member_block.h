@@ -20,8 +20,8 @@ struct MemberData {
   uint16_t method;
 };
 
-/// A member that is decoded as a whole: into memory, or, if it exceeds the
-/// cache and is not deflate, into a temporary file.
+/// A member that is decoded as a whole: into a temporary file if it exceeds the
+/// cache and is not deflate, else into memory.
 class MemberBlock final : public Block {
  public:
   MemberBlock(Key key, std::shared_ptr<const Source> source,
@@ -44,7 +44,7 @@ class MemberBlock final : public Block {
  private:
   /// Fails if an earlier read found damage.
   Status CheckVerdict() const;
-  /// Returns the outcome of decoding, and records it as verdict.
+  /// Records the result of decoding as the verdict, and returns it.
   Status Conclude(Status decoded) const;
   Error Mismatch() const;
   StoredReader Stored() const;

@@ -84,13 +84,13 @@ class NpyMembers {
   Result<Content> Open(uint32_t number, const Request& request) const {
     const npy::Array array = CTXFS_TRY(Header(number, request));
     const Content file = CTXFS_TRY(archive_->Open(number, request));
-    // Block keys of the member: it has fewer than 2^32 blocks.
+    // A member has fewer than 2^32 blocks, so keys of members do not overlap.
     return npy::Elements({owner_, uint64_t{number} << 32}, array, file);
   }
 
  private:
-  /// Prefetches the headers after `number` if headers are read in order.
-  /// Threads may race: prefetching twice costs only time.
+  /// Prefetches the headers after `number` if headers are read in order. A race
+  /// between threads is harmless: prefetching twice costs only time.
   void Announce(uint32_t number) const {
     constexpr uint32_t kClose = 4;
     constexpr uint32_t kAhead = 32;
@@ -417,7 +417,7 @@ Result<std::shared_ptr<const Container>> MakeZipContainer(
     std::shared_ptr<const Source> source, Directory directory,
     const OpenOptions& options, const ReadContext& context) {
   PreferLastNames(directory);
-  // For a copy of the warnings, and the verdicts.
+  // Admits the copy of the warnings, and the verdicts.
   CTXFS_TRY(
       HeapAllowance::Admit(directory.WarningBytes() +
                            directory.members.size() * sizeof(AtomicVerdict)));

@@ -20,16 +20,16 @@
 
 namespace ctxfs::zip {
 
-/// Members whose local header has another form of the name than the directory;
-/// at most kMaxNoted. Thread-safe.
+/// The members whose local header and directory have different forms of the
+/// name; at most kMaxNoted. Thread-safe.
 class OtherNames {
  public:
   static constexpr size_t kMaxNoted = 10'000;
 
-  /// `at`: byte of the local header.
+  /// Adds a member; `at` is the offset of its local header.
   void Note(uint32_t member, uint64_t at);
   bool Has(uint32_t member) const;
-  /// Returns nullopt if there are none.
+  /// Returns a warning with the number of members; nullopt if there are none.
   std::optional<Warning> Warn() const;
 
  private:
@@ -37,10 +37,10 @@ class OtherNames {
   std::map<uint32_t, uint64_t> noted_ CTXFS_GUARDED_BY(mutex_);
 };
 
-/// The deflate members of one archive that were last read in parts.
+/// An LRU cache of an archive's large deflate members.
 class LargeMembers {
  public:
-  /// Member `number`, made from `data` if it is not among them.
+  /// Returns member `number`; creates it from `data` if it is not cached.
   std::shared_ptr<const SeekableDeflate> Get(
       uint32_t number, const DeflateData& data,
       std::shared_ptr<AtomicVerdict> verdict) const;
@@ -80,17 +80,19 @@ class Archive : public std::enable_shared_from_this<Archive> {
     return directory_.ShownName(member(number));
   }
 
-  /// Returns why the directory forbids opening a member; kLocked if encrypted.
+  /// Returns the error for a member that cannot be opened according to the
+  /// directory; kLocked if it is encrypted.
   std::optional<Error> MemberFault(uint32_t number) const;
 
-  /// Returns a member's size, bytes; 0 for a fault other than encryption.
+  /// Returns a member's decoded size in bytes; 0 if it has a fault other than
+  /// encryption.
   uint64_t Size(uint32_t number) const;
 
   /// Opens the decoded bytes of a member. Reads its local header. Fails with
   /// kCorrupt if the header has no signature or another name, or if the data
-  /// overlaps the next member. Notes another form of the name in other_names().
-  /// Reading fails with kCorrupt or kChecksum unless the data decodes to
-  /// exactly the size and CRC-32 in the directory.
+  /// overlaps the next member. If the header has another form of the name, adds
+  /// the member to other_names(). Reading fails with kCorrupt or kChecksum
+  /// unless the data decodes to exactly the size and CRC-32 in the directory.
   Result<Content> Open(uint32_t number, const Request& request) const;
 
   /// Returns the first bytes of a member, at most `most`, decoded but not
@@ -98,8 +100,8 @@ class Archive : public std::enable_shared_from_this<Archive> {
   Result<Buffer> Prefix(uint32_t number, uint64_t most,
                         const Request& request) const;
 
-  /// Prefetches the starts of the members [from, to): the local header, and as
-  /// much data as a short .npy header takes.
+  /// Prefetches the first KiB of each of the members [from, to): its local
+  /// header, and usually its .npy header.
   void PrefetchStarts(uint32_t from, uint32_t to) const;
 
   const OtherNames& other_names() const { return other_names_; }
@@ -112,9 +114,9 @@ class Archive : public std::enable_shared_from_this<Archive> {
   /// Fails with MemberFault if there is one.
   Result<uint64_t> DataOffset(uint32_t number, const Request& request) const;
   std::shared_ptr<AtomicVerdict> VerdictOf(uint32_t number) const;
-  /// Return the checksum in the directory, and the checksum that reads verify:
-  /// none if verification is off.
+  /// Returns the checksum in the directory; none if the writer computed none.
   Checksum StoredChecksum(uint32_t number) const;
+  /// Returns the checksum that reads verify; none if verification is off.
   Checksum ExpectedChecksum(uint32_t number) const;
 
   const std::shared_ptr<const Source> source_;
@@ -131,8 +133,8 @@ Result<Directory> OpenDirectory(const Source& source,
                                 const OpenOptions& options,
                                 const ReadContext& context);
 
-/// Returns the members' files as entries of a container, without the prefix
-/// `top` of their paths. Omits members outside `top`, and symbolic links.
+/// Returns the members as entries of a container, and removes the prefix `top`
+/// from their paths. Omits members outside `top`, and symbolic links.
 std::shared_ptr<const FileTable> MemberTable(
     std::shared_ptr<const Archive> archive, Placement placement,
     std::string top = {});
