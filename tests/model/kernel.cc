@@ -17,7 +17,12 @@ constexpr size_t kMaxTried = 16;
 
 Kernel::Kernel(Namespace& files, BlockCache& cache, World& world, Inode root,
                uint64_t seed)
-    : files_(files), cache_(cache), world_(world), root_(root), random_(seed) {
+    : files_(files),
+      cache_(cache),
+      world_(world),
+      root_(root),
+      random_(seed),
+      caller_(seed << 32U) {
   Held top;
   top.mirrored = true;
   top.node = world.Find("");
@@ -41,6 +46,7 @@ std::string Kernel::Step() {
       &Kernel::OpenDirectory, &Kernel::ListDirectory,
       &Kernel::ListDirectory, &Kernel::ReleaseDirectory,
       &Kernel::Forget,        &Kernel::Forget};
+  ++caller_;
   if (held_.size() > kMaxHeld) return Forget();
   if (handles_.size() > kMaxHandles) return ReleaseFile();
   if (listings_.size() > kMaxListings) return ReleaseDirectory();
@@ -199,8 +205,7 @@ std::string Kernel::LookupRandomName() {
 }
 
 std::optional<Inode> Kernel::Lookup(Inode directory, const std::string& name) {
-  const Result<Found> found =
-      files_.Lookup(directory, name, ReadContext(cache_));
+  const Result<Found> found = files_.Lookup(directory, name, Context());
   const Held& held = At(directory);
   if (held.mirrored && held.node->directory) {
     CheckLookupInWorld(held, name, found);
@@ -298,7 +303,6 @@ void Kernel::Hold(Inode directory, const std::string& name,
   if (!NotePlace(held, {directory, name, path}, shared)) return;
   ++held.lookups;
   held.inner = mirrored ? "" : Join(parent.inner, name);
-  held.found_again = mirrored && failed_.contains({directory, name});
   if (mirrored && now != nullptr) {
     const bool was_container = !added && IsContainer(held);
     if (was_container && !now->now.LooksLike(held.as_of)) {

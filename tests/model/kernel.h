@@ -5,7 +5,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -62,9 +61,8 @@ class Kernel {
     bool mirrored = false;  // a file or directory of the world
     bool shared = false;    // a plain file's, all of whose names have it
     std::shared_ptr<Node> node;
-    Version as_of;             // when it was looked up last
-    bool disturbed = false;    // it was another file for a while
-    bool found_again = false;  // by the look-up after an open that failed
+    Version as_of;           // when it was looked up last
+    bool disturbed = false;  // it was another file for a while
     uint64_t lookups = 0;
     uint64_t number = 0;  // in the order they were looked up first
     unsigned users = 0;   // children, open files and listings
@@ -134,11 +132,6 @@ class Kernel {
   /// Whether a file that was opened at `inode`, and is still open, has these
   /// attributes: stat finds it after its name is gone or another file's.
   bool IsOfOpenFile(Inode inode, const Attributes& got) const;
-  /// Whether an open may get what a look-up found, whatever has its name now.
-  static bool MayBeAsFound(const Held& held, const ctxfs::OpenFile& file);
-  static bool MayBeAsFound(const Held& held, const Attributes& got);
-  /// Notes that an open, or a stat on the way to it, failed.
-  void NoteFailed(const Held& held);
   void CheckOpen(const Held& held, const Result<ctxfs::OpenFile>& file);
   void CheckRead(const Handle& handle, uint64_t offset, size_t length,
                  const Result<std::string>& got);
@@ -159,6 +152,9 @@ class Kernel {
   void Count(const std::string& what) { ++counts_[what]; }
   void Complain(const std::string& what);
   std::string Name(const Held& held) const;
+  ReadContext Context() const {
+    return {cache_, Request(NeverInterrupted(), nullptr, caller_)};
+  }
 
   Namespace& files_;
   BlockCache& cache_;
@@ -170,8 +166,9 @@ class Kernel {
   std::map<uint64_t, Inode> in_order_;
   uint64_t next_number_ = 0;
   std::map<std::pair<Inode, std::string>, Inode> children_;
-  /// The directories and names of the file whose open failed last.
-  std::set<std::pair<Inode, std::string>> failed_;
+  // A new one for each step: what a look-up found helps the opens of its own
+  // caller for 250 ms, which would make answers depend on the clock.
+  uint64_t caller_;
   std::vector<Handle> handles_;
   std::vector<OpenListing> listings_;
   std::optional<std::string> complaint_;

@@ -13,7 +13,7 @@ std::string Kernel::GetAttributes() {
   const std::optional<Inode> inode = RandomHeld(random_.OneIn(3));
   if (!inode || *inode == root_) return "nothing";
   const Held& held = At(*inode);
-  CheckAttributes(*inode, files_.Examine(*inode, ReadContext(cache_)));
+  CheckAttributes(*inode, files_.Examine(*inode, Context()));
   return "stat " + Name(held);
 }
 
@@ -25,21 +25,6 @@ bool Kernel::IsOfOpenFile(Inode inode, const Attributes& got) const {
            got.mtime == FileTime{now.mtime_ns / kNsPerSecond,
                                  now.mtime_ns % kNsPerSecond};
   });
-}
-
-bool Kernel::MayBeAsFound(const Held& held, const Attributes& got) {
-  return held.found_again &&
-         got.size == static_cast<uint64_t>(held.as_of.size) &&
-         got.mtime == FileTime{held.as_of.mtime_ns / kNsPerSecond,
-                               held.as_of.mtime_ns % kNsPerSecond};
-}
-
-void Kernel::NoteFailed(const Held& held) {
-  if (!held.mirrored) return;
-  failed_ = {{held.parent, held.name}};
-  for (const Place& other : held.others) {
-    failed_.emplace(other.parent, other.name);
-  }
 }
 
 void Kernel::CheckAttributes(Inode inode, const Result<Attributes>& got) {
@@ -54,7 +39,6 @@ void Kernel::CheckAttributes(Inode inode, const Result<Attributes>& got) {
                        !world_.SampleOf(*now).container;
   if (!got) {
     Count("stat: error");
-    NoteFailed(held);
     if (IsSound(held) || (written && AncestorsAreSame(held))) {
       Complain(what + " fails: " + got.error().Text());
     }
@@ -71,8 +55,6 @@ void Kernel::CheckAttributes(Inode inode, const Result<Attributes>& got) {
       Complain(what + " gives " + std::to_string(got->size) + " bytes");
   } else if (state != State::kSame && IsOfOpenFile(inode, *got)) {
     Count("stat of an open file after a change");
-  } else if (state != State::kSame && MayBeAsFound(held, *got)) {
-    Count("stat of a file that a look-up found");
   } else if (state == State::kGone) {
     Complain(what + " succeeds, though it is gone");
   } else if (state == State::kChanged && !written && !held.disturbed) {
@@ -92,10 +74,6 @@ bool IsFile(const ctxfs::OpenFile& file, const Version& found) {
 
 }  // namespace
 
-bool Kernel::MayBeAsFound(const Held& held, const ctxfs::OpenFile& file) {
-  return held.found_again && IsFile(file, held.as_of);
-}
-
 std::string Kernel::OpenFile() {
   const std::optional<Inode> inode = RandomHeld(/*directory=*/false);
   return inode ? OpenInode(*inode) : "nothing";
@@ -103,7 +81,7 @@ std::string Kernel::OpenFile() {
 
 std::string Kernel::OpenInode(Inode inode) {
   Held& held = At(inode);
-  Result<ctxfs::OpenFile> file = files_.Open(inode, ReadContext(cache_));
+  Result<ctxfs::OpenFile> file = files_.Open(inode, Context());
   CheckOpen(held, file);
   if (!file) return "open " + Name(held) + ", which fails";
   const bool found_before = held.mirrored && IsFile(*file, held.as_of);
@@ -138,7 +116,6 @@ void Kernel::CheckOpen(const Held& held, const Result<ctxfs::OpenFile>& file) {
       held.mirrored ? nullptr : ShownAt(held.as_of.sample, held.inner);
   if (!file) {
     Count("open: error");
-    NoteFailed(held);
     const bool damaged = shown != nullptr && !shown->bytes;
     if (IsSound(held) && !damaged) {
       Complain(what + " fails: " + file.error().Text());
@@ -147,9 +124,6 @@ void Kernel::CheckOpen(const Held& held, const Result<ctxfs::OpenFile>& file) {
   }
   Count("open");
   if (file->live && IsFile(*file, held.as_of)) return;
-  if (state != State::kSame && held.mirrored && MayBeAsFound(held, *file)) {
-    return Count("open of a file that a look-up found");
-  }
   if (state == State::kChanged && !written && !held.disturbed) {
     Complain(what + " succeeds, though it was replaced");
   }
@@ -174,7 +148,7 @@ std::string Kernel::ReadFile() {
   const size_t length = all ? size + 1 : random_.Below(10'000);
   Window window;
   const Status read = handle.file->Read(*handle.file->file(), offset, length,
-                                        ReadContext(cache_), window);
+                                        Context(), window);
   Result<std::string> got = std::string();
   if (read) {
     for (const Bytes slice : window.slices()) *got += AsText(slice);

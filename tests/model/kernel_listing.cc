@@ -12,7 +12,7 @@ std::string Kernel::OpenDirectory() {
   const std::optional<Inode> inode = RandomHeld(/*directory=*/true);
   if (!inode) return "nothing";
   Held& held = At(*inode);
-  auto listing = files_.OpenDirectory(*inode, ReadContext(cache_));
+  auto listing = files_.OpenDirectory(*inode, Context());
   const std::string text = "open directory " + Name(held);
   if (!listing) {
     Count("opendir: error");
@@ -32,8 +32,7 @@ std::string Kernel::ListDirectory() {
   const Held& held = At(open.inode);
   const std::string text = "list " + Name(held);
   const uint64_t taken_at = OldestListing(open.inode);
-  if (const Status rewound = open.listing->Rewind(ReadContext(cache_));
-      !rewound) {
+  if (const Status rewound = open.listing->Rewind(Context()); !rewound) {
     Count("list: error");
     if (IsSound(held)) Complain(text + " fails: " + rewound.error().Text());
     return text + ", which fails";
@@ -43,7 +42,7 @@ std::string Kernel::ListDirectory() {
   const bool attributes = random_.OneIn(2);
   for (uint64_t i = 0; i < open.listing->count(); ++i) {
     std::optional<Listing::Name> name =
-        open.listing->At(i, attributes, ReadContext(cache_));
+        open.listing->At(i, attributes, Context());
     if (name) names.push_back(std::move(*name));
   }
   if (IsSound(held)) {

@@ -65,7 +65,8 @@ class Player {
          Inode root, const Samples& samples, uint64_t seed,
          const Options& options)
       : random_(seed),
-        world_(directory, samples, seed + 1, options.tame),
+        world_(directory, samples, seed + 1, options.tame,
+               options.threads == 1),
         kernel_(files, cache, world_, root, seed + 2),
         trace_(options.trace) {}
 

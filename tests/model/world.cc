@@ -48,10 +48,12 @@ const std::vector<std::string>& World::Names() {
   return names;
 }
 
-World::World(std::string root, const Samples& samples, uint64_t seed, bool tame)
+World::World(std::string root, const Samples& samples, uint64_t seed, bool tame,
+             bool links)
     : root_(std::move(root)),
       samples_(samples),
       tame_(tame),
+      links_(links),
       random_(seed),
       top_(std::make_shared<Node>()) {
   top_->directory = true;
@@ -282,7 +284,7 @@ std::string World::Remove(const std::string& path) {
 
 std::string World::Link(const std::string& path) {
   const std::string to = RandomPath();
-  if (Find(to) != nullptr) return "nothing";
+  if (!links_ || Find(to) != nullptr) return "nothing";
   const std::shared_ptr<Node> node = Find(path);
   Require(::link(OnDisk(path).c_str(), OnDisk(to).c_str()) == 0,
           "link " + path);

@@ -58,7 +58,11 @@ class World {
  public:
   /// Fills the empty directory `root`. `tame`: no file gets other bytes with
   /// its old size and time.
-  World(std::string root, const Samples& samples, uint64_t seed, bool tame);
+  /// `links`: files get hard links. Worlds in one file system have none: a file
+  /// that reuses the number of another world's removed file would be the same
+  /// inode of the mirror.
+  World(std::string root, const Samples& samples, uint64_t seed, bool tame,
+        bool links);
 
   /// Makes one random change and returns its description.
   std::string Mutate();
@@ -118,6 +122,7 @@ class World {
   const std::string root_;
   const Samples& samples_;
   const bool tame_;
+  const bool links_;
   Random random_;
   std::shared_ptr<Node> top_;
   int64_t last_ctime_ns_ = 0;
