@@ -50,7 +50,6 @@ auto Largest(const std::map<std::string, Count>& counts,
   return ordered;
 }
 
-/// [[name, count]].
 Json CountsOf(const std::map<std::string, uint64_t>& counts) {
   Json shown = Json::array();
   for (const auto& [name, count] : Largest(counts, std::identity())) {
@@ -69,7 +68,6 @@ Json DtypesOf(const ContainerSummary& summary) {
   return shown;
 }
 
-/// Adds "format" and "version".
 void AddFormat(const Json& info, Json& report) {
   report["format"] = ShownText(info.value("format", Json("unknown")));
   if (const auto version = info.find("version");
@@ -120,7 +118,6 @@ Status AddIdentity(const Container& container, const ReadContext& context,
   return {};
 }
 
-/// Adds "warnings": [text].
 void AddWarnings(const Json& all, Json& report) {
   Json warnings = Json::array();
   for (const Json& warning : all) {

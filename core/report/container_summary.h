@@ -15,13 +15,11 @@ namespace ctxfs {
 
 /// Counts of a container's entries, computed from the index alone.
 struct ContainerSummary {
-  /// The arrays of one dtype.
   struct Dtype {
     uint64_t arrays = 0;
     uint64_t elements = 0;
     uint64_t bytes = 0;  // decoded
   };
-  /// An array entry.
   struct Array {
     std::string name;  // as stored
     std::string dtype;
@@ -44,7 +42,6 @@ struct ContainerSummary {
 
   static ContainerSummary Of(const Container& container);
 
-  /// Counts an entry.
   void Add(const EntryInfo& info);
 };
 

@@ -12,7 +12,6 @@
 
 namespace ctxfs {
 
-/// The faults of a container and its entries.
 struct FoundFaults {
   /// A fault of an entry; nullopt: of the container itself.
   struct Fault {

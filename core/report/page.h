@@ -22,7 +22,6 @@ struct PageFrame {
   std::shared_ptr<const std::string> head;
   std::shared_ptr<const std::string> tail;
 };
-/// The frame of pages without a title.
 const PageFrame& TheFrame();
 /// The head of a page with the title `title`, which it escapes.
 std::string PageHead(std::string_view title);

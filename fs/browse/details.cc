@@ -236,7 +236,6 @@ class Writer {
     Add(number(all.low) + " ... " + number(all.high));
   }
 
-  /// Adds the first picture of an array.
   Status AddPicture(const ArrayInfo& array, const Picture& picture) {
     const Content all = CTXFS_TRY(OpenElements(array, context_));
     AddField("pictures", fmt::format("{} of {} x {}", Grouped(array.shape[0]),

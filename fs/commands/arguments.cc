@@ -30,8 +30,8 @@ bool ReadJobs(std::string_view text, unsigned* jobs) {
   return *jobs >= 1 && *jobs <= kMax;
 }
 
-/// Parses 64 hex digits. People copy identities from elsewhere, so the case of
-/// digits and blanks between them do not matter.
+/// Parses 64 hex digits. Ignores case and blanks, because people copy
+/// identities from other places.
 bool ReadIdentity(std::string_view text, std::string* identity) {
   constexpr size_t kDigits = 64;
   constexpr std::string_view kBlanks = " \t\r\n";
@@ -54,7 +54,7 @@ constexpr std::pair<char, bool Arguments::*> kFlagFields[] = {
     {'N', &Arguments::offline}, {'B', &Arguments::diff},
     {'M', &Arguments::missing}};
 
-/// Stores an option. Fails if `value` is invalid for it.
+/// Stores an option's value. Fails if it is invalid.
 bool Take(char letter, const std::string& value, Arguments& arguments) {
   for (const auto& [flag, field] : kFlagFields) {
     if (flag == letter) arguments.*field = true;
@@ -93,7 +93,7 @@ bool Take(char letter, const std::string& value, Arguments& arguments) {
   }
 }
 
-/// Prints a usage error and returns the exit code for it.
+/// Prints a usage error and returns its exit code.
 int UsageError(const Command& command, const std::string& reason) {
   const std::string program = command.Program();
   std::fprintf(stderr, "%s: %s; try '%s --help'\n", program.c_str(),
@@ -120,13 +120,13 @@ std::string UnknownAction(const std::string& word, const Command& command) {
   return Quote(word) + " is not an action" + DidYouMean(word, names);
 }
 
-/// The command line of a command, parsed by CLI11.
+/// Parses the command line of a command with CLI11.
 class Parser {
  public:
   explicit Parser(const Command& command)
       : command_(command),
         app_(std::string(command.summary), command.Program()) {
-    app_.set_help_flag();  // ours is an option like the others
+    app_.set_help_flag();  // -h is in kOptions
     app_.allow_extras();
     for (const OptionInfo& option : OptionsOf(command)) {
       std::string names;
@@ -140,7 +140,7 @@ class Parser {
     }
   }
 
-  /// Returns the reason of a usage error; empty if there is none.
+  /// Returns the text of a usage error, or an empty string.
   std::string Parse(int argc, char** argv) {
     std::vector<std::string> words(argv + 1, argv + argc);
     // Words after "--" are operands, even if they start with '-'.
@@ -151,18 +151,19 @@ class Parser {
     if (std::string reason = CheckEmptyValues(words); !reason.empty()) {
       return reason;
     }
-    // CLI11 ends a subcommand at "++"; here that can only be a path.
+    // CLI11 ends a subcommand at "++", which here can only be a path.
     std::replace(words.begin(), words.end(), std::string("++"),
                  std::string("./++"));
-    std::reverse(words.begin(), words.end());  // as CLI11 expects them
+    std::reverse(words.begin(), words.end());  // the order that CLI11 expects
     try {
       app_.parse(std::move(words));
     } catch (const CLI::ParseError& error) {
-      // The only error left is a missing value: "--jobs: 1 required missing".
+      // The only possible error is a missing value: "--jobs: 1 required
+      // missing".
       const std::string text = error.what();
       return "option '" + text.substr(0, text.find(':')) + "' needs a value";
     }
-    // Words that are not options of the command: operands, or mistakes.
+    // Words that are no options of the command: operands, or mistakes.
     for (std::string& word : app_.remaining()) {
       if (word.size() > 1 && word.front() == '-' && !Given('h')) {
         return UnknownOption(word, command_);
@@ -178,8 +179,8 @@ class Parser {
     return found != options_.end() && found->second->count() > 0;
   }
 
-  /// Stores the options and operands. Returns the reason of a usage error;
-  /// empty if there is none.
+  /// Stores the options and operands. Returns the text of a usage error, or an
+  /// empty string.
   std::string Store(Arguments* arguments) const {
     for (const OptionInfo& option : OptionsOf(command_)) {
       if (!Given(option.letter)) continue;
@@ -226,7 +227,7 @@ class Parser {
     }
   }
 
-  /// CLI11 takes the word after "--jobs=" for the value.
+  /// Without this check, CLI11 takes the word after "--jobs=" for its value.
   std::string CheckEmptyValues(const std::vector<std::string>& words) const {
     for (const std::string_view word : words) {
       if (word.size() < 4 || !word.starts_with("--") || !word.ends_with('=')) {
@@ -249,7 +250,7 @@ class Parser {
   std::map<char, CLI::Option*> options_;
 };
 
-/// Returns why the options do not go together; empty if they do.
+/// Returns the conflict between options, or an empty string.
 std::string ConflictIn(const Arguments& arguments, const Command& command) {
   if (!arguments.signed_by.empty() && arguments.published.empty()) {
     return "option '--signed-by' needs '--sha256'";
@@ -265,8 +266,8 @@ std::string ConflictIn(const Arguments& arguments, const Command& command) {
                                         : "option '--diff' needs two SOURCEs";
 }
 
-/// Returns what is probably wrong with an operand that is a source; empty if
-/// nothing is.
+/// Returns the probable mistake in the operands that are sources, or an empty
+/// string.
 std::string MistakeIn(std::vector<std::string> operands,
                       const Command& command) {
   const bool takes_files = command.kind == OperandKind::kPath;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ctxfs cache: the blocks of remote objects and the materialised files on disk.
+// `ctxfs cache`: the blocks of remote objects and the materialised files on
+// disk.
 #include <fmt/core.h>
 
 #include <cstdio>
@@ -20,11 +21,11 @@
 namespace ctxfs {
 namespace {
 
-/// The exit codes of the actions that read no container.
+/// Exit codes of actions that read no container.
 constexpr std::string_view kCacheCodes =
     "  0 ok, 1 usage, 2 the cache cannot be used\n";
 
-/// Prints an error that names what it is about.
+/// Prints an error whose text names its subject.
 int Fail(const Error& error) {
   std::fprintf(stderr, "ctxfs: %s\n", ShownText(error.Text()).c_str());
   return static_cast<int>(ExitCode::kSource);
@@ -34,7 +35,7 @@ void PrintLine(const DiskCache& cache, const std::string& text) {
   std::printf("%s: %s\n", ListedName(cache.directory).c_str(), text.c_str());
 }
 
-/// "51 blocks of 2 objects", and "3 files" if there are materialised ones.
+/// "51 blocks of 2 objects", with "3 files" if some are materialised.
 std::string Counts(const StoreContents& contents) {
   const std::string files =
       contents.files == 0 ? "" : ", " + CountOf(contents.files, "file");
@@ -76,13 +77,13 @@ int RunCacheClear(const Arguments& /*arguments*/) {
   return 0;
 }
 
-/// Reads files for the sake of the cache, which keeps what is fetched.
+/// Reads files to fill the cache.
 class Warmer {
  public:
   /// Reads a file, or all files below a directory.
   Result<ExitCode> Read(SourceTree& tree, const SourceTree::File& file) {
-    // On a terminal alone, because the sizes of a remote directory's files cost
-    // requests.
+    // Only on a terminal, because measuring the files of a remote directory
+    // costs requests.
     if (progress_.shown()) CTXFS_TRY(Measure(tree, file));
     return ReadAll(tree, file);
   }
@@ -95,8 +96,7 @@ class Warmer {
   }
 
  private:
-  /// Adds the sizes of all files that ReadAll will read, as far as they are
-  /// known without reading one.
+  /// Adds the sizes of the files that ReadAll reads, if known without reading.
   Status Measure(SourceTree& tree, const SourceTree::File& file) {
     if (!file.directory) {
       progress_.Expect(CTXFS_TRY(tree.CheapSize(file)).value_or(0));
@@ -109,7 +109,7 @@ class Warmer {
     return tree.ForEach(file, visit, ignore);
   }
 
-  /// Leaves symbolic links out: they lead to files of the tree.
+  /// Skips symbolic links, which lead to files of the tree.
   Result<ExitCode> ReadAll(SourceTree& tree, const SourceTree::File& file) {
     if (!file.directory) {
       CTXFS_TRY(ReadOne(tree, file));

@@ -19,7 +19,7 @@
 namespace ctxfs {
 namespace {
 
-constexpr mode_t kMode = 0777;  // less the umask
+constexpr mode_t kMode = 0777;  // reduced by the umask
 constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
 constexpr const char* kCannotCreate = "cannot create the directory";
 
@@ -50,7 +50,7 @@ Result<size_t> TargetTree::Add(size_t above, const std::string& name) {
   if (::mkdirat(parent->get(), name.c_str(), kMode) != 0 && errno != EEXIST) {
     return IoError(kCannotCreate);
   }
-  // What existed before may be a link or a file, which Enter refuses.
+  // An existing name may be a link or a file, which Enter refuses.
   CTXFS_TRY(Enter(*parent, name));
   directories_.push_back({above, name});
   return directories_.size() - 1;
@@ -75,7 +75,7 @@ Result<DirectoryFd> TargetTree::Open(size_t directory) const {
 
 Status TargetTree::CheckRoom(uint64_t bytes, uint64_t files) const {
   struct statvfs room {};
-  if (::fstatvfs(top_->get(), &room) != 0) return {};  // writing will tell
+  if (::fstatvfs(top_->get(), &room) != 0) return {};  // writing reports why
   const uint64_t blocks = ::geteuid() == 0 ? room.f_bfree : room.f_bavail;
   const uint64_t free =
       CheckedMul(blocks, uint64_t{room.f_frsize}).value_or(UINT64_MAX);

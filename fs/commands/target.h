@@ -28,7 +28,6 @@ class TargetTree {
   void RemoveIfUnused() const;
   void Keep() { created_.clear(); }
 
-  /// The descriptor of the top.
   int descriptor() const { return top_->get(); }
 
   /// Creates the directory `name` in the directory `above` if necessary, and

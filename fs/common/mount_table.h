@@ -7,7 +7,6 @@
 
 namespace ctxfs {
 
-/// The filesystem type of a ctxfs mount.
 constexpr const char* kMountType = "fuse.ctxfs";
 
 /// A line of /proc/self/mountinfo (proc(5)), unescaped.

@@ -134,7 +134,6 @@ Result<ReadAnswer> ReadFile(Server& server, FileHandle& handle,
   return ReadAnswer(window, slices);
 }
 
-/// A READ request of a file.
 struct FileRead {
   Inode inode;
   uint64_t from;

@@ -192,7 +192,6 @@ void ParseConfined(const MountOptions& options, FileKeeper* keeper,
   parsed.get();
 }
 
-/// Mounts and serves the files of `server`.
 ExitCode ServeSession(const MountOptions& options, Server& server,
                       MountPoint& mount_point,
                       const std::optional<Confinement>& confinement,

@@ -23,7 +23,6 @@ enum class VerifyMode { kRead, kOpen, kOff };
 /// or never.
 enum class Passthrough { kAuto, kOn, kOff };
 
-/// The options of the mount command.
 struct MountOptions {
   std::vector<std::string> sources;  // at least one
   std::string mount_point;           // empty: NewMountPoint()

@@ -115,7 +115,6 @@ class Server {
   /// Enables materialising files below cache_dir, where possible.
   void MakeFiles(bool passthrough);
   Stats::Others OthersFor(const ReadContext& context) const;
-  /// `.ctxfs/stats`.
   std::shared_ptr<const FileTable> StatsFile();
 
   const MountOptions options_;

@@ -27,7 +27,6 @@
 namespace ctxfs {
 namespace {
 
-// Files that the resolver reads.
 const std::vector<std::string> kResolverFiles = {
     "/etc/resolv.conf", "/etc/hosts",    "/etc/nsswitch.conf",
     "/etc/host.conf",   "/etc/gai.conf", "/etc/services"};

@@ -18,7 +18,6 @@ namespace ctxfs {
 Result<Json> ContactSheet(const ArrayInfo& array, const Picture& picture,
                           const ReadContext& context);
 
-/// Bytes of pictures that the contact sheet of the array reads.
 uint64_t ContactSheetBytes(const ArrayInfo& array, const Picture& picture);
 
 /// Scales `pixels`, a picture of the format `from`, to 8-bit pixels, at most

@@ -41,7 +41,6 @@ class ValueReport {
   /// "tokenizer": TokenizerSummary.
   void AddDocuments(Json& report);
 
-  /// The statistics of one array.
   Json Measured(const ArrayInfo& array) const;
   /// Bytes of elements that the statistics read.
   uint64_t BytesRead(const ArrayInfo& array) const;

@@ -25,7 +25,6 @@ enum class DiffKind : uint8_t {
 };
 constexpr size_t kDiffKinds = 6;
 
-/// The name of a kind: "changed".
 const char* DiffKindName(DiffKind kind);
 
 /// The result of comparing an entry.

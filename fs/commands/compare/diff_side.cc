@@ -42,7 +42,6 @@ std::vector<ArrayInfo> ArraysOf(const Container& container,
   return arrays;
 }
 
-/// Heap bytes of a string.
 uint64_t HeapOf(const std::string& text) {
   return text.capacity() > std::string().capacity() ? text.capacity() + 16 : 0;
 }

@@ -62,11 +62,9 @@ class DiffSide {
   /// The container that the operand is or is in; null if there is none.
   std::shared_ptr<const Container> container() const { return container_; }
   ReadContext context() const { return tree_->context(); }
-  /// The target of a link.
   Result<std::string> ReadLink(const DiffEntry& entry) const {
     return tree_->ReadLink(entry.file);
   }
-  /// The bytes of an entry.
   Result<Content> OpenFile(const DiffEntry& entry) const;
 
  private:
@@ -84,7 +82,6 @@ class DiffSide {
 
   /// The container at a directory; null if there is none.
   Result<Scope*> ScopeAt(const SourceTree::File& directory);
-  /// The container around the operand.
   Result<Scope*> ScopeAround(const std::string& path);
   /// The directory of a file that is a container; nullopt if it is none or does
   /// not parse.

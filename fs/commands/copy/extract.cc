@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ctxfs extract: writes verified files into a directory.
+// `ctxfs extract`: writes verified files into a directory.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -35,18 +35,18 @@
 namespace ctxfs {
 namespace {
 
-/// A file to write, in a directory that exists.
+/// A file to write into an existing directory.
 struct Job {
   SourceTree::File file;
   size_t directory;
-  /// The job of the same file under its first name, for a hard link.
+  /// For a hard link: the job that writes the file under its first name.
   std::optional<size_t> first = std::nullopt;
 };
 
-/// Failures that --json prints; all are counted, and on standard error.
+/// Maximum number of failures in --json; standard error has all.
 constexpr size_t kMaxTold = 10'000;
 
-/// Whether a write failed because the target has no room for more.
+/// Whether a write failed because the target is full.
 bool IsFull(const Error& error) {
   return error.sys_errno == ENOSPC || error.sys_errno == EDQUOT;
 }
@@ -56,15 +56,15 @@ class Extractor {
   Extractor(SourceTree& tree, TargetTree& target, const Arguments& arguments)
       : tree_(tree), target_(target), arguments_(arguments) {}
 
-  /// Creates the directory, if it is one, and all below it, and collects the
-  /// files to write into them.
+  /// Creates the directories at and below `top`, and collects the files to
+  /// write.
   void Plan(const SourceTree::File& top) {
     top_ = top;
     Plan(top, TargetTree::kTop);
   }
 
-  /// Fails if the target has less room than the planned files take, as far as
-  /// their sizes are known without decoding.
+  /// Fails if the target lacks room for the planned files. Counts only sizes
+  /// known without decoding.
   Status CheckRoom() {
     uint64_t bytes = 0;
     uint64_t files = links_.size();
@@ -77,7 +77,7 @@ class Extractor {
     return target_.CheckRoom(bytes, files);
   }
 
-  /// Writes the files, and prints how many.
+  /// Writes the files and prints the totals.
   ExitCode Run() {
     written_ = std::vector<std::atomic<bool>>(jobs_.size());
     InParallel(jobs_, 0, [this](const Job& job, uint64_t i) {
@@ -85,13 +85,13 @@ class Extractor {
       written_[i] = static_cast<bool>(written);
       return written;
     });
-    // Links come last, so that no file is written through one.
+    // Links are made last, so that no file is written through one.
     InParallel(names_, jobs_.size(), [this](const Job& job, uint64_t /*i*/) {
       return LinkName(job);
     });
     InParallel(links_, jobs_.size() + names_.size(),
                [this](const Job& job, uint64_t /*i*/) { return Link(job); });
-    // Flushing a directory puts the names of its files on disk.
+    // Flushing a directory stores the names of its files on disk.
     ForEachInParallel(target_.count(), arguments_.jobs, [this](uint64_t i) {
       const Status flushed = Flush(i);
       if (flushed || (full_ && IsFull(flushed.error()))) return;
@@ -143,8 +143,8 @@ class Extractor {
                : stays.error());
   }
 
-  /// Calls `write` for each job unless the target has become full. `place`:
-  /// that of the first job, see Fail.
+  /// Calls `write` for each job until the target is full. `place` is the first
+  /// job's; see Fail.
   void InParallel(const std::vector<Job>& jobs, uint64_t place,
                   const std::function<Status(const Job&, uint64_t)>& write) {
     ForEachInParallel(jobs.size(), arguments_.jobs, [&](uint64_t i) {
@@ -154,7 +154,7 @@ class Extractor {
       }
       const Status written = write(jobs[i], i);
       if (written) return;
-      // Reported once: everything else fails for the same reason.
+      // Reported once, because all further writes fail for the same reason.
       if (IsFull(written.error()) && full_.exchange(true)) {
         ++left_;
       } else {
@@ -164,8 +164,7 @@ class Extractor {
   }
 
   /// Prints and counts a failure. `place` is its position in the tree: the exit
-  /// code is that of the last failure in tree order, whichever thread fails
-  /// last.
+  /// code is that of the last failure in tree order, in any order of threads.
   void Fail(uint64_t place, const std::string& path, const Error& error) {
     const MutexLock lock(mutex_);
     progress_.Clear();
@@ -179,7 +178,7 @@ class Extractor {
     code_ = code;
   }
 
-  /// The counts, and the failures as far as they are kept.
+  /// Prints the totals and the recorded failures.
   void PrintJson() {
     const MutexLock lock(mutex_);
     const Json counts = {
@@ -206,8 +205,8 @@ class Extractor {
     std::puts(text.c_str());
   }
 
-  /// Whether an earlier run has written the file. Its size is proof enough: a
-  /// file gets its name only when it is complete.
+  /// Whether an earlier run has written the file. Comparing sizes suffices,
+  /// because a file gets its name only when it is complete.
   bool IsComplete(const Fd& directory, const std::string& name,
                   uint64_t size) const {
     struct stat st {};
@@ -217,8 +216,8 @@ class Extractor {
            S_ISREG(st.st_mode) && static_cast<uint64_t>(st.st_size) == size;
   }
 
-  /// Bytes of a file that is not complete; 0 for one that is, nullopt if only
-  /// decoding tells.
+  /// Bytes to write for a file; 0 if it is complete, nullopt if only decoding
+  /// reveals its size.
   std::optional<uint64_t> SizeToWrite(const Job& job) {
     const Result<std::optional<uint64_t>> size = tree_.CheapSize(job.file);
     if (!size || !*size) return std::nullopt;
@@ -236,7 +235,7 @@ class Extractor {
       ++complete_;
       return {};
     }
-    // Fails before anything is decoded. Commit checks it again.
+    // Fails before decoding. Commit checks again.
     struct stat st {};
     if (!arguments_.replace && ::fstatat(directory->get(), name.c_str(), &st,
                                          AT_SYMLINK_NOFOLLOW) == 0) {
@@ -244,7 +243,7 @@ class Extractor {
     }
     CTXFS_TRY(WriteFile(content, tree_.cache(), std::move(directory), name,
                         arguments_.replace, [this](uint64_t bytes) -> Status {
-                          // Another thread has found that there is no room.
+                          // Another thread found the target full.
                           if (full_) return SystemError("cannot write", ENOSPC);
                           progress_.Add(bytes);
                           return {};
@@ -254,8 +253,8 @@ class Extractor {
     return {};
   }
 
-  /// Makes a further name of a file that was written, or a copy of it where the
-  /// target has no hard links.
+  /// Links another name to a written file; copies it if the target has no hard
+  /// links.
   Status LinkName(const Job& job) {
     const Job& first = jobs_[*job.first];
     if (!written_[*job.first]) {
@@ -271,8 +270,8 @@ class Extractor {
     const int reason = linked.error().sys_errno;
     const bool no_links = reason == EPERM || reason == EMLINK ||
                           reason == EOPNOTSUPP ||
-                          reason == EXDEV;  // of Landlock before Linux 5.19
-    // A copy may be there already.
+                          reason == EXDEV;  // Landlock before Linux 5.19
+    // An earlier run may have made a copy.
     return no_links || reason == EEXIST ? Write(job) : linked.error();
   }
 
@@ -284,7 +283,6 @@ class Extractor {
     return made ? CountLink(*made) : made.error();
   }
 
-  /// Counts a link that was made, or was there.
   Status CountLink(bool made) {
     ++(made ? files_ : complete_);
     return {};
@@ -292,7 +290,7 @@ class Extractor {
 
   Status Flush(size_t directory) const {
     const DirectoryFd open = CTXFS_TRY(target_.Open(directory));
-    // Some file systems cannot flush a directory, and need not.
+    // Some file systems cannot flush directories and need not.
     if (::fsync(open->get()) != 0 && errno != EINVAL) {
       return IoError("cannot write");
     }
@@ -303,9 +301,9 @@ class Extractor {
   TargetTree& target_;
   const Arguments& arguments_;
   SourceTree::File top_;
-  std::vector<Job> jobs_;                          // files by their first names
-  std::vector<Job> names_;                         // their other names
-  std::vector<Job> links_;                         // symbolic ones
+  std::vector<Job> jobs_;                          // files by first name
+  std::vector<Job> names_;                         // further names
+  std::vector<Job> links_;                         // symbolic links
   std::unordered_map<Inode, size_t> first_names_;  // the job of each
   std::vector<std::atomic<bool>> written_;         // of jobs_
   Progress progress_;
@@ -321,19 +319,19 @@ class Extractor {
   ExitCode code_ = ExitCode::kOk;
 };
 
-/// Whether a path leads into a directory `views`, or `views~2`, its name in a
-/// container with an entry called `views`.
+/// Whether a path leads into `views`, or `views~2`, its name in a container
+/// with an entry called `views`.
 bool LeadsIntoViews(const std::string& path) {
   const std::string slashed = "/" + path + "/";
   return slashed.find("/views/") != std::string::npos ||
          slashed.find("/views~") != std::string::npos;
 }
 
-/// Copies from the SOURCE into a directory that is there. Runs in the sandbox.
+/// Copies from the SOURCE into an existing directory, inside the sandbox.
 ExitCode ExtractInto(TargetTree& into, const Arguments& arguments,
                      std::shared_ptr<SpillFile> spill_file) {
   const Target target = ParseTarget(arguments.operands.front());
-  // Views show the same data again, so they are only written on request.
+  // Views duplicate the data, so they are written only on request.
   const bool all = arguments.all || LeadsIntoViews(target.path);
   const ViewSet views = arguments.views.value_or(all ? AllViews() : ViewSet());
   const Result<std::unique_ptr<SourceTree>> tree =
@@ -357,7 +355,8 @@ int RunExtract(const Arguments& arguments) {
   Result<TargetTree> into = TargetTree::Make(directory);
   if (!into) return static_cast<int>(PrintError(directory, into.error()));
   ExitCode code = ExitCode::kOk;
-  // Confined for good, so that this thread can still remove the directory.
+  // Confining is irreversible, so another thread does the work; this one can
+  // still remove the directory.
   std::thread([&] {
     std::shared_ptr<SpillFile> spill_file = OpenSpillFile();
     ConfineToReading(SourcesOf({arguments.operands.front()}),

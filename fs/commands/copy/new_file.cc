@@ -31,13 +31,14 @@ std::string TemporaryName() {
   return name;
 }
 
-/// Renames within a directory, unless there is a file called `to`.
+/// Renames within a directory; fails if `to` exists.
 bool RenameToFreeName(int directory, const char* from, const char* to) {
   if (::syscall(SYS_renameat2, directory, from, directory, to,
                 RENAME_NOREPLACE) == 0) {
     return true;
   }
-  // NFS, among others, has no such rename. A hard link replaces no file either.
+  // NFS, among others, lacks RENAME_NOREPLACE. Hard links do not replace files
+  // either.
   if (errno != EINVAL && errno != ENOSYS) return false;
   return ::linkat(directory, from, directory, to, 0) == 0 &&
          ::unlinkat(directory, from, 0) == 0;
@@ -53,7 +54,7 @@ Status WriteAll(int fd, Bytes bytes, const std::string& what) {
 }
 
 Result<NewFile> NewFile::Create(DirectoryFd directory) {
-  constexpr mode_t kMode = 0666;  // less the umask
+  constexpr mode_t kMode = 0666;  // reduced by the umask
   std::string name = TemporaryName();
   const int fd = ::openat(directory->get(), name.c_str(),
                           O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kMode);
@@ -74,7 +75,7 @@ NewFile::NewFile(NewFile&& other) noexcept
       fd_(std::exchange(other.fd_, -1)) {}
 
 Status NewFile::Commit(const std::string& name, bool replace) {
-  // A full disk may not be reported before fsync, and on NFS before close.
+  // Some file systems report a full disk only at fsync, NFS only at close.
   if (::fsync(fd_) != 0) return IoError(kCannotWrite);
   if (::close(std::exchange(fd_, -1)) != 0) return IoError(kCannotWrite);
   const int directory = directory_->get();
@@ -89,8 +90,8 @@ Status NewFile::Commit(const std::string& name, bool replace) {
 
 namespace {
 
-/// Makes the link `name` by calling `make`. To replace a file of that name,
-/// makes the link under a temporary name and renames it.
+/// Creates the link `name` by calling `make`. To replace a file, creates the
+/// link under a temporary name and renames it.
 template <typename Make>
 Result<bool> MakeAndReplace(const Fd& directory, const std::string& name,
                             bool replace, const Make& make) {
@@ -101,7 +102,7 @@ Result<bool> MakeAndReplace(const Fd& directory, const std::string& name,
   const bool renamed = ::renameat(directory.get(), temporary.c_str(),
                                   directory.get(), name.c_str()) == 0;
   Result<bool> done = renamed ? Result<bool>(true) : IoError(kCannotWrite);
-  // If both are names of one file, the rename leaves them.
+  // A rename between two names of one file does nothing and leaves both.
   ::unlinkat(directory.get(), temporary.c_str(), 0);
   return done;
 }

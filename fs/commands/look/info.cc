@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ctxfs info: the format of a container, its contents, and its faults.
+// `ctxfs info`: shows the format, contents and faults of a container.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -25,7 +25,7 @@
 namespace ctxfs {
 namespace {
 
-/// Returns `text` with \xNN for everything but plain ASCII.
+/// Escapes everything but plain ASCII as \xNN.
 std::string EscapedForShell(std::string_view text) {
   std::string escaped;
   for (const char c : text) {
@@ -35,7 +35,7 @@ std::string EscapedForShell(std::string_view text) {
   return escaped;
 }
 
-/// Returns `text` as one word of a shell command, quoted if necessary.
+/// Returns `text` as a word for a shell, quoted if necessary.
 std::string ShellWord(const std::string& text) {
   constexpr const char* kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -43,7 +43,7 @@ std::string ShellWord(const std::string& text) {
   if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) {
     return text;
   }
-  // bash and zsh undo escapes after a dollar sign.
+  // In bash and zsh, $'...' undoes escapes.
   if (ShownText(text) != text) return "$'" + EscapedForShell(text) + "'";
   std::string quoted = "'";
   for (const char c : text) quoted += c == '\'' ? "'\\''" : std::string(1, c);
@@ -77,7 +77,7 @@ std::string CodecsText(const ContainerSummary& summary) {
 /// Prints the description of one container for people.
 class Page {
  public:
-  /// `all`: with every warning, not the first ones.
+  /// `all`: print every warning, not only the first ones.
   Page(const std::string& path, const Container& container, const Json& info,
        const Identity& identity, const ContainerSummary& summary, bool all)
       : path_(path),
@@ -108,7 +108,7 @@ class Page {
   }
 
  private:
-  /// Bytes of the column of names: of the longest key of a fact, up to a limit.
+  /// Width of the column of names: the longest key of a fact, up to a limit.
   static size_t WidthFor(const Identity& identity) {
     constexpr size_t kLeast = 13;
     constexpr size_t kMax = 28;
@@ -137,14 +137,14 @@ class Page {
 
   void PrintFacts() const {
     for (const Fact& fact : identity_.facts.all()) {
-      // PrintCounts and PrintGlobals have these.
+      // PrintCounts and PrintGlobals print these.
       if (fact.key == "parameters" || fact.key.starts_with("global.")) continue;
       PrintFact(fact);
     }
     for (const std::string& note : identity_.Notes()) Line("", note);
   }
 
-  /// The first lines of a text, which may have several.
+  /// Prints the first lines of a text.
   void PrintFact(const Fact& fact) const {
     constexpr int kMaxLines = 8;
     const std::string text = FactText(fact);
@@ -159,14 +159,14 @@ class Page {
     if (at <= text.size()) Line("", "\xE2\x80\xA6");
   }
 
-  /// Whether a fact has the same text: a profile is the name of a role, too.
+  /// Whether a fact has this text: a profile may repeat a role's name.
   bool IsFact(const std::string& text) const {
     return std::ranges::any_of(
         identity_.facts.all(),
         [&text](const Fact& fact) { return fact.value == text; });
   }
 
-  /// The other short texts of info.json.
+  /// Prints the other short texts of info.json.
   void PrintShortTexts() const {
     constexpr size_t kShort = 80;
     for (const auto& [key, value] : info_.items()) {
@@ -200,7 +200,7 @@ class Page {
     }
   }
 
-  /// How the file is compressed as a whole.
+  /// Prints the compression of the whole file.
   void PrintPacked() const {
     const auto packed = info_.find("packed");
     if (packed == info_.end()) return;
@@ -231,8 +231,8 @@ class Page {
     std::printf("\n%s", table.Aligned(terminal_, "  ").c_str());
   }
 
-  /// Prints the functions and classes that loading the file with other software
-  /// would import, unsafe ones first.
+  /// Prints the functions and classes that other software would import to load
+  /// the file, unsafe ones first.
   void PrintGlobals() const {
     constexpr size_t kMaxLines = 20;
     const GlobalLines globals =
@@ -287,12 +287,12 @@ class Page {
   const Terminal terminal_ = Terminal::Of(stdout);
 };
 
-/// A backslash before a letter or another backslash is an escape.
+/// Escapes a field: a backslash before a letter or another backslash.
 std::string RawField(const std::string& text) {
   return Printable(Escaped(text, "\n\t"));
 }
 
-/// Lines of path, key and value with tabs between, for cut(1) and awk(1).
+/// Prints path, key and value separated by tabs, for cut(1) and awk(1).
 void PrintRaw(const std::string& path, const Json& info,
               const Identity& identity, const ContainerSummary& summary) {
   const auto line = [&path](const std::string& key, const std::string& value) {
@@ -329,7 +329,7 @@ class Descriptions {
   explicit Descriptions(const Arguments& arguments)
       : arguments_(arguments), search_(arguments.operands, arguments.open) {}
 
-  /// Returns the code of the last error.
+  /// Returns the exit code of the last error.
   ExitCode Print() {
     while (const std::optional<FoundContainer> found = search_.Next()) {
       Describe(*found);

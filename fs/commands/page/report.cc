@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ctxfs report: an HTML page about containers.
+// `ctxfs report`: writes an HTML page about containers.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/wait.h>
@@ -41,11 +41,11 @@ namespace {
 
 constexpr uint64_t kReportCacheBytes = 256 * limits::kMiB;
 
-// Exit codes, those of `ctxfs check`.
+// The exit codes of `ctxfs check`.
 constexpr int kDamaged = 1;
 constexpr int kUnchecked = 2;
 
-/// Writes the page to a descriptor. Runs in the sandbox.
+/// Writes the page to a descriptor, inside the sandbox.
 class Reporter {
  public:
   explicit Reporter(const Arguments& arguments)
@@ -77,7 +77,7 @@ class Reporter {
     searched_ = searched_ || search.searched();
   }
 
-  /// Writes the page, unless no container could be opened, and returns the exit
+  /// Writes the page unless no container could be opened. Returns the exit
   /// code.
   int Write(int to) {
     progress_.Clear();
@@ -96,7 +96,7 @@ class Reporter {
   }
 
  private:
-  /// What the page is called: the name of its only container or SOURCE.
+  /// The title of the page: the name of its only container or SOURCE.
   std::string Title() const {
     if (containers_.size() == 1 && left_out_ == 0) return last_name_;
     return arguments_.operands.size() == 1
@@ -104,8 +104,8 @@ class Reporter {
                : CountOf(containers_.size() + left_out_, "container");
   }
 
-  /// What the page calls a container: its name, or its path in the SOURCE that
-  /// it was found in, because a page may go to others. With --paths, its path.
+  /// The name of a container on the page: its own name or its path below the
+  /// SOURCE, because the page may be shared. With --paths, its full path.
   std::string NameOf(const FoundContainer& found) const {
     if (arguments_.paths) return found.shown();
     const std::string name = BaseName(found.path);
@@ -127,8 +127,8 @@ class Reporter {
     const Result<std::shared_ptr<const Container>> container =
         ContainerOf(found, arguments_.open);
     if (!container) return AddFailure(found, container.error());
-    // Without --exact the work is limited as for a request to a mount, so that
-    // a container of a few bytes cannot keep a processor busy.
+    // Without --exact, the work limit is that of a mount request, so that a
+    // tiny container cannot keep a processor busy.
     const WorkLimit limit{.factor = arguments_.exact ? 0 : limits::kWorkFactor};
     const uint64_t stored = (*container)->StoredSize();
     Work verifying = limit.On(stored);
@@ -207,7 +207,7 @@ int WriteReport(const Arguments& arguments, int to) {
   return reporter.Write(to);
 }
 
-/// Appends all bytes of the pipe `from` to `output`, and returns their number.
+/// Appends all bytes of the pipe `from` to `output`; returns their number.
 Result<uint64_t> Copy(int from, ReportOutput& output) {
   Buffer buffer(static_cast<size_t>(limits::kMiB));
   uint64_t size = 0;
@@ -233,8 +233,8 @@ Result<int> Join(pid_t child) {
                            WTERMSIG(status))};
 }
 
-/// Makes the page in a process that is confined to reading, and writes it in
-/// this one, which opens no container. Returns the exit code.
+/// Makes the page in a child process that is confined to reading, and writes it
+/// in this process, which opens no container. Returns the exit code.
 Result<int> MakePage(const Arguments& arguments, ReportOutput& output) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return IoError("cannot make a pipe");
@@ -247,12 +247,12 @@ Result<int> MakePage(const Arguments& arguments, ReportOutput& output) {
     const int code = arguments.diff ? WriteComparison(arguments, to.get())
                                     : WriteReport(arguments, to.get());
     (void)std::fflush(nullptr);
-    // Without destructors: the parent owns the new file.
+    // Runs no destructors: the parent owns the new file.
     ::_exit(code);
   }
   to = Fd(-1);
   const Result<uint64_t> size = Copy(from.get(), output);
-  from = Fd(-1);  // if Copy failed, lets the child's writes fail
+  from = Fd(-1);  // after a failed Copy, the child's writes fail
   const Result<int> code = Join(child);
   if (!size) return size.error();
   if (!code || *size == 0) return code;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ctxfs check and fsck.ctxfs: reads everything and verifies every checksum.
+// `ctxfs check` and fsck.ctxfs: read everything and verify every checksum.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -40,7 +40,7 @@
 namespace ctxfs {
 namespace {
 
-/// What was found in all containers. It decides the exit code.
+/// The totals over all containers, which decide the exit code.
 class Tally {
  public:
   void Add(const CheckReport& report) {
@@ -49,9 +49,9 @@ class Tally {
     }
     ++outcomes_[static_cast<size_t>(report.Outcome())];
   }
-  /// Adds a SOURCE without a container.
+  /// Counts a SOURCE without a container.
   void AddEmpty() { unchecked_ = true; }
-  /// Adds a directory that lacks files.
+  /// Counts a directory with missing files.
   void AddIncomplete() { damaged_ = true; }
 
   uint64_t containers() const {
@@ -74,7 +74,7 @@ class Tally {
     return text + ", " + CountOf(others, "other file");
   }
 
-  /// 0 for clean, plus 1 for damage, plus 2 for what was not all checked.
+  /// Bit 0: damage. Bit 1: something was not checked.
   size_t Bits() const { return (damaged_ ? 1U : 0U) + (unchecked_ ? 2U : 0U); }
 
  private:
@@ -87,24 +87,24 @@ class Tally {
   bool unchecked_ = false;  // something could not be read or opened
 };
 
-/// Exit codes: clean, damaged, not all checked, and both of these.
+/// Exit codes: clean, damaged, not all checked, damaged and not all checked.
 using Codes = std::array<int, 4>;
 
 constexpr Codes kCheckCodes{0, 1, 2, 2};
-// The codes of fsck(8), which are bits: 4 "filesystem errors left uncorrected",
-// 8 "operational error", 16 "usage or syntax error". Its 1 means "corrected".
+// The codes of fsck(8) are bits: 4 "filesystem errors left uncorrected", 8
+// "operational error", 16 "usage or syntax error". Its 1 means "corrected".
 constexpr Codes kFsckCodes{0, 4, 8, 4 | 8};
 
-/// fsck(8) passes these to every checker; a check that changes nothing ignores
-/// them.
+/// Options that fsck(8) passes to every checker. A check that changes nothing
+/// ignores them.
 bool IsForRepair(std::string_view argument) {
   constexpr std::string_view kIgnored[] = {"-a", "-p", "-n", "-y", "-f", "-V"};
   return std::find(std::begin(kIgnored), std::end(kIgnored), argument) !=
          std::end(kIgnored);
 }
 
-/// Removes them from the arguments and returns how many are left. After "--"
-/// every argument is a source.
+/// Removes these options and returns the number of remaining arguments. After
+/// "--" every argument is a source.
 int WithoutRepair(int argc, char** argv) {
   char** const last = std::find_if(argv + 1, argv + argc, [](const char* word) {
     return std::string_view(word) == "--";
@@ -113,20 +113,20 @@ int WithoutRepair(int argc, char** argv) {
   return static_cast<int>(std::move(last, argv + argc, kept) - argv);
 }
 
-/// A line that sha256sum(1) reads: names with a backslash or line break are
-/// escaped, and the line begins with a backslash.
+/// A line for sha256sum(1). If the name has a backslash or line break, it is
+/// escaped and the line begins with a backslash.
 std::string DigestLine(const std::string& path, const std::string& sha256) {
   const std::string escaped = Escaped(path, "\n\r");
   return (escaped == path ? "" : "\\") + sha256 + "  " + escaped;
 }
 
-/// What files are compared with: published digests, a manifest, or nothing.
+/// The published digests or the manifest to compare files with, or neither.
 struct Published {
   std::unique_ptr<ExpectedDigests> expected;  // of --sha256
   std::optional<DigestManifest> manifest;     // of --against
 };
 
-/// Checks every container of the sources, and prints the reports.
+/// Checks every container of the sources and prints the reports.
 class Checks {
  public:
   Checks(const Arguments& arguments, std::shared_ptr<SpillFile> spill_file,
@@ -142,8 +142,8 @@ class Checks {
 
   /// Returns Tally::Bits.
   size_t Run() {
-    // With many containers each thread checks its own; with few, all threads
-    // check the files of one container at a time.
+    // With many containers, each thread checks one; with few, all threads share
+    // the files of one.
     const bool many = FindFirst(2 * size_t{arguments_.jobs});
     const Checker checker(
         {.open = arguments_.open,
@@ -164,7 +164,7 @@ class Checks {
   }
 
  private:
-  /// Finds the first containers. Returns whether there are `enough`.
+  /// Finds the first containers. Returns whether there are at least `enough`.
   bool FindFirst(size_t enough) {
     const MutexLock lock(mutex_);
     while (first_.size() < enough) {
@@ -195,7 +195,7 @@ class Checks {
     }
     if (found.container != nullptr) found.opened = found.container->source();
     if (!found.error && found.opened == nullptr) {
-      // The bytes that are checked are the bytes that are compared.
+      // Opened once, so that the checked bytes are the compared bytes.
       Result<SourcePtr> source = OpenSource(found.path);
       if (source) {
         found.opened = *std::move(source);
@@ -220,7 +220,7 @@ class Checks {
     Report(found, std::move(report));
   }
 
-  /// Compares a file that is no container, if there is a digest for it.
+  /// Compares a file that is no container with its digest, if there is one.
   void CheckOther(const FoundContainer& found) {
     if (found.opened == nullptr) return;
     CheckReport report;
@@ -244,7 +244,7 @@ class Checks {
     return published_.expected->Of(path, arguments_.operands[found.source]);
   }
 
-  /// Compares the size of a file with that in the list of its commit.
+  /// Compares the size of a file with its commit's list.
   void CompareSize(const FoundContainer& found, const std::string& path,
                    CheckReport& report) const {
     if (found.error || IsUrl(path)) return;
@@ -255,7 +255,7 @@ class Checks {
     report.faults.push_back({"", std::nullopt, *std::move(fault)});
   }
 
-  /// Compares a file with the digest that it should have.
+  /// Compares a file with its expected digest.
   void Compare(const FoundContainer& found, const std::string& path,
                const SourcePtr& source, CheckReport& report) {
     const auto fail = [&](Error error) {
@@ -264,7 +264,7 @@ class Checks {
     };
     Result<ExpectedDigest> expected = Expected(found, path);
     if (!expected || source->is_directory()) {
-      // This is not damage.
+      // This is no damage.
       return fail({Code::kUnsupported, expected ? "a directory has no digest"
                                                 : expected.error().Text()});
     }
@@ -329,7 +329,7 @@ class Checks {
     }
   }
 
-  /// Reports files of the manifest in which no container was found.
+  /// Reports files of the manifest that were in no container.
   void ReportMissing() CTXFS_REQUIRES(mutex_) {
     CheckReport report;
     published_.manifest->AddMissing(report);
@@ -343,8 +343,7 @@ class Checks {
     }
   }
 
-  /// Reports files of a commit that its directory lacks, and files that it has
-  /// besides.
+  /// Reports missing and additional files in the directory of a commit.
   void ReportCommit(const std::string& folder) CTXFS_REQUIRES(mutex_) {
     const bool each = arguments_.json || arguments_.all;
     const std::optional<CheckReport> report =
@@ -360,9 +359,9 @@ class Checks {
 
   const Arguments& arguments_;
   const CommitTrees commits_;
-  Published published_;  // of the manifest only what Report does changes
+  Published published_;  // only Report changes the manifest
   std::FILE* const reports_ = arguments_.sha256 ? stderr : stdout;
-  // Escapes names only on a terminal: sha256sum(1) needs their bytes.
+  // Escapes names only on a terminal: sha256sum(1) needs the original bytes.
   const bool terminal_ = Terminal::Of(stdout).is_terminal();
   BlockCache cache_{256 * limits::kMiB};
   Progress progress_;
@@ -374,7 +373,6 @@ class Checks {
   Json all_ CTXFS_GUARDED_BY(mutex_) = Json::array();
 };
 
-/// All of a file that the user names on the command line, other than a SOURCE.
 Result<Buffer> ReadNamedFile(const std::string& path, uint64_t most) {
   const SourcePtr source = CTXFS_TRY(OpenSource(path));
   if (source->is_directory()) {
@@ -387,8 +385,8 @@ Result<Buffer> ReadNamedFile(const std::string& path, uint64_t most) {
   return ReadBuffer(*source, 0, source->size(), "the file", Request());
 }
 
-/// Reads the texts that options name. Returns the reason why they cannot be
-/// used as a text, for the name in `failed`.
+/// Reads the texts named by options. On failure, sets `failed` to the name and
+/// returns the reason.
 Result<Published> ReadPublished(const Arguments& arguments, Buffer key,
                                 std::string* failed) {
   Published published;

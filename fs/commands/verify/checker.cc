@@ -22,12 +22,12 @@
 namespace ctxfs {
 namespace {
 
-/// Returns the fields of an Error by which two are compared.
+/// Returns the fields that identify an Error.
 std::tuple<Code, uint64_t, std::string> KeyOf(const Error& error) {
   return {error.code, error.offset, error.what};
 }
 
-/// CheckReport::verified_by.
+/// Computes CheckReport::verified_by.
 std::string VerifiedBy(const Container& container) {
   const auto packed = container.source()->packed_file();
   return packed && packed->verified ? std::string(packed->compression) : "";
@@ -41,13 +41,13 @@ struct Checker::Outcome {
   bool exists = false;
   uint64_t size = 0;  // bytes that were read
   bool entry = false;
-  bool verified = false;  // it is an entry with a checksum
+  bool verified = false;  // whether it is an entry with a checksum
   std::optional<Error> error;
   FileDigest digest;  // without a path
 };
 
-/// The files besides its own that a container is made from, such as the shards
-/// of a model. Safe for any number of threads.
+/// The other files that a container reads, such as the shards of a model.
+/// Thread-safe.
 class Checker::OtherFiles {
  public:
   /// All files of a container that is a directory count as its own.
@@ -71,7 +71,7 @@ class Checker::OtherFiles {
     return known->second;
   }
 
-  /// The files that contents were stored in, without containers if `alone`.
+  /// The files in which contents were stored, without containers if `alone`.
   std::vector<SourcePtr> Files(bool alone) {
     const MutexLock lock(mutex_);
     std::vector<SourcePtr> files;
@@ -118,8 +118,8 @@ void Checker::CheckSource(const std::shared_ptr<const Source>& source,
       OpenContainer(source, options);
   if (!container) {
     report.faults.push_back({place.path, std::nullopt, container.error()});
-    // A container that breaks a structural rule is checked as far as salvage
-    // can read it.
+    // If a container violates a structural rule, salvage checks the readable
+    // part.
     options.salvage = true;
     if (container.error().code == Code::kCorrupt) {
       container = OpenContainer(source, options);
@@ -152,8 +152,7 @@ void Checker::CheckContainer(std::shared_ptr<const Container> container,
 void Checker::AddFindings(const Container& container, const Json& info,
                           const Place& place, CheckReport& report) const {
   std::set<std::string> said;
-  // The error of a failed open is already a fault, and may be repeated as a
-  // warning.
+  // The error of a failed open is already a fault. A warning may repeat it.
   for (const Fault& fault : report.faults) {
     if (fault.path == place.path) said.insert(fault.error.Text());
   }
@@ -211,7 +210,7 @@ void Checker::CheckFiles(const ContainerTree& container_tree,
                          const Place& place, CheckReport& report) const {
   const NameTree& tree = container_tree.tree();
   std::vector<NodeId> files;
-  std::vector<NodeId> other_names;  // of these: hard links
+  std::vector<NodeId> other_names;  // hard links to `files`
   for (NodeId node = 0; node < tree.node_count(); ++node) {
     if (tree.Type(node) != NodeType::kFile || !container_tree.IsData(node))
       continue;
@@ -252,9 +251,9 @@ void Checker::CheckFiles(const ContainerTree& container_tree,
 void Checker::AddOutcomes(const ContainerTree& container_tree,
                           const Place& place, std::vector<Outcome> outcomes,
                           CheckReport& report) const {
-  // A file that is computed from an entry fails with the entry's error. The
-  // error is reported once, for the entry. Findings from opening the container
-  // that say the same are removed.
+  // A file computed from an entry fails with the entry's error. Reports that
+  // error once, for the entry, and drops equal findings from opening the
+  // container.
   std::set<std::tuple<Code, uint64_t, std::string>> said;
   std::set<std::string> reasons;
   std::set<std::string> texts;
@@ -389,7 +388,7 @@ void Checker::CheckChildren(const ContainerTree& container_tree,
       continue;
     }
     if (!source && source.error().code == Code::kLimit) {
-      // Its contents cannot be checked. As a file it has been checked.
+      // Its contents exceed a limit; its bytes were checked as a file.
       report.warnings.push_back(path + ": " + source.error().Text());
       continue;
     }

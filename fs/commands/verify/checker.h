@@ -17,7 +17,7 @@
 namespace ctxfs {
 
 /// Checks containers: reads their primary and raw files, each once, and runs
-/// the checks that no read depends on (Container::Inspect).
+/// the checks that reads do not need (Container::Inspect).
 class Checker {
  public:
   struct Options {
@@ -25,28 +25,28 @@ class Checker {
     unsigned jobs = 1;          // threads
     bool digests = false;       // CheckReport::digests
     bool other_files = false;   // CheckReport::other_files
-    std::string identity = {};  // which it must have; empty: any
+    std::string identity = {};  // required identity; empty: any
   };
 
   Checker(Options options, BlockCache& cache, Progress& progress)
       : options_(std::move(options)), cache_(cache), progress_(progress) {}
 
-  /// Checks one container. If it was found in a directory, other containers
-  /// that it names are checked on their own, and their bytes are not read for
-  /// this one, except for digests.
+  /// Checks one container. If it was found in a directory, containers that it
+  /// names there are checked separately: their bytes are read here only for
+  /// digests.
   CheckReport Check(const FoundContainer& found) const;
 
  private:
   struct Outcome;    // of one file
-  class OtherFiles;  // that a container names
+  class OtherFiles;  // other files of a container
 
-  /// The position of the container that is being checked.
+  /// The position of a container during a check.
   struct Place {
-    std::string path;  // in the outermost container; empty for that one
+    std::string path;  // in the outermost container; else empty
     unsigned depth = 0;
-    bool alone = false;  // other containers that it names are left out
-    // Its entries are the outermost container's, as those of members are that
-    // an archive shows as directories.
+    bool alone = false;  // skip containers that it names
+    // Whether its entries count as the outermost container's; entries of
+    // members that an archive shows as directories do.
     bool counts = true;
 
     std::string Below(const std::string& name) const {
@@ -58,24 +58,25 @@ class Checker {
                    const Place& place, CheckReport& report) const;
   void CheckContainer(std::shared_ptr<const Container> container,
                       const Place& place, CheckReport& report) const;
-  /// Adds what opening the container and Container::Inspect have found.
+  /// Adds the faults found by opening the container and by Container::Inspect.
   void AddFindings(const Container& container, const Json& info,
                    const Place& place, CheckReport& report) const;
-  /// Adds a fault unless the container has the identity that it must have.
+  /// Adds a fault if the container lacks the required identity.
   void CompareIdentity(const Container& container, CheckReport& report) const;
-  /// Adds what loading the container elsewhere would import to the warnings.
+  /// Warns of functions and classes that other software would import to load
+  /// the container.
   static void WarnOfGlobals(const Json& info, const Place& place,
                             CheckReport& report);
   void CheckFiles(const ContainerTree& container_tree, const Place& place,
                   CheckReport& report) const;
-  /// Adds the outcomes of files, which are sorted.
+  /// Adds the outcomes of files, which must be sorted.
   void AddOutcomes(const ContainerTree& container_tree, const Place& place,
                    std::vector<Outcome> outcomes, CheckReport& report) const;
   /// Checks the containers that are attached to directories of
   /// `container_tree`.
   void CheckChildren(const ContainerTree& container_tree, const Place& place,
                      CheckReport& report) const;
-  /// Adds the digests of a file's further names, which are those of its first.
+  /// Gives further names of a file the digests of its first name.
   static void AddOtherNames(const ContainerTree& container_tree,
                             const std::vector<NodeId>& names,
                             std::vector<Outcome>& outcomes);

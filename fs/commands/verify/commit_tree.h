@@ -12,7 +12,6 @@
 
 namespace ctxfs {
 
-/// A file in a commit of a repository.
 struct CommitFile {
   uint64_t size = 0;  // bytes
   /// SHA-256 of a file in LFS or Xet, else git's SHA-1; nullopt if the list has

@@ -19,7 +19,6 @@ namespace fs = std::filesystem;
 constexpr std::string_view kSnapshotsFolder = "/snapshots/";
 constexpr std::string_view kLocalCache = "/.cache/huggingface";
 constexpr std::string_view kTextEnding = ".json";
-/// Maximum number of cached commits.
 constexpr size_t kMaxCommitsKept = 16;
 /// Maximum number of names read in a directory of huggingface_hub, and size of
 /// one download's metadata.

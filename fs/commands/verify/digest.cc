@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ctxfs digest: the digests of every file of the containers of a SOURCE.
+// `ctxfs digest`: prints the digests of every file of a SOURCE's containers.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -22,7 +22,7 @@
 namespace ctxfs {
 namespace {
 
-/// Writes a manifest, as text or as JSON.
+/// Writes a manifest as text or JSON.
 class Writer {
  public:
   explicit Writer(bool json) : json_(json) {
@@ -44,7 +44,8 @@ class Writer {
   }
 
  private:
-  /// Escapes names only on a terminal: `check --against` needs their bytes.
+  /// Escapes names only on a terminal: `check --against` needs the original
+  /// bytes.
   void Line(std::string_view text) const {
     const std::string line = terminal_ ? ShownText(text) : std::string(text);
     std::fwrite(line.data(), 1, line.size(), stdout);
@@ -68,7 +69,7 @@ int RunDigest(const Arguments& arguments) {
       progress);
   ContainerSearch search(arguments.operands, arguments.open);
   Writer writer(arguments.json);
-  // As of ctxfs check: 1 for damage, 2 for what could not be read.
+  // Like `ctxfs check`: 1 for damage, 2 for unreadable files.
   int code = 0;
   while (const std::optional<FoundContainer> found = search.Next()) {
     const CheckReport report = checker.Check(*found);

@@ -55,7 +55,6 @@ std::optional<ExpectedDigest> DigestInName(const std::string& path) {
   return std::nullopt;
 }
 
-/// All of a text with digests.
 Result<std::string> ReadText(const std::string& path) {
   const SourcePtr source = CTXFS_TRY(OpenSource(path));
   if (source->is_directory()) {

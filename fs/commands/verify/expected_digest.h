@@ -47,7 +47,6 @@ class ExpectedDigests {
                             const std::string& top) const;
 
  private:
-  /// A text with digests.
   struct Text {
     std::string from;    // its path
     std::string folder;  // absolute, without links

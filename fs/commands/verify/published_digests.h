@@ -15,7 +15,6 @@ namespace ctxfs {
 /// "blob SIZE\0" and the bytes.
 enum class PublishedKind : uint8_t { kSha256, kGitSha1 };
 
-/// A published digest of a file.
 struct PublishedDigest {
   PublishedKind kind = PublishedKind::kSha256;
   std::string hex;        // in lower case
@@ -24,7 +23,6 @@ struct PublishedDigest {
   bool is_model = false;  // a layer of an image: the model
 };
 
-/// The digests in a text.
 struct PublishedDigests {
   std::vector<PublishedDigest> digests;
   /// SHA-256 of the manifests named by the index of an OCI layout, which are
