@@ -44,10 +44,16 @@ ViewSet Having(const Exports& exports, const ViewSet& views) {
   return having;
 }
 
-Viewed LookAt(std::shared_ptr<const Container> container,
-              const ReadContext& context) {
+Result<Viewed> LookAt(std::shared_ptr<const Container> container,
+                      const ReadContext& context) {
   Viewed viewed;
   viewed.exports = container->Export();
+  if (viewed.exports.arrays != nullptr || viewed.exports.table != nullptr) {
+    Status complete = CheckComplete(*container, context);
+    // A lack of descriptors or memory must not decide what the directory has.
+    if (!complete && complete.error().Exhausted()) return complete.error();
+    if (!complete) viewed.incomplete = std::move(complete).error();
+  }
   viewed.arrays = std::make_shared<const std::vector<ArrayInfo>>(
       UsualArrays(viewed.exports, context));
   viewed.container = std::move(container);
@@ -102,11 +108,9 @@ void AddIncompleteNote(std::string_view name, const Error& why,
                      "\n")));
 }
 
-bool IsComplete(const Viewed& viewed, std::string_view name,
-                const ReadContext& context, ViewTables& into) {
-  const Status complete = CheckComplete(*viewed.container, context);
-  if (!complete) AddIncompleteNote(name, complete.error(), into);
-  return complete.has_value();
+bool IsComplete(const Viewed& viewed, std::string_view name, ViewTables& into) {
+  if (viewed.incomplete) AddIncompleteNote(name, *viewed.incomplete, into);
+  return !viewed.incomplete;
 }
 
 bool MayHaveArrays(const Exports& exports) { return exports.arrays != nullptr; }
@@ -122,8 +126,8 @@ ChildContainer ViewsDirectory(std::shared_ptr<const Container> container,
   directory.open = [container = std::move(container),
                     views](const ReadContext& context)
       -> Result<std::shared_ptr<const Container>> {
-    auto made = std::make_shared<const ViewsContainer>(
-        LookAt(container, context), views, context);
+    const Viewed viewed = CTXFS_TRY(LookAt(container, context));
+    auto made = std::make_shared<const ViewsContainer>(viewed, views, context);
     // An interrupt may have cut the list of arrays short.
     CTXFS_TRY(context.Check());
     return std::shared_ptr<const Container>(std::move(made));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -19,6 +20,8 @@ struct Viewed {
   std::shared_ptr<const Container> container;
   Exports exports;
   Arrays arrays;  // UsualArrays
+  /// Why no view may join all arrays or all columns (CheckComplete).
+  std::optional<Error> incomplete = std::nullopt;
 };
 
 /// Tables of a view's files; paths are relative to `views/`.
@@ -71,11 +74,9 @@ std::vector<ArrayInfo> UsualArrays(const Exports& exports,
 void AddIncompleteNote(std::string_view name, const Error& why,
                        ViewTables& into);
 
-/// Whether the container is complete (CheckComplete), so that a view may join
-/// its arrays to one file or directory `name`. If not, adds a note instead of
-/// `name` (AddIncompleteNote).
-bool IsComplete(const Viewed& viewed, std::string_view name,
-                const ReadContext& context, ViewTables& into);
+/// Whether a view may join all arrays to one file or directory `name`. If not
+/// (Viewed::incomplete), adds a note instead of `name` (AddIncompleteNote).
+bool IsComplete(const Viewed& viewed, std::string_view name, ViewTables& into);
 
 /// Returns the number of elements of an array, which must be usual (IsUsual).
 uint64_t CountOf(const ArrayInfo& array);

@@ -44,7 +44,7 @@ Result<Viewed> ModelOf(const Viewed& viewed, const ReadContext& context) {
 
 void MakeHf(const Viewed& viewed, const ReadContext& context,
             ViewTables& into) {
-  if (!IsComplete(viewed, "hf", context, into)) return;
+  if (!IsComplete(viewed, "hf", into)) return;
   const Result<Viewed> model = ModelOf(viewed, context);
   if (!model) return AddIncompleteNote("hf", model.error(), into);
   for (const Document& document : viewed.exports.documents) {

@@ -179,7 +179,7 @@ void MakeSafetensors(const Viewed& viewed, const ReadContext& context,
                      ViewTables& into) {
   const std::string name =
       std::string(viewed.exports.bundle_name) + ".safetensors";
-  if (!IsComplete(viewed, name, context, into)) return;
+  if (!IsComplete(viewed, name, into)) return;
   auto file = SafetensorsFile(viewed, name, context);
   if (file != nullptr) into.push_back(std::move(file));
 }

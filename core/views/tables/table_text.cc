@@ -273,15 +273,15 @@ bool MayHaveText(const Exports& exports) {
 }
 
 void AddTextFile(std::string_view name, const Viewed& viewed, Style style,
-                 const ReadContext& context, ViewTables& into) {
-  if (!IsComplete(viewed, name, context, into)) return;
+                 ViewTables& into) {
+  if (!IsComplete(viewed, name, into)) return;
   into.push_back(TextFile(std::string(name), viewed, style));
 }
 
-void MakeTextFiles(const Viewed& viewed, const ReadContext& context,
+void MakeTextFiles(const Viewed& viewed, const ReadContext& /*context*/,
                    ViewTables& into) {
-  AddTextFile("table.csv", viewed, Style::kCsv, context, into);
-  AddTextFile("table.jsonl", viewed, Style::kJsonLines, context, into);
+  AddTextFile("table.csv", viewed, Style::kCsv, into);
+  AddTextFile("table.jsonl", viewed, Style::kJsonLines, into);
 }
 
 }  // namespace
