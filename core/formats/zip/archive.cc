@@ -104,18 +104,14 @@ std::shared_ptr<const SeekableDeflate> LargeMembers::Get(
     uint32_t number, const DeflateData& data,
     std::shared_ptr<AtomicVerdict> verdict) const {
   constexpr size_t kMaxKept = 64;
+  Members::Removed oldest;  // freed without the lock
   const MutexLock lock(mutex_);
-  const auto found =
-      std::find_if(kept_.begin(), kept_.end(),
-                   [&](const Kept& kept) { return kept.number == number; });
-  if (found != kept_.end()) {
-    kept_.splice(kept_.begin(), kept_, found);
-  } else {
-    kept_.push_front({number, std::make_shared<const SeekableDeflate>(
-                                  data, std::move(verdict))});
-    if (kept_.size() > kMaxKept) kept_.pop_back();
-  }
-  return kept_.front().member;
+  if (const auto* const kept = kept_.Use(number)) return *kept;
+  auto member =
+      std::make_shared<const SeekableDeflate>(data, std::move(verdict));
+  kept_.Put(number, member);
+  if (kept_.size() > kMaxKept) oldest = kept_.RemoveOldest();
+  return member;
 }
 
 Archive::Archive(std::shared_ptr<const Source> source, Directory directory,

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -10,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/lru_map.h"
 #include "core/base/mutex.h"
 #include "core/compressed/seekable_deflate.h"
 #include "core/container/container.h"
@@ -46,12 +46,9 @@ class LargeMembers {
       std::shared_ptr<AtomicVerdict> verdict) const;
 
  private:
-  struct Kept {
-    uint32_t number;
-    std::shared_ptr<const SeekableDeflate> member;
-  };
+  using Members = LruMap<uint32_t, std::shared_ptr<const SeekableDeflate>>;
   mutable Mutex mutex_;
-  mutable std::list<Kept> kept_ CTXFS_GUARDED_BY(mutex_);
+  mutable Members kept_ CTXFS_GUARDED_BY(mutex_);
 };
 
 /// Opens the members of an archive. Immutable except for the verdicts. Keeps
