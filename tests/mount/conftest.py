@@ -97,6 +97,20 @@ def status_kib(pid: int, field: str) -> int:
     raise LookupError(field)
 
 
+def hub_repository(cache: pathlib.Path, files: dict[str, bytes]) -> pathlib.Path:
+    """Makes acme/base in a cache of the hub, by names of files in its commit of `main`; the
+    folder of that commit. A mount, and SOURCE//PATH, names it acme/base/main."""
+    top = cache / "models--acme--base"
+    snapshot = top / "snapshots" / "0123456789abcdef0123456789abcdef01234567"
+    for folder in (top / "blobs", top / "refs", snapshot):
+        folder.mkdir(parents=True)
+    (top / "refs" / "main").write_text(snapshot.name)
+    for name, data in files.items():
+        (top / "blobs" / name).write_bytes(data)
+        (snapshot / name).symlink_to(f"../../blobs/{name}")
+    return snapshot
+
+
 def contents(root) -> dict:
     """The files that listings below a directory show, by their paths, which are bytes if
     `root` is."""

@@ -12,7 +12,7 @@ import subprocess
 import numpy
 import pytest
 
-from conftest import BIN, GOLDEN, run, sound_containers, wait_until
+from conftest import BIN, GOLDEN, hub_repository, run, sound_containers, wait_until
 from shard import build, entry
 
 CTXFS = BIN / "ctxfs"
@@ -286,30 +286,21 @@ def test_43_2_info_takes_what_ls_takes(tmp_path):
     one = safetensors(data / "one.safetensors", {"b": numpy.ones(3, "f4")})
     code, found, _ = info(f"{data}//one.safetensors~dir")
     assert (code, [each["format"] for each in found]) == (0, ["safetensors"])
-    # A repository of the hub's cache is one name of a mount, and another on the disk.
-    cache = tmp_path / "hub" / "models--acme--base"
-    commit = "0123456789abcdef0123456789abcdef01234567"
-    (cache / "blobs").mkdir(parents=True)
-    (cache / "refs").mkdir()
-    (cache / "refs" / "main").write_text(commit)
-    (cache / "snapshots" / commit).mkdir(parents=True)
-    shutil.copy(one, cache / "blobs" / "etag")
-    (cache / "snapshots" / commit / "model.safetensors").symlink_to("../../blobs/etag")
+    snapshot = hub_repository(tmp_path / "hub", {"model.safetensors": one.read_bytes()})
     listed = run(CTXFS, "ls", f"{tmp_path}/hub//acme/base/main").stdout
     assert listed == b"model.safetensors\n"
     code, found, _ = info(f"{tmp_path}/hub//acme/base/main")
     assert (code, [each["format"] for each in found]) == (0, ["safetensors"])
     assert found[0]["path"] == f"{tmp_path}/hub//acme/base/main/model.safetensors"
     # One that does not parse, and a link, beside files that are no containers.
-    snapshot = cache / "snapshots" / commit
-    (cache / "blobs" / "cut").write_bytes(one.read_bytes()[:-1])
+    (snapshot / "../../blobs/cut").write_bytes(one.read_bytes()[:-1])
     (snapshot / "cut.safetensors").symlink_to("../../blobs/cut")
     (snapshot / "README.md").write_text("notes")
     (snapshot / "same.safetensors").symlink_to("model.safetensors")
     code, found, said = info(f"{tmp_path}/hub//acme/base/main")
     assert [pathlib.Path(each["path"]).name for each in found] == [
         "model.safetensors", "same.safetensors"]
-    alone, _, said_alone = info(cache / "snapshots" / commit / "cut.safetensors")
+    alone, _, said_alone = info(snapshot / "cut.safetensors")
     assert code == alone == 4
     # The tree has said so, too, when it opened it.
     said = said.splitlines()[-1]
@@ -340,10 +331,21 @@ def test_43_3_models_without_a_name_in_common_are_not_compared(tmp_path):
     done = run(CTXFS, "diff", ours, theirs)
     assert done.returncode == 2
     assert b"no names in common: 2 and 1 tensors" in done.stderr
-    # The same arrays under other names are found by their bytes.
+    # Arrays with other names and equal bytes are renamed ones.
     renamed = safetensors(tmp_path / "same.safetensors", {"blk.0.attn_q.weight": one})
     code, found = diff(ours, renamed)
     assert code == 1 and found["totals"]["renamed"]["entries"] == 1
-    # Nothing at all in one of them is no other naming.
+    # A model without tensors has no names that could differ.
     empty = safetensors(tmp_path / "empty.safetensors", {})
     assert diff(ours, empty)[0] == 1
+
+
+def test_43_3_directories_are_compared_whatever_names_their_models_have(tmp_path):
+    for side, name in (("one", "lm_head.weight"), ("two", "output.weight")):
+        (tmp_path / side).mkdir()
+        safetensors(tmp_path / side / "model.safetensors", {name: numpy.ones(2, "f4") * len(name)})
+        (tmp_path / side / "notes.txt").write_text(side)
+    code, found = diff(tmp_path / "one", tmp_path / "two")
+    assert code == 1
+    assert {kind: count["entries"] for kind, count in found["totals"].items()
+            if kind in ("removed", "added", "changed")} == {"removed": 1, "added": 1, "changed": 1}

@@ -56,7 +56,9 @@ Status CheckNames(const DiffSide& first, const DiffSide& second,
         return one.first != nullptr && one.second != nullptr &&
                (one.first->is_array() || one.second->is_array());
       });
-  if (in_common || removed == 0 || added == 0) return {};
+  // Directories have files besides, whose differences are worth a list.
+  const bool models = !first.format().empty() && !second.format().empty();
+  if (in_common || !models || removed == 0 || added == 0) return {};
   return Error{
       Code::kUnsupported,
       fmt::format("no names in common: {} and {} tensors", removed, added)};
