@@ -154,16 +154,11 @@ class Reporter {
   }
 
   void PrintTotals() const {
-    std::fprintf(stderr, "%llu containers, %llu could not be opened, ",
-                 static_cast<unsigned long long>(opened_),
-                 static_cast<unsigned long long>(failed_));
-    std::fprintf(stderr, "%llu other files",
-                 static_cast<unsigned long long>(others_));
-    if (left_out_ != 0) {
-      std::fprintf(stderr, ", %llu left out",
-                   static_cast<unsigned long long>(left_out_));
-    }
-    std::fputc('\n', stderr);
+    std::string text = CountOf(opened_, "container") + ", " +
+                       std::to_string(failed_) + " could not be opened, " +
+                       CountOf(others_, "other file");
+    if (left_out_ != 0) text += ", " + std::to_string(left_out_) + " left out";
+    std::fprintf(stderr, "%s\n", text.c_str());
   }
 
   void PrintLeftOut() const {
