@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from conftest import BIN, GOLDEN, ROOT, run
+from conftest import BIN, GOLDEN, ROOT, hub_repository, run
 from shard import build, crc32c, entry
 
 CTXFS = BIN / "ctxfs"
@@ -479,18 +479,9 @@ def test_a_manifest_whose_files_are_others(tmp_path):
 
 
 def test_43_2_check_and_digest_take_a_path_that_names_a_container(tmp_path):
-    plain = (GOLDEN / "gguf" / "plain.gguf").read_bytes()
     one = tmp_path / "one.gguf"
-    one.write_bytes(plain)
-    # A repository of the hub's cache is one name of a mount, and another on the disk.
-    cache = tmp_path / "hub" / "models--acme--base"
-    commit = "0123456789abcdef0123456789abcdef01234567"
-    for folder in ("blobs", "refs", f"snapshots/{commit}"):
-        (cache / folder).mkdir(parents=True)
-    (cache / "refs" / "main").write_text(commit)
-    for name, data in (("cut", plain[:-1]), ("sound", plain)):
-        (cache / "blobs" / name).write_bytes(data)
-        (cache / "snapshots" / commit / f"{name}.gguf").symlink_to(f"../../blobs/{name}")
+    one.write_bytes(plain := (GOLDEN / "gguf" / "plain.gguf").read_bytes())
+    hub_repository(tmp_path / "hub", {"cut.gguf": plain[:-1], "sound.gguf": plain})
     main = f"{tmp_path}/hub//acme/base/main"
     files = check(one)[1][0]["files"]
     for operand in (f"{tmp_path}//one.gguf~dir", f"{main}/sound.gguf"):

@@ -250,27 +250,19 @@ TEST(MountOptions, SayWhatIsWrongAndWhatIsExpected) {
             "missing operand: expected SOURCE... [MOUNTPOINT]");
 }
 
-TEST(MountOptions, Item43_5_ANumberOfBytesThatWasMeantAsGigabytesIsRefused) {
+TEST(MountOptions, Item43_5_ATooSmallSizeIsRefusedWithASensibleOne) {
   for (const std::string name :
        {"cache", "index", "materialize", "cache_dir_size"}) {
-    std::string error = "invalid value '5' for option '";
-    error += name + "': expected a size such as 512M (did you mean '5G'?)";
-    EXPECT_EQ(ParseOption((name + "=5").c_str()).error, error);
-    EXPECT_TRUE(ParseOption((name + "=0").c_str()).ok);
-    EXPECT_TRUE(ParseOption((name + "=1M").c_str()).ok);
+    for (const std::string meant : {"5G", "64G", "65M", "1023M"}) {
+      const std::string given = meant.substr(0, meant.size() - 1);
+      EXPECT_EQ(ParseOption(name + "=" + given).error,
+                "invalid value '" + given + "' for option '" + name +
+                    "': expected a size such as 512M (did you mean '" + meant +
+                    "'?)");
+    }
+    EXPECT_TRUE(ParseOption(name + "=0").ok && ParseOption(name + "=1M").ok);
   }
-}
-
-TEST(MountOptions, Item43_5_ASizeThatIsSuggestedIsASensibleOne) {
-  const auto meant = [](const std::string& text) {
-    const std::string error = ParseOption(("cache=" + text).c_str()).error;
-    const size_t at = error.find(" (");
-    return at == std::string::npos ? "" : error.substr(at + 1);
-  };
-  EXPECT_EQ(meant("64"), "(did you mean '64G'?)");
-  EXPECT_EQ(meant("512"), "(did you mean '512M'?)");
-  EXPECT_EQ(meant("60000"), "(did you mean '60000M'?)");
-  EXPECT_EQ(meant("65535"), "(did you mean '65535M'?)");
+  EXPECT_TRUE(ParseOption("cache=65535").error.ends_with("'65535M'?)"));
 }
 
 TEST(MountOptions, RefuseInvalidValues) {
