@@ -67,8 +67,8 @@ bool TakeSize(const std::string& text, MountOptions& options) {
 /// Returns the unit that the user probably meant for a number of bytes that is
 /// too small: the largest that makes a size which a machine can have.
 const char* MeantUnit(uint64_t number) {
-  constexpr uint64_t kMostGigabytes = 64;
-  return number <= kMostGigabytes ? "G" : "M";
+  constexpr uint64_t kMaxGigabytes = 64;
+  return number <= kMaxGigabytes ? "G" : "M";
 }
 
 /// Suggests a size for one that is too small; empty if `text` is not a size.

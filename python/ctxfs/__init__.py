@@ -27,14 +27,14 @@ from ._arrays import ArrayInfo, Arrays, LazyArray, LazyArrays
 from ._container import Container, Stat
 from ._entry import Entry
 from ._errors import (
-    ChecksumError, CorruptError, Error, IncompleteWarning, LimitError, LockedError, NotContainerError, NotFoundError,
-    StaleError, UnsupportedError, make_error as _make_error,
+    ChecksumError, CorruptError, Error, IncompleteWarning, LimitError, LockedError,
+    NotContainerError, NotFoundError, StaleError, UnsupportedError, make_error as _make_error,
 )
 
 __all__ = [
     "ArrayInfo", "Arrays", "ChecksumError", "Container", "CorruptError", "Entry", "Error",
-    "IncompleteWarning", "LazyArray", "LazyArrays", "LimitError", "LockedError", "NotContainerError", "NotFoundError",
-    "StaleError", "Stat", "UnsupportedError", "open",
+    "IncompleteWarning", "LazyArray", "LazyArrays", "LimitError", "LockedError",
+    "NotContainerError", "NotFoundError", "StaleError", "Stat", "UnsupportedError", "open",
 ]
 __version__ = _ctxfs.version()
 

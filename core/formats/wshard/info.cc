@@ -68,7 +68,8 @@ void WShardContainer::AddInfo(Json& info, const ReadContext& context) const {
   }
   const Result<std::optional<std::string>> identity = Identity(context);
   if (!identity && identity.error().Permanent()) {
-    // The same text at every call: only the first failed read has a reason.
+    // Omits the reason, which only the first failed read has: the text must not
+    // change from call to call.
     warnings.push_back(
         Warning{"meta/identity: damaged", identity.error().offset}.Text());
   } else if (!identity) {
