@@ -238,3 +238,15 @@ def test_43_5_what_a_cut_has_caused_is_one_line(tmp_path):
     lost = report["cut"]["entries"] - report["cut"]["whole"]
     assert len([line for line in told("--all", path)[1] if "'tensors/" in line]) >= lost
     assert len(report["faults"]) >= lost
+
+
+@pytest.mark.parametrize("name", ["plain", "align_1", "align_4096", "big_endian", "version_1"])
+def test_43_5_a_cut_gguf_file_has_no_false_warnings(name, tmp_path):
+    """What is left of a tensor that was cut is no tail, and it has not moved the next one."""
+    data = (GOLDEN / "gguf" / f"{name}.gguf").read_bytes()
+    start = json.loads((GOLDEN / "gguf" / f"{name}.json").read_text())["data_offset"]
+    path = tmp_path / "cut.gguf"
+    for size in range(start, len(data), max(1, (len(data) - start) // 50)):
+        path.write_bytes(data[:size])
+        lines = "\n".join(told("--all", path)[1])
+        assert "trailing bytes" not in lines and "not packed" not in lines, lines

@@ -193,7 +193,8 @@ Status GgufContainer::WarnOfBytesAfter(const Part& part,
                                        const ReadContext& context) {
   const GgufHeader& header = *part.header;
   const uint64_t size = part.source->size();
-  if (size <= header.shown_end) return {};
+  // The last bytes of a cut file belong to a tensor that is not whole.
+  if (size <= header.shown_end || size < header.data_end) return {};
   const std::string where = part.file.empty() ? "" : part.file + ": ";
   std::string text = fmt::format("{}{} trailing bytes after the data", where,
                                  size - header.shown_end);

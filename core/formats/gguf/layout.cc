@@ -45,8 +45,8 @@ class LayoutCheck {
       data_size_ = file_size_ - header_.data_at;
     for (uint32_t i = 0; i < count(); ++i) Measure(i);
     MeasureUnknown();
+    CheckOrder();  // before Place, which forgets the sizes of cut tensors
     for (uint32_t i = 0; i < count(); ++i) Place(i);
-    CheckOrder();
     CheckOverlap();
     header_.shown_end = Padded(header_.data_at + data_end_);
   }
@@ -133,6 +133,25 @@ class LayoutCheck {
     }
   }
 
+  uint64_t Padded(uint64_t end) const {
+    const uint64_t mask = uint64_t{header_.alignment} - 1;
+    return end > UINT64_MAX - mask ? UINT64_MAX : (end + mask) & ~mask;
+  }
+
+  void CheckOrder() {
+    Count loose;
+    uint64_t expected = 0;
+    for (uint32_t i = 0; i < count(); ++i) {
+      const GgufTensor& tensor = header_.tensors[i];
+      if (tensor.offset != expected) loose.Add(i);
+      expected =
+          Padded(CheckedAdd(tensor.offset, tensor.size).value_or(UINT64_MAX));
+    }
+    Warn(loose,
+         "are not packed: they do not start at the padded end of the tensor "
+         "before them");
+  }
+
   void Place(uint32_t number) {
     GgufTensor& tensor = header_.tensors[number];
     if (tensor.offset % header_.alignment != 0) {
@@ -154,25 +173,6 @@ class LayoutCheck {
     }
     tensor.fault = Fault::kPastEnd;
     Report(number);
-  }
-
-  uint64_t Padded(uint64_t end) const {
-    const uint64_t mask = uint64_t{header_.alignment} - 1;
-    return end > UINT64_MAX - mask ? UINT64_MAX : (end + mask) & ~mask;
-  }
-
-  void CheckOrder() {
-    Count loose;
-    uint64_t expected = 0;
-    for (uint32_t i = 0; i < count(); ++i) {
-      const GgufTensor& tensor = header_.tensors[i];
-      if (tensor.offset != expected) loose.Add(i);
-      expected =
-          Padded(CheckedAdd(tensor.offset, tensor.size).value_or(UINT64_MAX));
-    }
-    Warn(loose,
-         "are not packed: they do not start at the padded end of the tensor "
-         "before them");
   }
 
   void CheckOverlap() {

@@ -72,7 +72,7 @@ Status McfContainer::Load(const ReadContext& context) {
             read.error().offset, Severity::kDamage});
     }
     NoteTensorsOutsideData();
-  } else if (tensor_data_) {
+  } else if (tensor_data_ && NeededSize() <= source()->size()) {
     Warn({"there is TensorData, but no TensorIndex"});
   }
   if (const McfSection* info = Find(kMcfModelInfo)) {
