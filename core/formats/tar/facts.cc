@@ -57,6 +57,34 @@ Status AddPicture(const FileTable& entries, uint32_t member,
   return {};
 }
 
+/// Whether the members with one key are a sample. A lone file is one only if it
+/// is numbered: many archives have a README.txt or a logo.png.
+bool MayBeSample(std::string_view key, size_t members) {
+  const char last = key.empty() ? '\0' : key.back();
+  return members > 1 || (members == 1 && last >= '0' && last <= '9');
+}
+
+/// Reads the caption and the picture of a sample.
+Result<ShownSample> ReadSample(const Members& members, const FileTable& entries,
+                               const std::vector<uint32_t>& of_sample,
+                               const ReadContext& context) {
+  ShownSample sample;
+  for (const uint32_t member : of_sample) {
+    const auto name = ParseSampleName(members.name(member));
+    if (!name) continue;
+    sample.key = name->key;
+    if (sample.caption.empty()) {
+      Result<std::string> caption = CaptionOf(entries, member, *name, context);
+      if (!caption && !caption.error().Permanent()) return caption.error();
+      if (caption) sample.caption = *std::move(caption);
+    }
+    if (IsPictureName(*name) && sample.picture.empty()) {
+      CTXFS_TRY(AddPicture(entries, member, context, sample));
+    }
+  }
+  return sample;
+}
+
 /// Returns the value of a key in the outermost mapping of a YAML text if the
 /// value is plain: the rest of a line, unquoted. Else empty.
 std::string_view PlainValue(std::string_view yaml, std::string_view key) {
@@ -143,31 +171,31 @@ Result<std::vector<ShownSample>> FirstSamples(const Members& members,
                                               size_t most,
                                               const ReadContext& context) {
   std::vector<ShownSample> samples;
-  const auto is_empty = [](const ShownSample& one) {
-    return one.caption.empty() && one.picture.empty() && one.note.empty();
+  std::string key;
+  std::vector<uint32_t> of_key;  // its members, which follow each other
+  const auto add = [&]() -> Status {
+    if (!MayBeSample(key, of_key.size())) return {};
+    ShownSample sample =
+        CTXFS_TRY(ReadSample(members, entries, of_key, context));
+    const bool shows = !sample.caption.empty() || !sample.picture.empty() ||
+                       !sample.note.empty();
+    if (shows) samples.push_back(std::move(sample));
+    return {};
   };
   for (uint32_t i = 0; i < members.count(); ++i) {
     if (i % kMembersACheck == 0) CTXFS_TRY(context.Check());
     if (!IsOfSample(members, i) || members.superseded(i)) continue;
     const auto name = ParseSampleName(members.name(i));
     if (!name) continue;
-    // A sample's members follow each other.
-    if (samples.empty() || samples.back().key != name->key) {
-      if (!samples.empty() && is_empty(samples.back())) samples.pop_back();
+    if (name->key != key) {
+      CTXFS_TRY(add());
       if (samples.size() == most) return samples;
-      samples.push_back({.key = std::string(name->key)});
+      key = name->key;
+      of_key.clear();
     }
-    ShownSample& sample = samples.back();
-    if (sample.caption.empty()) {
-      Result<std::string> caption = CaptionOf(entries, i, *name, context);
-      if (!caption && !caption.error().Permanent()) return caption.error();
-      if (caption) sample.caption = *std::move(caption);
-    }
-    if (IsPictureName(*name) && sample.picture.empty()) {
-      CTXFS_TRY(AddPicture(entries, i, context, sample));
-    }
+    of_key.push_back(i);
   }
-  if (!samples.empty() && is_empty(samples.back())) samples.pop_back();
+  CTXFS_TRY(add());
   return samples;
 }
 

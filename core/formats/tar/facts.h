@@ -17,7 +17,8 @@ Status AddSampleFacts(const Members& members, const FileTable& entries,
                       const ReadContext& context, Facts& facts);
 
 /// Returns the first samples with a caption, or with a picture by its
-/// extension; at most `most` (ShowsSamples).
+/// extension; at most `most` (ShowsSamples). A file without another one of its
+/// key is a sample only if the key ends with a digit.
 Result<std::vector<ShownSample>> FirstSamples(const Members& members,
                                               const FileTable& entries,
                                               size_t most,
