@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "core/base/bytes.h"
 #include "core/report/sections/element_windows.h"
 #include "core/views/view.h"
 
@@ -32,6 +33,8 @@ class Reader {
 
   uint64_t elements() const { return count_; }
   uint64_t read() const { return sampled_ ? kSampledElements : count_; }
+  /// The elements of the chunk as they are stored, in the first pass.
+  Bytes stored() const { return elements_.stored(); }
 
   using Look = std::function<void(std::span<const double>)>;
 
@@ -81,12 +84,54 @@ class Reader {
   std::vector<double> kept_;  // all elements, if at most kKept
 };
 
+/// The extremes of 64-bit integers, which float64 rounds.
+class ExactExtremes {
+ public:
+  explicit ExactExtremes(DType dtype)
+      : exact_(dtype == DType::kI64 || dtype == DType::kU64),
+        bias_(dtype == DType::kI64 ? uint64_t{1} << 63 : 0) {}
+
+  /// Adds elements as they are stored.
+  void Add(Bytes elements) {
+    if (!exact_) return;
+    for (size_t at = 0; at < elements.size(); at += sizeof(uint64_t)) {
+      const uint64_t place = LoadLe<uint64_t>(elements.data() + at) ^ bias_;
+      least_ = std::min(least_, place);
+      greatest_ = std::max(greatest_, place);
+    }
+  }
+
+  void PutInto(ArrayStatistics& to) const {
+    if (!exact_ || least_ > greatest_) return;
+    to.exact_min = Text(least_);
+    to.exact_max = Text(greatest_);
+  }
+
+ private:
+  std::string Text(uint64_t place) const {
+    const uint64_t bits = place ^ bias_;
+    return bias_ == 0 ? std::to_string(bits)
+                      : std::to_string(static_cast<int64_t>(bits));
+  }
+
+  const bool exact_;
+  // Flips the sign bit, so that integers compare as unsigned ones.
+  const uint64_t bias_;
+  uint64_t least_ = UINT64_MAX;
+  uint64_t greatest_ = 0;
+};
+
 /// The first pass: all statistics but bins and deviation. The sum is a long
 /// double, which does not overflow.
 struct Extremes {
   ArrayStatistics& to;
+  bool integers = false;  // the elements are
   uint64_t finite = 0;
   long double sum = 0;
+  double first = 0;
+  // The greatest common divisor of all distances from `first`; 0 if there are
+  // none. Identifiers and timestamps are often multiples of a step.
+  double step = 0;
 
   void Add(double value) {
     if (std::isnan(value)) {
@@ -98,18 +143,54 @@ struct Extremes {
       if (finite == 0 || value < to.min) to.min = value;
       if (finite == 0 || value > to.max) to.max = value;
       sum += value;
-      ++finite;
+      if (finite++ == 0) first = value;
+      if (integers && step != 1) AddDistance(std::abs(value - first));
+    }
+  }
+
+ private:
+  /// Euclid's algorithm.
+  void AddDistance(double distance) {
+    while (distance != 0) {
+      const double rest = std::fmod(step, distance);
+      step = distance;
+      distance = rest;
     }
   }
 };
 
-/// Integers of a small range get a bin each; other numbers get kBins bins.
-void MakeBins(DType dtype, ArrayStatistics& to) {
+/// The number of integers in each of at most kBins bins. Prefers a number that
+/// divides `values`, because the last bin would otherwise look too low.
+double BinWidth(double values) {
+  // From here on, the last bin is at least 98 % full.
+  constexpr double kMany = 100'000;
+  const double least = std::ceil(values / kBins);
+  if (values > kMany) return least;
+  double best = least;
+  double fullest = 0;
+  for (double width = least; width <= 2 * least && fullest < 1; ++width) {
+    const double rest = std::fmod(values, width);
+    const double full = rest == 0 ? 1 : rest / width;
+    if (full <= fullest) continue;
+    best = width;
+    fullest = full;
+  }
+  return best;
+}
+
+/// Bins of integers have equally many of them; otherwise, flat data would look
+/// like a comb. So each integer of a small range has a bin, and others are
+/// counted in steps.
+void MakeBins(DType dtype, double step, ArrayStatistics& to) {
   const double range = to.max - to.min;
-  if (IsInteger(dtype) && range < kBins) {
-    to.bins.assign(static_cast<size_t>(range) + 1, 0);
+  if (IsInteger(dtype)) {
+    const double of_one = range < kBins ? 1 : step;
+    const double values = range / of_one + 1;
+    const double width = BinWidth(values) * of_one;
+    const double count = std::ceil(values * of_one / width);
+    to.bins.assign(static_cast<size_t>(count), 0);
     to.low = to.min - 0.5;
-    to.high = to.max + 0.5;
+    to.high = to.low + width * count;
   } else {
     to.bins.assign(range == 0 ? 1 : kBins, 0);
     to.low = to.min;
@@ -137,17 +218,20 @@ Result<ArrayStatistics> StatisticsOf(const ArrayInfo& array, bool exact,
   ArrayStatistics statistics;
   statistics.elements = reader.elements();
   statistics.read = reader.read();
-  Extremes extremes{statistics};
+  Extremes extremes{.to = statistics, .integers = IsInteger(array.dtype)};
+  ExactExtremes integers(array.dtype);
   Status done = reader.ForEachChunk(context, [&](std::span<const double> all) {
     for (const double value : all) extremes.Add(value);
+    integers.Add(reader.stored());
   });
   if (!done) return std::move(done).error();
+  integers.PutInto(statistics);
   if (extremes.finite == 0) return statistics;
 
   const auto finite = static_cast<long double>(extremes.finite);
   const long double mean = extremes.sum / finite;
   long double squares = 0;
-  MakeBins(array.dtype, statistics);
+  MakeBins(array.dtype, extremes.step, statistics);
   done = reader.ForEachChunk(context, [&](std::span<const double> all) {
     for (const double value : all) {
       if (!std::isfinite(value)) continue;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "core/base/dtype.h"
@@ -30,6 +31,9 @@ struct ArrayStatistics {
   double low = kNone;          // start of the first bin
   double high = kNone;         // end of the last bin
   std::vector<uint64_t> bins;  // elements per bin; bins are equally wide
+  // The extremes of 64-bit integers as digits; else empty.
+  std::string exact_min;
+  std::string exact_max;
 };
 
 /// Elements read for a sample of a larger array.

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/bytes.h"
 #include "core/base/dtype.h"
 #include "core/base/result.h"
 #include "core/container/exports.h"
@@ -26,6 +27,9 @@ class ElementWindows {
   /// Returns elements [first, first + count), valid until the next call.
   Result<std::span<const double>> At(uint64_t first, size_t count,
                                      const ReadContext& context);
+
+  /// The elements of the last At as they are stored.
+  Bytes stored() const { return {bytes_.data(), bytes_.size()}; }
 
  private:
   ElementWindows(DType dtype, Content elements)

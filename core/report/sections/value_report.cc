@@ -127,6 +127,9 @@ Json ValueReport::Measured(const ArrayInfo& array) const {
   // NaN becomes null in the JSON text.
   shown["min"] = measured->min;
   shown["max"] = measured->max;
+  if (!measured->exact_min.empty()) {
+    shown["exact"] = Json::array({measured->exact_min, measured->exact_max});
+  }
   shown["mean"] = measured->mean;
   shown["deviation"] = measured->deviation;
   shown["low"] = measured->low;

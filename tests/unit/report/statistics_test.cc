@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/report/sections/array_statistics.h"
@@ -97,6 +98,51 @@ TEST(StatisticsTest, EveryDtypeOfWholeBytesIsRead) {
     const auto dtype = static_cast<DType>(i);
     EXPECT_EQ(HasStatistics(dtype), !IsComplex(dtype) && DTypeBits(dtype) >= 8);
   }
+}
+
+TEST(StatisticsTest, Item43_10_EvenIntegersHaveEvenBins) {
+  for (const int32_t values : {40, 41, 57, 97, 255, 256, 1000, 4099}) {
+    std::vector<int32_t> ramp(static_cast<size_t>(values));
+    std::iota(ramp.begin(), ramp.end(), -20);
+    const ArrayStatistics found = Measure(ArrayOf(DType::kI32, ramp));
+    ASSERT_LE(found.bins.size(), 40U);
+    ASSERT_GE(found.bins.size(), 14U) << values;
+    EXPECT_EQ(found.low, -20.5);
+    const double width =
+        (found.high - found.low) / static_cast<double>(found.bins.size());
+    EXPECT_EQ(width, std::floor(width)) << values;
+    for (size_t i = 0; i + 1 < found.bins.size(); ++i) {
+      EXPECT_EQ(found.bins[i], static_cast<uint64_t>(width)) << values;
+    }
+    EXPECT_GE(found.bins.back() * 3, found.bins.front()) << values;
+  }
+}
+
+TEST(StatisticsTest, Item43_10_IntegersInStepsHaveEvenBins) {
+  for (const int64_t step : {3, 10, 1000, 10'000'000}) {
+    std::vector<int64_t> ramp;
+    for (int64_t i = 0; i < 100; ++i) ramp.push_back(i * step - 7);
+    const ArrayStatistics found = Measure(ArrayOf(DType::kI64, ramp));
+    EXPECT_EQ(found.bins, std::vector<uint64_t>(25, 4)) << step;
+    EXPECT_EQ(found.high - found.low, static_cast<double>(100 * step));
+  }
+  const auto mask = Measure(ArrayOf<uint8_t>(DType::kU8, {0, 255, 255}));
+  EXPECT_EQ(mask.bins, (std::vector<uint64_t>{1, 2}));
+}
+
+TEST(StatisticsTest, Item43_10_LargeIntegersHaveExactExtremes) {
+  const auto of = [](const ArrayInfo& array) {
+    const ArrayStatistics found = Measure(array);
+    return std::pair(found.exact_min, found.exact_max);
+  };
+  using Pair = std::pair<std::string, std::string>;
+  EXPECT_EQ(of(ArrayOf<int64_t>(
+                DType::kI64, {1'700'000'000'123'456'789, -1, INT64_MIN + 1})),
+            Pair("-9223372036854775807", "1700000000123456789"));
+  EXPECT_EQ(of(ArrayOf<uint64_t>(DType::kU64, {UINT64_MAX, UINT64_MAX - 1})),
+            Pair("18446744073709551614", "18446744073709551615"));
+  EXPECT_EQ(of(ArrayOf<int64_t>(DType::kI64, {})), Pair("", ""));
+  EXPECT_EQ(of(ArrayOf<int32_t>(DType::kI32, {7})), Pair("", ""));
 }
 
 TEST(StatisticsTest, LargestDoublesDoNotOverflow) {
