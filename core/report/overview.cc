@@ -19,15 +19,21 @@ bool MayHave(const Exports& exports) {
   return exports.arrays != nullptr || exports.table != nullptr;
 }
 
+/// The name of the container's file. A container in another one has none.
+std::string TitleOf(const Container& container) {
+  const std::string name = container.source()->name();
+  return name.empty() ? "Overview" : name;
+}
+
 Result<std::string> DataOf(const std::shared_ptr<const Container>& container,
                            const ReadContext& context) {
   ReportRoom room;
   const ReportOptions options{.depth = ReportDepth::kIndex,
                               .described = kDescribed};
-  // Without a name, so that the bytes of the page depend only on the container.
+  const std::string title = TitleOf(*container);
   std::string report =
-      CTXFS_TRY(ContainerReport(container, "", options, room, context));
-  return PageData(options.depth, "Overview", {std::move(report)}, 0);
+      CTXFS_TRY(ContainerReport(container, title, options, room, context));
+  return PageData(options.depth, title, {std::move(report)}, 0);
 }
 
 void Make(const Viewed& viewed, const ReadContext& /*context*/,
@@ -41,11 +47,11 @@ void Make(const Viewed& viewed, const ReadContext& /*context*/,
         },
         context);
     if (!data) return data;
-    // All pages share one frame in memory.
-    const PageFrame& frame = TheFrame();
-    Content page(Literal{frame.head}, frame.head->size());
+    Content page = LiteralContent(PageHead(TitleOf(*container)));
     page.Append(*data);
-    page.Append(Literal{frame.tail}, frame.tail->size());
+    // All pages share the scripts in memory.
+    const auto& tail = TheFrame().tail;
+    page.Append(Literal{tail}, tail->size());
     return page;
   };
   into.push_back(OpenedFile(Role::kPrimary, "overview.html", open));
