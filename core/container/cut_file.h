@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "core/base/result.h"
 #include "core/container/container.h"
 
 namespace ctxfs {
@@ -22,6 +23,12 @@ struct CutFile {
   /// "cut: the central directory is missing; needs at least 101.0 MiB and has
   /// 100.0 MiB; 39 members are whole".
   std::string Text() const;
+
+  /// Whether a fault of the container is at the end of the file, or behind it:
+  /// that it is not whole.
+  bool Caused(const Error& fault) const {
+    return fault.offset != kNoOffset && fault.offset >= has;
+  }
 
  private:
   std::string Whole() const;

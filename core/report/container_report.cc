@@ -5,14 +5,19 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <set>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "core/base/limits.h"
+#include "core/container/cut_file.h"
 #include "core/report/container_summary.h"
 #include "core/report/entry_rows.h"
 #include "core/report/found_faults.h"
 #include "core/report/identity.h"
+#include "core/report/incomplete.h"
 #include "core/report/script_json.h"
 #include "core/report/sections/layer_sizes.h"
 #include "core/report/sections/value_report.h"
@@ -81,6 +86,7 @@ void AddFacts(const Json& info, bool texts_only, Json& report) {
   Json facts = Json::array();
   for (const auto& [key, value] : info.items()) {
     if (key == "format" || key == "version" || key == "warnings") continue;
+    if (key == "incomplete") continue;  // a section of its own
     // Counts only faults of the index; the page lists all faults elsewhere.
     if (key == "entries_unreadable") continue;
     // Describes the mount, not the container.
@@ -131,6 +137,28 @@ void AddWarnings(const Json& all, Json& report) {
   }
 }
 
+/// Returns the faults that opening the container has found. The first one of a
+/// cut file stands for those of the entries that it lacks.
+Json LastingFaults(const Container& container) {
+  Json texts = Json::array();
+  std::unordered_set<std::string> of_cut;
+  const std::optional<CutFile> cut =
+      container.InfoMayChange() ? std::nullopt : CutOf(container);
+  if (cut) {
+    texts.push_back(cut->Text());
+    const std::shared_ptr<const FileTable> entries = container.Entries();
+    for (uint32_t entry = 0; entry < entries->count(); ++entry) {
+      const std::optional<Error> fault = entries->Fault(entry);
+      if (fault) of_cut.insert(fault->what);
+    }
+  }
+  for (const Error& fault : container.Faults()) {
+    if (of_cut.contains(fault.what) || (cut && cut->Caused(fault))) continue;
+    texts.push_back(fault.Text());
+  }
+  return texts;
+}
+
 /// Adds the fields that are the same at each call. Counts and warnings of
 /// info.json may depend on headers, and a header that fails to read once may be
 /// readable the next time.
@@ -140,9 +168,16 @@ void AddLastingInfo(const Container& container, const Json& info,
   if (!container.InfoMayChange()) {
     AddFacts(info, /*texts_only=*/true, report);
   }
-  Json faults = Json::array();
-  for (const Error& fault : container.Faults()) faults.push_back(fault.Text());
-  AddWarnings(faults, report);
+  AddWarnings(LastingFaults(container), report);
+}
+
+/// Adds "incomplete", the text of IncompleteText, if there is one.
+Status AddIncomplete(const Container& container, const ReadContext& context,
+                     Json& report) {
+  const std::optional<std::string> text =
+      CTXFS_TRY(IncompleteText(container, context));
+  if (text) report["incomplete"] = CutText(*text, kTextBytes);
+  return {};
 }
 
 void AddInfo(const Json& info, Json& report) {
@@ -203,6 +238,10 @@ void AddFaults(const FoundFaults& faults, const FileTable& entries,
   }
   if (faults.count() == 0) return;
   Json listed = Json::array();
+  std::set<std::string> texts;
+  for (const std::string& text : faults.texts) {
+    texts.insert(CutText(text, kTextBytes));
+  }
   for (const FoundFaults::Fault& one : faults.listed) {
     Json name;
     if (one.entry) {
@@ -211,12 +250,15 @@ void AddFaults(const FoundFaults& faults, const FileTable& entries,
                          .name.value_or(""),
                      kEntryNameBytes);
     }
-    const std::string text = CutText(one.error.Text(), kTextBytes);
-    // Opening the container may have given the same warning.
-    if (!one.entry)
-      std::erase(report["warnings"].get_ref<Json::array_t&>(), Json(text));
-    listed.push_back({std::move(name), text});
+    std::string text = CutText(one.error.Text(), kTextBytes);
+    texts.insert(text);
+    listed.push_back({std::move(name), std::move(text)});
   }
+  // Opening the container may have given the same warnings.
+  std::erase_if(report["warnings"].get_ref<Json::array_t&>(),
+                [&texts](const Json& warning) {
+                  return texts.contains(warning.get<std::string>());
+                });
   Json shown = Json::array();
   for (const uint32_t entry : faults.entries) {
     if (entry < rows) shown.push_back(entry);
@@ -261,7 +303,7 @@ Json BriefReport(Json report) {
   for (const char* const key :
        {"name", "format", "version", "contents", "container_size",
         "stored_bytes", "decoded_bytes", "entry_count", "array_count",
-        "elements", "all_tensors", "unverified", "verified_by"}) {
+        "elements", "all_tensors", "unverified", "verified_by", "incomplete"}) {
     if (report.contains(key)) brief[key] = std::move(report[key]);
   }
   // The overview's verdict depends on whether all entries have a checksum.
@@ -292,6 +334,9 @@ Result<std::string> ContainerReport(
   const bool index_only = options.depth == ReportDepth::kIndex;
   const Json info = container->Info(context);
   index_only ? AddLastingInfo(*container, info, report) : AddInfo(info, report);
+  if (!index_only || !container->InfoMayChange()) {
+    CTXFS_TRY(AddIncomplete(*container, context, report));
+  }
   if (!index_only) CTXFS_TRY(AddIdentity(*container, context, report));
 
   const std::shared_ptr<const FileTable> entries = container->Entries();

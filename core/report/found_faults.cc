@@ -3,11 +3,16 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <unordered_set>
 #include <utility>
 
+#include "core/base/causes.h"
 #include "core/base/errors.h"
 #include "core/base/mutex.h"
+#include "core/container/cut_file.h"
 #include "core/content/content.h"
 
 namespace ctxfs {
@@ -30,11 +35,12 @@ class Finder {
         context_(context) {}
 
   FoundFaults Find() && {
-    AddOwn();
     OpenAll();
     VerifyAll();
     std::ranges::sort(failed_, {}, &FoundFaults::Fault::entry);
-    for (FoundFaults::Fault& one : failed_) Add(std::move(one));
+    AddCut();
+    AddOwn();
+    for (FoundFaults::Fault& one : failed_) AddOfEntry(std::move(one));
     return std::move(found_);
   }
 
@@ -43,21 +49,59 @@ class Finder {
 
   void Add(FoundFaults::Fault fault) {
     ++(IsDamage(fault.error) ? found_.damaged : found_.unchecked);
-    if (fault.entry) found_.entries.push_back(*fault.entry);
     if (found_.listed.size() < FoundFaults::kListed) {
       found_.listed.push_back(std::move(fault));
     }
   }
 
+  void AddCut() {
+    if (cut_) Add({std::nullopt, {Code::kCorrupt, cut_->Text()}});
+  }
+
+  /// Adds the faults of the container itself, except those that its entries
+  /// repeat.
   void AddOwn() {
+    std::unordered_set<std::string_view> of_entries;
+    for (const FoundFaults::Fault& one : failed_) {
+      of_entries.insert(one.error.what);
+    }
     for (Error& error :
          exact() ? container_.Inspect(context_) : container_.Faults()) {
+      found_.texts.insert(error.Text());
+      if (of_entries.contains(error.what) || (cut_ && cut_->Caused(error))) {
+        continue;
+      }
+      causes_.Add(error);
       Add({std::nullopt, std::move(error)});
     }
     for (const Warning& warning : container_.warnings()) {
+      if (warning.severity == Severity::kOfEntries) {
+        found_.texts.insert(warning.Text());
+      }
       if (warning.severity != Severity::kPartial) continue;
+      found_.texts.insert(warning.Text());
+      partial_ = true;
       Add({std::nullopt, {Code::kUnsupported, warning.text, warning.offset}});
     }
+  }
+
+  void AddOfEntry(FoundFaults::Fault fault) {
+    found_.entries.push_back(*fault.entry);
+    if (!HasCause(fault)) Add(std::move(fault));
+  }
+
+  /// Whether a fault of the container, which is listed, has caused the fault of
+  /// an entry.
+  bool HasCause(const FoundFaults::Fault& fault) const {
+    const Code code = fault.error.code;
+    // A part that is not shown covers all such entries.
+    if (partial_ && (code == Code::kUnsupported || code == Code::kLocked)) {
+      return true;
+    }
+    if (causes_.Explain(fault.error)) return true;
+    if (!cut_ || !IsDamage(fault.error)) return false;
+    const std::optional<Error> known = entries_->Fault(*fault.entry);
+    return known && known->code == code;
   }
 
   /// Records the failure of an entry. An entry that exceeds the work limit was
@@ -114,11 +158,14 @@ class Finder {
 
   const Container& container_;
   const std::shared_ptr<const FileTable> entries_;
+  const std::optional<CutFile> cut_ = CutOf(container_);
   const ReportOptions& options_;
   ReportRoom& room_;
   const ReadContext& context_;
   std::vector<ToVerify> to_verify_;
   FoundFaults found_;
+  bool partial_ = false;
+  Causes causes_;
   Mutex mutex_;
   std::vector<FoundFaults::Fault> failed_;
 };

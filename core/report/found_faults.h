@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "core/base/result.h"
@@ -12,6 +14,8 @@
 
 namespace ctxfs {
 
+/// Faults by their causes: a fault that another one has caused is not a fault
+/// of its own. A cut file (CutOf) is one fault for all entries that it lacks.
 struct FoundFaults {
   /// A fault of an entry; nullopt: of the container itself.
   struct Fault {
@@ -22,7 +26,8 @@ struct FoundFaults {
   static constexpr size_t kListed = 200;
 
   std::vector<Fault> listed;      // the first ones
-  std::vector<uint32_t> entries;  // entries with faults, ascending
+  std::vector<uint32_t> entries;  // unreadable entries, ascending
+  std::set<std::string> texts;    // of all faults that are also warnings
   uint64_t damaged = 0;           // faults that are damage
   uint64_t unchecked = 0;         // faults that prevented a check
   uint64_t unread = 0;            // entries not read because `room` was used up

@@ -24,6 +24,7 @@
 #include "core/io/io_error.h"
 #include "core/io/urls/url.h"
 #include "core/report/found_faults.h"
+#include "core/report/incomplete.h"
 #include "core/report/page.h"
 #include "core/vfs/source_tree.h"
 #include "core/vfs/sources.h"
@@ -141,16 +142,27 @@ class Reporter {
     if (!report) return AddFailure(found, report.error());
     ++opened_;
     containers_.push_back(*std::move(report));
-    Note(found.shown(), faults);
+    NoteFaults(found.shown(), faults);
+    NoteIncomplete(found.shown(), **container,
+                   ReadContext(cache_).With(showing));
   }
 
-  void Note(const std::string& path, const FoundFaults& faults) {
+  void NoteFaults(const std::string& path, const FoundFaults& faults) {
     damaged_ |= faults.damaged != 0;
     unchecked_ |= faults.unchecked != 0;
     if (faults.count() == 0) return;
     progress_.Clear();
     std::fprintf(stderr, "ctxfs: %s: %s, which the page shows\n",
                  Quote(path).c_str(), CountOf(faults.count(), "fault").c_str());
+  }
+
+  void NoteIncomplete(const std::string& path, const Container& container,
+                      const ReadContext& context) {
+    const auto text = IncompleteText(container, context);
+    if (!text || !*text) return;
+    progress_.Clear();
+    std::fprintf(stderr, "ctxfs: %s: incomplete: %s\n", Quote(path).c_str(),
+                 ShownText(**text).c_str());
   }
 
   void PrintTotals() const {

@@ -189,6 +189,80 @@ TEST(ReportTest, Item28_8_FaultsOfTheContainerAreNamedOnce) {
   EXPECT_EQ(report["warnings"], Json::parse(R"(["byte 100: odd"])"));
 }
 
+/// A container whose file ends in its third entry, and whose first entry has
+/// another fault.
+class Cut final : public FakeContainer {
+ public:
+  Cut() : FakeContainer({"a", "b", "c"}) {
+    Need(source()->size() + 100);
+    Warn({"entry 2: past the end", 80, Severity::kDamage});
+    Warn({"the end is missing", source()->size(), Severity::kDamage});
+    Warn({"2 entries cannot be read", kNoOffset, Severity::kOfEntries});
+    Warn({"odd", 100, Severity::kNote});
+  }
+  void AddInfo(Json& info, const ReadContext& /*context*/) const override {
+    info["format"] = "cut";
+  }
+  Tables Files() const override { return {std::make_shared<const Table>()}; }
+
+ private:
+  class Table final : public FileTable {
+   public:
+    Table() : FileTable({.role = Role::kEntries}) {}
+    uint32_t count() const override { return 3; }
+    std::optional<std::string_view> Path(uint32_t entry,
+                                         std::string& scratch) const override {
+      scratch = std::to_string(entry);
+      return scratch;
+    }
+    FileFacts Facts(uint32_t entry) const override {
+      FileFacts facts;
+      if (entry == 2) {
+        facts.fault = Error{Code::kCorrupt, "entry 2: past the end", 80};
+      }
+      return facts;
+    }
+    Result<Content> Open(uint32_t entry,
+                         const ReadContext& /*context*/) const override {
+      if (entry == 0) return Error{Code::kChecksum, "entry 0: mismatch", 8};
+      if (entry == 2) return *Facts(entry).fault;
+      return LiteralContent("");
+    }
+    std::optional<EntryInfo> Describe(
+        uint32_t entry, const ReadContext& /*context*/) const override {
+      EntryInfo info;
+      info.name = std::to_string(entry);
+      return info;
+    }
+  };
+};
+
+TEST(ReportTest, Item43_5_ACutFileIsOneFaultForAllEntriesThatItLacks) {
+  const auto container = std::make_shared<const Cut>();
+  BlockCache cache(limits::kMiB);
+  ReportRoom room;
+  const ReportOptions options{.depth = ReportDepth::kSampled};
+  const FoundFaults faults = FindFaults(*container, options, room, cache);
+  EXPECT_EQ(faults.damaged, 2U);
+  EXPECT_EQ(faults.entries, (std::vector<uint32_t>{0, 2}));
+  const Result<std::string> text =
+      ContainerReport(container, "name", options, room, cache, &faults);
+  ASSERT_TRUE(Ok(text));
+  const Json report = Json::parse(*text);
+  const Json& listed = report["faults"]["listed"];
+  ASSERT_EQ(listed.size(), 2U) << listed;
+  EXPECT_TRUE(listed[0][0].is_null());
+  EXPECT_TRUE(listed[0][1].get<std::string>().starts_with("cut: needs "));
+  EXPECT_EQ(listed[1], Json::parse(R"(["0", "byte 8: entry 0: mismatch"])"));
+  EXPECT_EQ(report["faults"]["rows"], Json::parse("[0, 2]"));
+  EXPECT_EQ(report["warnings"], Json::parse(R"(["byte 100: odd"])"));
+  // An overview, which verifies nothing, says it too.
+  const Json index = ReportOf(container, ReportDepth::kIndex);
+  ASSERT_EQ(index["warnings"].size(), 1U) << index["warnings"];
+  EXPECT_TRUE(
+      index["warnings"][0].get<std::string>().starts_with("cut: needs "));
+}
+
 /// A container whose info differs at each call.
 class Changing final : public FakeContainer {
  public:
