@@ -26,6 +26,13 @@ def table(label: str) -> str:
 
 
 def names(page, label: str) -> list[str]:
+    """Whole names, which titles have; the cells may lack the middle of long ones."""
+    first = json.dumps(f"{table(label)} .row .cell:first-child")
+    return page.run(f"""[...document.querySelectorAll({first})].map((cell) =>
+        cell.title || (cell.querySelector("[title]") || {{}}).title || cell.textContent)""")
+
+
+def shown_names(page, label: str) -> list[str]:
     return texts(page, f"{table(label)} .row .cell:first-child")
 
 
@@ -38,7 +45,7 @@ def choose_container(page, name: str) -> None:
     page.run("location.hash = ''; new Promise((r) => setTimeout(r, 50))")
     type_into(page, "input[type=search]", name)
     page.run(f"""[...document.querySelectorAll("[role=table][aria-label=Containers] a")]
-        .find((one) => one.textContent === {json.dumps(name)}).click();
+        .find((one) => one.title === {json.dumps(name)}).click();
         new Promise((r) => setTimeout(r, 50))""")
 
 

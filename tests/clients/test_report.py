@@ -240,7 +240,7 @@ def test_an_overview_of_a_mount(page, mount):
     assert page.problems == []
     assert texts(page, "h2") == ["Decoded sizes", "Entries", "Format details"]
     assert len(texts(page, ".bars .barred")) == 5 + 6
-    assert texts(page, "h1") == ["Overview"]
+    assert texts(page, "h1") == [EPISODE.name] == [page.run("document.title")]
 
 
 def test_rows_have_the_columns_of_their_head(report):
@@ -288,7 +288,7 @@ def test_32_6_a_badge_says_what_was_verified(report, tmp_path):
     damaged.write_bytes(build([entry("a", b"a", checksum=7)]))
     for source, kind, text, code in (
             (EPISODE, "verified", "verified", 0), (some, "unverified", "verified in part", 0),
-            (GOLDEN / "safetensors" / "llama.safetensors", "unverified", "no checksums", 0),
+            (GOLDEN / "safetensors" / "llama.safetensors", "neutral", "no checksums", 0),
             (damaged, "damaged", "damaged", 1)):
         page = report(source, code=code)
         assert texts(page, f"header .badge.{kind}") == [text]

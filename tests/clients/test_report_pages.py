@@ -19,7 +19,7 @@ from report_page import (
     names, table, texts, type_into)
 from shard import build, entry
 
-WIDTHS = (500, 900, 1400)
+WIDTHS = (400, 500, 900, 1200, 1400)
 
 
 def facts_of(path) -> list[dict]:
@@ -125,7 +125,8 @@ def test_32_6_every_fact_of_info_is_on_the_page(report, name):
     facts = facts_of(GOLDEN / name)
     assert len(facts) >= 2
     for fact in facts:
-        key, value = fact["key"].replace("_", " "), fact["value"]
+        label, point, name = fact["key"].partition(".")
+        key, value = label.replace("_", " ") + point + name, fact["value"]
         shown = [text for term, text in found if term in (key, key.removeprefix("metadata."))]
         assert shown, fact
         if isinstance(value, int) and not isinstance(value, bool) and fact["unit"]:

@@ -2,14 +2,19 @@
 """ctxfs report: which file it writes, and what it says. tests/clients/test_report.py
 looks at the page in a browser."""
 
+import io
 import json
 import os
+import pathlib
 import re
 import shutil
 import socket
 import stat
 import subprocess
+import tarfile
+import zipfile
 
+import numpy
 import pytest
 
 from conftest import BIN, GOLDEN, run, wait_until
@@ -56,6 +61,158 @@ def test_43_5_containers_that_are_not_on_the_page_are_counted(tmp_path):
     assert done.returncode == 2
     assert done.stderr.endswith(
         b"1000 containers, 0 could not be opened, 0 other files, 3 left out\n")
+
+
+def safetensors(path, names, rows=8, total=None) -> None:
+    """Tensors of f32, of which the file has the first `total` bytes."""
+    size = 4 * rows
+    head = json.dumps({name: {"dtype": "F32", "shape": [rows],
+                              "data_offsets": [size * i, size * i + size]}
+                       for i, name in enumerate(names)}).encode()
+    data = bytes(range(256)) * (size * len(names) // 256 + 1)
+    whole = len(head).to_bytes(8, "little") + head + data[: size * len(names)]
+    path.write_bytes(whole[:total])
+
+
+def cut_files(folder) -> dict:
+    """Files that end early, and how many entries each has and lacks."""
+    gguf = (GOLDEN / "gguf" / "plain.gguf").read_bytes()
+    start = json.loads((GOLDEN / "gguf" / "plain.json").read_text())["data_offset"]
+    safetensors(folder / "cut.safetensors", [f"w{i}" for i in range(39)])
+    data = (folder / "cut.safetensors").read_bytes()
+    (folder / "cut.safetensors").write_bytes(data[: -32 * 26])
+    (folder / "cut.gguf").write_bytes(gguf[: start + 100])
+    return {"cut.safetensors": (39, 26), "cut.gguf": (8, 6)}
+
+
+def test_43_5_a_cut_file_is_one_fault(tmp_path):
+    for name, (count, lost) in cut_files(tmp_path).items():
+        page = tmp_path / f"{name}.html"
+        done = report("--salvage", tmp_path / name, "-o", page)
+        checked = run(CTXFS, "check", tmp_path / name)
+        assert done.returncode == checked.returncode == 1
+        assert done.stderr.decode().endswith(f"{name}': 1 fault, which the page shows\n") or (
+            b": incomplete: " in done.stderr)
+        container = data_of(page)["containers"][0]
+        faults = container["faults"]
+        assert faults["count"] == faults["damaged"] == 1, faults
+        [[entry_name, text]] = faults["listed"]
+        assert entry_name is None and f": {text}\n" in checked.stdout.decode()
+        assert text.startswith("cut: needs ")
+        assert text.endswith(f"; {count - lost} of {count} tensors are whole")
+        assert faults["rows"] == list(range(count - lost, count))
+        assert container["warnings"] == []
+
+
+def test_43_5_what_a_cut_has_not_caused_is_another_fault(tmp_path):
+    """A checksum that is wrong in what is left of an archive."""
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        for i in range(5):
+            archive.writestr(f"m{i}", bytes([i + 65]) * 1000)
+    data = bytearray((tmp_path / "a.zip").read_bytes())
+    data[data.index(b"BBBB")] = 0
+    (tmp_path / "a.zip").write_bytes(data[:3500])
+    page = tmp_path / "page.html"
+    assert report("--salvage", tmp_path / "a.zip", "-o", page).returncode == 1
+    listed = data_of(page)["containers"][0]["faults"]["listed"]
+    assert [name for name, _ in listed if name is not None] == ["m1"]
+    assert listed[0][0] is None and listed[0][1].startswith("cut: ")
+
+
+def sharded(folder, missing: str) -> pathlib.Path:
+    """A model of three files, of which one may be missing."""
+    names = [f"layers.{i}.weight" for i in range(30)]
+    files = ["a.safetensors", "b\x1b[31m<b>.safetensors", "c.safetensors"]
+    for i, file in enumerate(files):
+        if file != missing:
+            safetensors(folder / file, names[i::3])
+    index = folder / "model.safetensors.index.json"
+    index.write_text(json.dumps({"metadata": {}, "weight_map": {
+        name: files[i % 3] for i, name in enumerate(names)}}))
+    return index
+
+
+def test_43_5_a_missing_file_is_one_fault(tmp_path):
+    index = sharded(tmp_path, "c.safetensors")
+    page = tmp_path / "page.html"
+    assert report(index, "-o", page).returncode == 1
+    faults = data_of(page)["containers"][0]["faults"]
+    assert faults["count"] == 1 and len(faults["rows"]) == 10
+    assert faults["listed"] == [[None, "the file 'c.safetensors' is missing"]]
+
+
+def test_43_1_report_says_that_a_model_is_incomplete(tmp_path):
+    missing = "b\x1b[31m<b>.safetensors"
+    index = sharded(tmp_path, missing)
+    page = tmp_path / "page.html"
+    done = report(index, "-o", page)
+    text = data_of(page)["containers"][0]["incomplete"]
+    assert text.startswith("there is no views/model.safetensors: ") and "is missing" in text
+    [line] = [one for one in done.stderr.decode().splitlines() if "incomplete" in one]
+    assert line.startswith(f"ctxfs: '{index}': incomplete: there is no views/model.safetensors: ")
+    assert "\x1b" not in line
+    safetensors(tmp_path / missing, [f"layers.{i}.weight" for i in range(1, 30, 3)])
+    whole = report(index, "--replace", "-o", page)
+    assert (whole.returncode, whole.stderr) == (0, b"")
+    assert "incomplete" not in data_of(page)["containers"][0]
+
+
+def test_43_1_an_incomplete_container_is_so_in_an_overview_too(tmp_path):
+    """Of many containers, most have brief reports."""
+    for i in range(3):
+        (tmp_path / f"{i}").mkdir()
+        sharded(tmp_path / f"{i}", "c.safetensors" if i == 1 else "")
+    page = tmp_path / "page.html"
+    done = report(tmp_path, "-o", page)
+    assert done.stderr.count(b": incomplete: ") == 1
+    found = {one["name"]: "incomplete" in one for one in data_of(page)["containers"]
+             if one["name"].endswith(".json")}
+    assert found == {f"{i}/model.safetensors.index.json": i == 1 for i in range(3)}
+
+
+def test_43_10_whole_numbers_have_all_digits(tmp_path):
+    path = tmp_path / "ts.npz"
+    start = 1_700_000_000_123_456_789
+    numpy.savez(path, ts=start + numpy.arange(500) * 10**7, count=numpy.arange(300, dtype="u2"))
+    page = tmp_path / "page.html"
+    assert report(path, "-o", page).returncode == 0
+    ts, count = data_of(page)["containers"][0]["arrays"]
+    assert ts["exact"] == [str(start), str(start + 499 * 10**7)]
+    assert "exact" not in count and (count["min"], count["max"]) == (0, 299)
+    assert set(count["bins"]) == {count["bins"][0]}, "no comb"
+
+
+def test_43_10_an_overview_has_the_name_of_its_container(mount, tmp_path):
+    name = "<title><b>\u202e&.wshard"
+    (tmp_path / name).write_bytes(EPISODE.read_bytes())
+    file = mount(tmp_path / name) / "views" / "overview.html"
+    data = data_of(file)
+    assert data["title"] == data["containers"][0]["name"] == name
+    titles = re.findall("<title>(.*?)</title>", file.read_text(encoding="ascii"))
+    assert titles == ["&#60;title&#62;&#60;b&#62;\\xe2\\x80\\xae&#38;.wshard"]
+    assert file.stat().st_size == len(file.read_bytes())
+
+
+def tar_of(path, names) -> None:
+    with tarfile.open(path, "w") as archive:
+        for name in names:
+            member = tarfile.TarInfo(name)
+            member.size = 5
+            archive.addfile(member, io.BytesIO(b"hello"))
+
+
+def test_43_10_samples_are_those_of_a_data_set(tmp_path):
+    """A lone README.txt is none, whatever WebDataset would make of it."""
+    page = tmp_path / "page.html"
+
+    def samples(*names):
+        tar_of(tmp_path / "a.tar", names)
+        assert report(tmp_path / "a.tar", "--replace", "-o", page).returncode == 0
+        return [one["key"] for one in data_of(page)["containers"][0].get("samples", [])]
+
+    assert samples("README.txt", "src/main.txt", "docs/logo.png") == []
+    assert samples("a.txt", "a.cls", "b.txt", "c.txt", "c.json") == ["a", "c"]
+    assert samples("0001.txt", "0002.txt", "notes.txt") == ["0001", "0002"]
 
 
 def test_43_2_report_takes_a_path_that_names_a_container(tmp_path):

@@ -4,14 +4,14 @@
 // write texts on a canvas, where they cannot be markup.
 "use strict";
 
-const ACCENT = "#2f6fb7";
-const COLOURS = ["#2f6fb7", "#d1782a", "#3f9b6d", "#b5483d", "#7d62b5", "#8a6d4f", "#c765a3",
-  "#5f6b7a"];
-
 /** A colour of report.css, which depends on whether the page is dark. */
 function themed(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
+
+const ACCENT = themed("--accent");
+const COLOURS = [ACCENT, "#d1782a", "#3f9b6d", "#c95b50", "#8d73c4", "#a08362", "#c765a3",
+  "#7b8796"];
 
 Chart.defaults.animation = false;
 Chart.defaults.color = themed("--quiet");
@@ -39,7 +39,8 @@ function bars(title, rows, text, detail) {
     const bar = element("div", { className: "bar" });
     bar.style.width = `${(row[1] / most) * 100}%`;
     list.append(element("div", { className: "barred", role: "listitem", title: detail(row) },
-      element("span", { className: "name" }, visible(row[0] || "(no name)")),
+      element("span", { className: "name", title: visible(row[0]) },
+        shortened(row[0] || "(no name)", 120, HEAD)),
       element("span", { className: "track" }, bar),
       element("span", { className: "number" }, text(row))));
   }
@@ -56,14 +57,26 @@ function sizeBars(title, rows, detail) {
   return bars(title, rows, (row) => humanSize(row[1]), detail);
 }
 
-function histogramConfig(row, one = "element", many = "elements") {
+/** The first number of each bin, and the range of each: of whole numbers, all digits. */
+function binTexts(row) {
   const bins = row.bins || [];
   const step = (row.high - row.low) / Math.max(1, bins.length);
-  const edge = (i) => row.low + i * step;
-  const whole = Number.isInteger(row.low - 0.5) && step === 1;
-  const labels = bins.map((_, i) => (whole ? grouped(edge(i) + 0.5) : shortNumber(edge(i))));
-  const range = (i) => (whole ? labels[i]
-    : `${shortNumber(edge(i))} to ${shortNumber(edge(i + 1))}`);
+  if (!isWhole(row.dtype) || row.norms || !bins.length) {
+    const edge = (i) => shortNumber(row.low + i * step);
+    return [bins.map((_, i) => edge(i)), (i) => `${edge(i)} to ${edge(i + 1)}`];
+  }
+  const [least, most] = (row.exact || [row.min, row.max]).map(BigInt);
+  const width = BigInt(Math.round(step));
+  const first = (i) => least + BigInt(i) * width;
+  const range = (low, high) => (low === high ? grouped(low)
+    : `${grouped(low)} to ${grouped(high)}`);
+  const last = (i) => (i + 1 === bins.length ? most : first(i + 1) - 1n);
+  return [bins.map((_, i) => grouped(first(i))), (i) => range(first(i), last(i))];
+}
+
+function histogramConfig(row, one = "element", many = "elements") {
+  const bins = row.bins || [];
+  const [labels, range] = binTexts(row);
   return {
     label: "Histogram",
     type: "bar",

@@ -22,7 +22,7 @@ function sidesOf({ first, second }) {
   const body = element("tbody", {});
   for (const row of [...rows.filter(differs), ...rows.filter((one) => !differs(one))]) {
     const line = element("tr", { className: differs(row) ? "differs" : "" },
-      element("th", { scope: "row" }, visible(row[0].replaceAll("_", " "))));
+      element("th", { scope: "row" }, visible(keyText(row[0]))));
     for (const text of row[1]) {
       line.append(text === null ? element("td", { className: "quiet" }, "\u2013")
         : element("td", { className: "lines" }, visibleLines(text)));
@@ -30,8 +30,8 @@ function sidesOf({ first, second }) {
     body.append(line);
   }
   const head = element("tr", {}, element("th", {}, ""),
-    element("th", { scope: "col" }, visible(first.name)),
-    element("th", { scope: "col" }, visible(second.name)));
+    ...[first, second].map((side) => element("th", { scope: "col", title: visible(side.name) },
+      shortened(side.name, 60))));
   const count = rows.filter(differs).length;
   return panel("Side by side", element("p", { className: "quiet" },
     count ? `${counted(count, "fact differs", "facts differ")}.` : "No fact differs."),
@@ -46,6 +46,19 @@ function typeOf(side) {
 function nameOfDifference(row) {
   const name = (row.first || row.second).path || "(the file)";
   return row.kind === "renamed" ? `${name} \u2192 ${row.second.path}` : name;
+}
+
+/** The same, in at most `most` letters, but for an arrow. */
+function shortDifference(row, most) {
+  if (row.kind !== "renamed") return shortened(nameOfDifference(row), most, HEAD);
+  const half = Math.max(4, (most - 3) >> 1);
+  return [row.first, row.second].map(({ path }) => shortened(path, half, HEAD)).join(" \u2192 ");
+}
+
+/** "gguf", or "gguf \u2192 safetensors". */
+function formatsText({ first, second }) {
+  const [one, other] = [first, second].map((side) => visible(side.format || "no container"));
+  return one === other ? one : `${one} \u2192 ${other}`;
 }
 
 /** Why an entry counts as different, in a few words. */
@@ -104,11 +117,13 @@ function differenceDetails(row) {
 }
 
 function differencesTable(rows, values) {
-  const text = (title, textOf, least) => ({ title, text: textOf, value: textOf,
-    width: fitting(rows.map(textOf), least) });
-  const size = (title, key) => ({ title, width: "90px", number: true,
-    value: (row) => (row[key] ? row[key].size : null),
-    text: (row) => (row[key] ? humanSize(row[key].size) : "") });
+  const text = (title, textOf, least, greatest) => ({ title, text: textOf, value: textOf,
+    width: fitting(rows.map(textOf), least, greatest) });
+  const size = (title, key) => {
+    const textOf = (row) => (row[key] ? humanSize(row[key].size) : "");
+    return { title, number: true, value: (row) => (row[key] ? row[key].size : null), text: textOf,
+      width: fitting(rows.map(textOf), 24 + 9 * title.length) };
+  };
   const statistic = (title, key) => {
     const textOf = (row) => (row.values ? shortNumber(row.values[key]) : "");
     return { title, number: true, text: textOf, value: (row) => (row.values || {})[key] ?? null,
@@ -116,9 +131,9 @@ function differencesTable(rows, values) {
   };
   const columns = [
     { title: "Name", className: "name", width: rows.map(nameOfDifference),
-      value: nameOfDifference, text: nameOfDifference },
+      value: nameOfDifference, text: nameOfDifference, short: shortDifference },
     text("Kind", (row) => row.kind, 84),
-    { title: "Difference", width: "180px", value: whyDifferent, text: whyDifferent },
+    text("Difference", whyDifferent, 110, 170),
     size("First", "first"), size("Second", "second"),
     ...(values ? [statistic("Differ", "different"), statistic("Greatest", "max_absolute"),
       statistic("Relative", "max_relative"), statistic("Mean", "mean_absolute"),
@@ -154,8 +169,10 @@ function showComparison() {
   const rows = keyed.map(([row]) => row);
   const measured = rows.filter((row) => row.values && row.values.different);
   const [kind, words] = comparisonVerdict(totals);
-  show(visible(DATA.title),
-    [element("p", {}, element("span", { className: `badge ${kind}` }, words))],
+  const names = [comparison.first.name, comparison.second.name];
+  show(names.map((name) => shortened(name, 60)).join(" \u2192 "),
+    [element("p", { className: "quiet" },
+      element("span", { className: `badge ${kind}` }, words), formatsText(comparison))],
     [element("div", { className: "cards" }, ...cards),
       notes("Left out of this page", comparison.left_out), sidesOf(comparison),
       measured.length ? panel("Differences of values", differenceBars(

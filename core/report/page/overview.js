@@ -9,10 +9,11 @@ function verdictOf(container) {
   if (container.faults) {
     return ["damaged", container.faults.damaged ? "damaged" : "not all could be read"];
   }
+  if (container.incomplete) return ["unverified", "incomplete"];
   if (container.verified_by) return ["verified", `verified by ${container.verified_by}`];
   if (DATA.depth === "index" || container.checksums.length === 0) return null;
   const without = container.checksums.filter(([name]) => name === "none");
-  if (without.length === container.checksums.length) return ["unverified", "no checksums"];
+  if (without.length === container.checksums.length) return ["neutral", "no checksums"];
   if (without.length || container.unverified) return ["unverified", "verified in part"];
   return ["verified", "verified"];
 }
@@ -42,7 +43,12 @@ function contentsOf(container) {
 }
 
 function contentsText(contents) {
-  return contents === null ? "" : `${humanCount(contents[0])} ${contents[1]}`;
+  return contents === null ? "" : `${humanCount(contents[0])} ${unitOf(contents)}`;
+}
+
+/** "samples", or "sample" of one. */
+function unitOf([number, unit]) {
+  return number === 1 ? unit.replace(/s$/, "") : unit;
 }
 
 function sumOf(containers, key) {
@@ -95,8 +101,8 @@ function overviewTable(rows) {
     { title: "Name", className: "name", total: counted(all.length, "container", "containers"),
       width: rows.map((row) => row.container.name),
       value: (row) => row.container.name, text: (row) => row.container.name,
-      cell: (row) => element("a", { href: `#${row.index + 1}`, title: visible(row.container.name) },
-        visible(row.container.name)) },
+      cell: (row, most) => element("a", { href: `#${row.index + 1}`,
+        title: visible(row.container.name) }, shortened(row.container.name, most)) },
     verdict,
     words("Format", (one) => formatText(one), counted(formats.size, "format", "formats"), 80),
     of("Entries", (one) => (one.error === undefined ? grouped(one.entry_count) : ""),

@@ -26,7 +26,12 @@ function cardsOf(container) {
     cards.push(fault);
   }
   cards.push(card(humanSize(container.container_size), "container"),
-    card(humanSize(container.decoded_bytes), "decoded"),
+    card(humanSize(container.decoded_bytes), "decoded"));
+  const { contents } = container;
+  if (contents && contents[1] !== "parameters") {
+    cards.push(card(humanCount(contents[0]), unitOf(contents)));
+  }
+  cards.push(
     card(grouped(container.entry_count), container.entry_count === 1 ? "entry" : "entries"));
   if (container.array_count) {
     cards.push(card(grouped(container.array_count),
@@ -68,6 +73,17 @@ function faultsOf(container) {
   return section;
 }
 
+/** The file of all arrays or rows that would lack some, and so is not there. */
+function incompleteOf(container) {
+  return container.incomplete ? notes("Incomplete", [container.incomplete]) : null;
+}
+
+/** The first rows of a table; null if it has no table. */
+function rowsOf({ table }) {
+  return table ? panel("First rows", element("p", { className: "quiet" },
+    counted(table.rows, "row", "rows")), previewTable(table)) : null;
+}
+
 /** Names and counts in a line: "crc32c (20), none (4)". */
 function countsText(counts) {
   return counts.map(([name, count]) => `${visible(name)} (${grouped(count)})`).join(", ");
@@ -76,7 +92,7 @@ function countsText(counts) {
 /** Keys and texts in columns; texts keep their lines. */
 function factList(facts) {
   return element("dl", {}, ...facts.map(([key, text]) => element("div", { className: "fact" },
-    element("dt", {}, visible(key.replaceAll("_", " "))),
+    element("dt", {}, visible(key)),
     element("dd", { className: "lines" }, visibleLines(text)))));
 }
 
@@ -93,7 +109,7 @@ function identityOf(container) {
     if (kind === "json") continue;
     const shown = kind === "list" ? JSON.parse(text).join(", ") : factText(text);
     if (key.startsWith("metadata.")) metadata.push([key.slice("metadata.".length), shown]);
-    else facts.push([key, shown]);
+    else facts.push([keyText(key), shown]);
   }
   if (facts.length + metadata.length === 0) return null;
   const FEW = 8;
@@ -104,12 +120,13 @@ function identityOf(container) {
 
 /** All that info.json says, and what of the identity is JSON. */
 function detailsOf(container) {
-  const shown = ([key, text]) => [key,
+  const shown = ([key, text]) => [keyText(key),
     /^\d{4,15}$/.test(text) ? grouped(Number(text)) : text];
   const facts = (container.facts || []).map(shown);
   if (container.codecs.length) facts.push(["codecs", countsText(container.codecs)]);
   if (container.checksums.length) facts.push(["checksums", countsText(container.checksums)]);
-  facts.push(...(container.identity || []).filter(([, text]) => kindOfText(text) === "json"));
+  facts.push(...(container.identity || []).filter(([, text]) => kindOfText(text) === "json")
+    .map(([key, text]) => [keyText(key), text]));
   if (facts.length === 0) return null;
   return element("section", {}, folded(element("h2", {}, "Format details"), false,
     factList(facts)));
@@ -130,7 +147,9 @@ function sizesOf(container) {
     charts.push(sizeBars("by dtype", container.dtypes,
       (row) => `${counted(row[2], "array", "arrays")}, ${counted(row[3], "element", "elements")}`));
   }
-  if (container.layers.length) {
+  // Each sample would be a group.
+  const samples = container.contents && container.contents[1] === "samples";
+  if (container.layers.length && !samples) {
     charts.push(sizeBars(container.all_tensors && container.array_count ? "by layer" : "by group",
       inOrder(container.layers), (row) => counted(row[2], "entry", "entries")));
   }
@@ -200,12 +219,19 @@ function documentOf(one) {
 
 /** The sections of a container that was opened; null for those without content. */
 function sectionsOf(container) {
+  const rows = rowsOf(container);
+  const values = container.arrays && panel("Values of arrays", ...arraysTable(container));
+  const identity = identityOf(container);
+  // A table is its rows, and what its columns hold.
+  const table = rows !== null && !container.lanes;
   return [
-    identityOf(container),
+    table ? null : identity,
     cardsOf(container),
     faultsOf(container),
+    incompleteOf(container),
     notes("Warnings", container.warnings),
     notes("Left out of this page", container.left_out),
+    ...(table ? [rows, values, identity] : []),
     sizesOf(container),
     container.lanes && panel("Signals over steps", element("div", { className: "plots" },
       ...container.lanes.map(lanePlot))),
@@ -215,9 +241,7 @@ function sectionsOf(container) {
     container.vectors && panel("Vectors", ...container.vectors.map(collectionOf)),
     container.entries.rows.length
       ? panel("Entries", ...entriesTable(container)) : null,
-    container.arrays && panel("Values of arrays", ...arraysTable(container)),
-    container.table && panel("First rows", element("p", { className: "quiet" },
-      counted(container.table.rows, "row", "rows")), previewTable(container.table)),
+    ...(table ? [] : [values, rows]),
     container.tokenizer && tokenizerOf(container.tokenizer),
     container.documents && panel("Documents", ...container.documents.map(documentOf)),
     detailsOf(container),
@@ -230,9 +254,10 @@ function sectionsToShow(container) {
       element("p", { className: "error" }, visible(container.error)))];
   }
   if (!container.brief) return sectionsOf(container);
-  return [cardsOf(container), faultsOf(container), notes("Left out of this page",
-    ["everything else about this container, because there are many; make a page of it alone"])]
-    .filter(Boolean);
+  const left = "everything else about this container, because there are many; " +
+    "make a page of it alone";
+  return [cardsOf(container), faultsOf(container), incompleteOf(container),
+    notes("Left out of this page", [left])].filter(Boolean);
 }
 
 /** Shows a title and sections in the place of those before. */
@@ -268,7 +293,10 @@ const DATA = JSON.parse(document.getElementById("data").textContent);
 
 function showContainer(index) {
   const container = DATA.containers[index];
-  const top = [element("p", { className: "quiet" }, badgeOf(container), formatText(container))];
+  const top = [element("p", { className: "quiet" }, badgeOf(container),
+    container.incomplete && isFaulty(container)
+      ? element("span", { className: "badge unverified" }, "incomplete") : "",
+    formatText(container))];
   if (DATA.containers.length > 1) top.unshift(navigation(index));
   show(titleOf(container), top, sectionsToShow(container));
 }

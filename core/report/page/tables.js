@@ -105,9 +105,15 @@ function sparkline(row) {
   return canvas;
 }
 
+/** The minimum or maximum of whole numbers, with all digits. */
+function wholeExtreme(row, key) {
+  if (row.exact) return grouped(BigInt(row.exact[key === "min" ? 0 : 1]));
+  return isWhole(row.dtype) && typeof row[key] === "number" ? grouped(row[key]) : undefined;
+}
+
 function arraysTable(container) {
-  const statistic = (title, key) => {
-    const text = (row) => shortNumber(row[key]);
+  const statistic = (title, key, digits = () => undefined) => {
+    const text = (row) => digits(row) ?? shortNumber(row[key]);
     return { title, width: fitting(container.arrays.map(text), 24 + 9 * title.length),
       number: true, value: (row) => row[key], text };
   };
@@ -121,7 +127,8 @@ function arraysTable(container) {
     { title: "Histogram", width: "136px", value: () => 0,
       text: () => "", cell: (row) => (row.error ? element("span",
         { className: "error", title: visible(row.error) }, "unreadable") : sparkline(row)) },
-    statistic("Min", "min"), statistic("Max", "max"), statistic("Mean", "mean"),
+    statistic("Min", "min", (row) => wholeExtreme(row, "min")),
+    statistic("Max", "max", (row) => wholeExtreme(row, "max")), statistic("Mean", "mean"),
     statistic("Deviation", "deviation"), statistic("Zeros", "zeros"),
     statistic("NaN", "nans"), statistic("Inf", "infinities"),
   ];

@@ -34,16 +34,30 @@ function visibleLines(text) {
   return String(text).replace(INVISIBLE_IN_LINES, escaped);
 }
 
-/** At most `most` characters, the middle left out. */
-function shortened(text, most) {
+/** At most `most` characters; what is left out follows the part `head` of them.
+ * No number is cut in two: the end of "layers.10" is not "0". */
+function shortened(text, most, head = 0.5) {
   const shown = visible(text);
   if (shown.length <= most) return shown;
-  const half = (most - 1) >> 1;
-  return shown.slice(0, half) + "\u2026" + shown.slice(-half);
+  const letters = [...shown];
+  if (letters.length <= most) return shown;
+  const isDigit = (letter) => letter >= "0" && letter <= "9";
+  let end = Math.max(1, Math.floor((most - 1) * head));
+  let start = letters.length - Math.max(1, most - 1 - end);
+  while (end > 1 && isDigit(letters[end - 1]) && isDigit(letters[end])) --end;
+  const last = letters.length - 1;
+  while (start < last && isDigit(letters[start - 1]) && isDigit(letters[start])) ++start;
+  return letters.slice(0, end).join("") + "\u2026" + letters.slice(start).join("");
 }
 
 function grouped(number) {
   return number.toLocaleString("en-US");
+}
+
+/** The key of a fact in words. What follows its first point is a name. */
+function keyText(key) {
+  const [label, ...name] = key.split(".");
+  return [label.replaceAll("_", " "), ...name].join(".");
 }
 
 /** "1,234 entries", "1 entry". */
@@ -77,10 +91,19 @@ function shortNumber(number) {
   return size >= 1000 ? grouped(short) : String(short);
 }
 
-/** A fact of a container on the page: the range of a signal has 4 digits. */
+/** Whether the elements of a dtype are whole numbers. */
+function isWhole(dtype) {
+  return /^(bool|[iu]\d+)$/.test(dtype);
+}
+
+/** A fact of a container on the page: the range of a signal has 4 digits, and
+ * all digits of whole numbers. */
 function factText(text) {
+  const whole = isWhole(text.split(" ", 1)[0]);
+  const shown = (digits) => (whole && /^-?\d+$/.test(digits) ? grouped(BigInt(digits))
+    : shortNumber(Number(digits)));
   return text.replace(/, (-?[\d.]+(?:e[-+]?\d+)?) to (-?[\d.]+(?:e[-+]?\d+)?)$/,
-    (_, low, high) => `, ${shortNumber(Number(low))} to ${shortNumber(Number(high))}`);
+    (_, low, high) => `, ${shown(low)} to ${shown(high)}`);
 }
 
 /** What a text is as JSON: "list" of scalars, "json", also if cut, or "text". */

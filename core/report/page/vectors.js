@@ -9,7 +9,7 @@ function pointsConfig(points) {
     label: "Projection",
     type: "scatter",
     data: { datasets: [{ data: points.map(([x, y]) => ({ x, y })), pointRadius: 1.5,
-      borderWidth: 0, backgroundColor: `${ACCENT}99` }] },
+      borderWidth: 0, backgroundColor: `${ACCENT}cc` }] },
     options: {
       normalized: true,
       events: [],
@@ -58,9 +58,9 @@ function collectionOf(collection) {
     ["zero vectors", grouped(collection.zeros)],
     ["exact duplicates", duplicatesText(collection)]];
   if (collection.infinite) facts.push(["with NaN or infinity", grouped(collection.infinite)]);
-  const norms = element("div", {}, element("h3", {}, "norms"),
-    ...(collection.bins
-      ? [chartIn(element("div", {}), histogramConfig(collection, "vector", "vectors"), 320)] : []));
+  const bins = { ...collection, norms: true };
+  const norms = element("div", {}, element("h3", {}, "norms"), ...(collection.bins
+    ? [chartIn(element("div", {}), histogramConfig(bins, "vector", "vectors"), 320)] : []));
   return element("div", {}, title, factList(facts),
     element("div", { className: "columns" }, norms, projectionOf(collection)));
 }

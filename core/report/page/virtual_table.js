@@ -6,26 +6,42 @@
 const ROW_HEIGHT = 26; // --row of report.css
 const ROWS_BEYOND = 8; // above and below those in sight
 
+// Of report.css; names are in the second one, of which all letters are as wide.
+const TEXT_FONT = "600 14px system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif";
+const NAME_FONT = "12.5px ui-monospace, 'DejaVu Sans Mono', monospace";
+const PADDING = 18; // of a cell, left and right
+const HEAD = 0.25; // of a long name: names differ in their last components
+const PEN = document.createElement("canvas").getContext("2d");
+
+function widthOf(text, font) {
+  PEN.font = font;
+  return PEN.measureText(text).width;
+}
+
 function longestOf(texts) {
   return texts.reduce((most, text) => Math.max(most, text.length), 0);
 }
 
-/** The width of a column, none of whose texts is cut unless it is very long. */
-function fitting(texts, least) {
-  return `${Math.min(400, Math.max(least, Math.ceil(9.2 * longestOf(texts)) + 18))}px`;
+/** The width of a column, none of whose texts is cut unless it is wider than `greatest`. */
+function fitting(texts, least, greatest = 400) {
+  // The widest text is among the longest ones.
+  const long = longestOf(texts) * 0.8;
+  const most = texts.filter((text) => text.length >= long).slice(0, 500)
+    .reduce((sofar, text) => Math.max(sofar, widthOf(text, TEXT_FONT)), 0);
+  return `${Math.min(greatest, Math.max(least, Math.ceil(most) + PADDING))}px`;
 }
 
-/** Widths as a grid has them. A column of names, whose width is the texts, has
- * room for whole names if the page has, and else takes a part of it. */
-function templateOf(columns) {
+/** Widths as a grid of `page` pixels has them. A column of names, whose width is
+ * the texts, has the room that the others leave, or a part of a narrow page. */
+function templateOf(columns, page) {
   const pixels = (width) => Number(/\d+/.exec(width)[0]);
   const others = columns.filter((one) => !Array.isArray(one.width))
     .reduce((sum, one) => sum + pixels(one.width), 0);
-  const page = Math.min(1240, window.innerWidth) - 76;
-  const room = Math.max(page - others, Math.min(300, Math.round(page * 0.55)));
+  const left = page - others;
+  const room = left >= 160 ? left : Math.min(300, Math.round(page * 0.65));
+  const whole = (names) => Math.ceil(widthOf("0", NAME_FONT) * longestOf(names)) + PADDING;
   return columns.map(({ width }) => (Array.isArray(width)
-    ? `minmax(${Math.max(120, Math.min(room, Math.ceil(7.7 * longestOf(width)) + 18))}px, 1fr)`
-    : width));
+    ? `minmax(${Math.max(120, Math.min(room, whole(width)))}px, 1fr)` : width));
 }
 
 /** Numbers in a name compare as numbers: "layers.2" is before "layers.10". */
@@ -37,7 +53,8 @@ class VirtualTable {
   /**
    * columns: [{title, width, value(row), text(row), number?, cell?(row)}]: `width`
    * in pixels, or the names that the column is to show (templateOf); `value`
-   * is what rows are sorted by, null last; `cell` gives a node instead of text.
+   * is what rows are sorted by, null last; `cell(row, most)` gives a node instead
+   * of text, and `short(row, most)` a text of at most so many letters.
    * options: search(row), the text that is searched; choose(row), called for a
    * row that is clicked; marked(row), whether it is shown in red; label; totals, the
    * texts of a last row that stays in sight.
@@ -57,27 +74,21 @@ class VirtualTable {
   }
 
   build() {
-    const widths = templateOf(this.columns);
-    const template = widths.join(" ");
     this.head = element("div", { className: "head", role: "row" });
-    // Every row is a grid of its own: their columns are as wide only if no text
-    // takes part in the widths.
-    const least = widths.reduce((sum, width) => sum + Number(/\d+/.exec(width)[0]), 0);
-    this.head.style.gridTemplateColumns = template;
-    this.head.style.minWidth = `${least}px`;
     for (const column of this.columns) {
       const button = element("button", { type: "button", role: "columnheader",
         "aria-sort": "none", className: column.number ? "number" : "" }, column.title);
       button.addEventListener("click", () => this.sortBy(column));
       this.head.append(button);
     }
-    this.template = template;
     this.window = element("div", { className: "window" });
     this.space = element("div", { className: "space" }, this.window);
-    this.space.style.minWidth = `${least}px`;
     this.scroller = element("div", { className: "scroller", role: "table", tabIndex: 0,
       "aria-label": this.options.label }, this.head, this.space);
-    if (this.options.totals) this.scroller.append(this.totalsRow(template, least));
+    this.totals = this.options.totals ? this.totalsRow() : null;
+    if (this.totals) this.scroller.append(this.totals);
+    // Outside of a document, nothing has a width.
+    this.layOut(Math.min(1240, window.innerWidth) - 76);
     if (this.options.choose) this.scroller.classList.add("pick");
     this.status = element("span", { className: "quiet", role: "status" });
     let waiting = false;
@@ -86,6 +97,7 @@ class VirtualTable {
       waiting = true;
       requestAnimationFrame(() => {
         waiting = false;
+        if (this.scroller.clientWidth) this.layOut(this.scroller.clientWidth);
         this.render();
       });
     };
@@ -93,10 +105,23 @@ class VirtualTable {
     new ResizeObserver(later).observe(this.scroller);
   }
 
-  totalsRow(template, least) {
+  /** Spreads the columns over `page` pixels. */
+  layOut(page) {
+    if (page === this.page) return;
+    this.page = page;
+    const widths = templateOf(this.columns, page);
+    this.template = widths.join(" ");
+    // Every row is a grid of its own: their columns are as wide only if no text
+    // takes part in the widths.
+    const least = widths.reduce((sum, width) => sum + Number(/\d+/.exec(width)[0]), 0);
+    for (const row of [this.head, this.totals, this.space].filter(Boolean)) {
+      row.style.minWidth = `${least}px`;
+      if (row !== this.space) row.style.gridTemplateColumns = this.template;
+    }
+  }
+
+  totalsRow() {
     const row = element("div", { className: "totals", role: "row" });
-    row.style.gridTemplateColumns = template;
-    row.style.minWidth = `${least}px`;
     for (const [i, text] of this.options.totals.entries()) {
       row.append(element("div", { role: "cell", title: text,
         className: `cell ${this.columns[i].number ? "number" : ""}` }, text));
@@ -180,23 +205,40 @@ class VirtualTable {
     const first = Math.max(0, Math.floor(top / ROW_HEIGHT) - ROWS_BEYOND);
     const end = Math.min(this.shown.length,
       Math.ceil((top + height) / ROW_HEIGHT) + ROWS_BEYOND);
+    const letters = this.letters();
     const made = [];
-    for (let i = first; i < end; ++i) made.push(this.rowOf(this.rows[this.shown[i]], i));
+    for (let i = first; i < end; ++i) made.push(this.rowOf(this.rows[this.shown[i]], i, letters));
     this.window.style.transform = `translateY(${first * ROW_HEIGHT}px)`;
     this.window.replaceChildren(...made);
   }
 
-  rowOf(row, number) {
+  /** How many letters of a name each column has room for. */
+  letters() {
+    const letter = widthOf("0", NAME_FONT);
+    return [...this.head.children].map((cell) => {
+      const { width } = cell.getBoundingClientRect();
+      return width ? Math.max(9, Math.floor((width - PADDING) / letter)) : Infinity;
+    });
+  }
+
+  /** What a cell has: a node, or a text. Long names lose their middle. */
+  contentOf(column, row, text, most) {
+    if (column.cell) return column.cell(row, most);
+    if (column.className !== "name") return text;
+    return column.short ? column.short(row, most) : shortened(text, most, HEAD);
+  }
+
+  rowOf(row, number, letters) {
     const made = element("div", { className: "row", role: "row",
       "aria-rowindex": String(number + 1) });
     made.style.gridTemplateColumns = this.template;
     if (row === this.chosen) made.classList.add("chosen");
     if (this.options.marked && this.options.marked(row)) made.classList.add("faulty");
-    for (const column of this.columns) {
+    for (const [i, column] of this.columns.entries()) {
       const text = visible(column.text(row));
       const cell = element("div", { role: "cell", title: column.cell ? "" : text,
         className: `cell ${column.number ? "number" : ""} ${column.className || ""}` },
-      column.cell ? column.cell(row) : text);
+      this.contentOf(column, row, text, letters[i]));
       made.append(cell);
     }
     if (this.options.choose) {
