@@ -58,6 +58,7 @@ FAMILIES = {
     "manifest": ["shard"],
     "model_shard": ["cowrie", "graph", "shard"],
     "sample_shard": ["cowrie", "shard"],
+    "tar": ["npy"],
     "torch": ["zip"],
     "trace_shard": ["cowrie", "shard"],
     "vector_index": ["shard"],

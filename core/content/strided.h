@@ -34,7 +34,7 @@ std::vector<uint64_t> ColumnMajorStrides(const std::vector<uint64_t>& shape);
 /// `stored` if its bytes are already that, else computed from it. The layout
 /// addresses no byte past the end of `stored`, and the product of the shape
 /// times the width does not overflow. `key` names pieces of the stored bytes in
-/// the cache: no other Content may use it.
+/// the cache: only Contents of the same stored bytes may share it.
 Content StridedContent(Key key, const Content& stored, StridedLayout layout);
 
 }  // namespace ctxfs

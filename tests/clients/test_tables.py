@@ -275,3 +275,26 @@ def test_a_large_dictionary(mount):
     lines = polars.read_ndjson(mounted / "views" / "table.jsonl",
                                schema={"k": polars.String, "v": polars.Int64})
     assert text["k"].equals(read["k"]) and lines.equals(read)
+
+
+def test_43_9_signals_of_an_episode(mount):
+    """Each client reads the columns of numpy's views, and the time as seconds."""
+    views = mount(truth.GOLDEN / "wshard" / "rgb_zstd.wshard") / "views"
+    joints = numpy.load(views / "npy" / "signal" / "joint_pos.npy")
+    with pyarrow.memory_map(str(views / "signals.arrow")) as source:
+        table = pyarrow.ipc.open_file(source).read_all()
+        table.validate(full=True)
+        times = table["time"].to_numpy()
+        assert str(table.schema.field("time").type) == "double"
+        numpy.testing.assert_allclose(times, numpy.arange(24) / 30, rtol=1e-6)
+        for i in range(joints.shape[1]):
+            column = table[f"signal/joint_pos.{i}"].to_numpy()
+            numpy.testing.assert_array_equal(column, joints[:, i])
+    csv = str(views / "signals.csv")
+    steps = pandas.read_csv(csv, index_col="time")
+    assert list(steps.index) == list(times) and len(steps.columns) == 17
+    frame = polars.read_csv(csv)
+    last = duckdb.sql(f"""SELECT "signal/joint_pos.6" FROM '{csv}'""").fetchnumpy()
+    for read in (steps["signal/joint_pos.6"], frame["signal/joint_pos.6"],
+                 last["signal/joint_pos.6"]):
+        numpy.testing.assert_array_equal(numpy.array(read, "f4"), joints[:, 6])

@@ -23,6 +23,7 @@
 #include "core/container/facts/facts.h"
 #include "core/container/open.h"
 #include "core/container/put_text.h"
+#include "core/formats/tar/arrays.h"
 #include "core/formats/tar/facts.h"
 #include "core/formats/tar/header.h"
 #include "core/formats/tar/members.h"
@@ -54,7 +55,10 @@ constexpr std::pair<std::string_view, std::string_view> kNotes[] = {
      "or over a limit"},
     {"special", "devices, pipes or records of GNU tar are not shown"}};
 
-class Archive final : public Container, public SaysFacts, public ShowsSamples {
+class Archive final : public Container,
+                      public HasEpisode,
+                      public SaysFacts,
+                      public ShowsSamples {
  public:
   Archive(std::shared_ptr<const Source> source, const OpenOptions& options)
       : Container(std::move(source)),
@@ -71,6 +75,9 @@ class Archive final : public Container, public SaysFacts, public ShowsSamples {
   Result<std::vector<ShownSample>> FirstSamples(
       size_t most, const ReadContext& context) const override;
   Tables FilesWithPaths(const PathsInTree& paths) const override;
+  Exports Export() const override;
+  bool MayBeEpisode() const override { return may_be_episode_; }
+  std::optional<Episode> AsEpisode(const ReadContext& context) const override;
 
  private:
   class MemberTable;
@@ -92,6 +99,7 @@ class Archive final : public Container, public SaysFacts, public ShowsSamples {
   uint64_t stored_size_ = 0;
   uint64_t decoded_size_ = 0;
   bool has_samples_ = false;
+  bool may_be_episode_ = false;
 };
 
 Status Archive::Load(const ReadContext& context) {
@@ -185,7 +193,8 @@ Status Archive::Count(const ReadContext& context) {
     }
     has_samples_ = has_samples_ || IsOfSample(*members_, i);
   }
-  return {};
+  may_be_episode_ = HasEpisodeNames(*members_, context);
+  return context.Check();
 }
 
 Status Archive::AddFacts(const ReadContext& context, Facts& facts) const {
@@ -334,6 +343,22 @@ Container::Tables Archive::Files() const {
 Container::Tables Archive::FilesWithPaths(const PathsInTree& paths) const {
   if (!has_samples_) return {};
   return {SamplesFile(members_, paths, source())};
+}
+
+Exports Archive::Export() const {
+  Exports exports;
+  if (!may_be_episode_) return exports;
+  exports.arrays = [self = Share(*this)](const ReadContext& context) {
+    return NpyArrays(*self->members_, self->Entries(), context, nullptr);
+  };
+  return exports;
+}
+
+std::optional<Episode> Archive::AsEpisode(const ReadContext& context) const {
+  std::vector<Episode::Omission> left_out;
+  std::vector<ArrayInfo> arrays =
+      NpyArrays(*members_, Entries(), context, &left_out);
+  return FindEpisode(std::move(arrays), std::move(left_out));
 }
 
 Result<std::shared_ptr<const Container>> Open(

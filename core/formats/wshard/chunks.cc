@@ -30,7 +30,7 @@ bool ProbeChunks(Bytes head) {
   return shard::HasShardRole(head, shard::kManifestRole);
 }
 
-class WShardChunks final : public shard::ShardContainer {
+class WShardChunks final : public shard::ShardContainer, public HasEpisode {
  public:
   using shard::ShardContainer::ShardContainer;
 
@@ -44,6 +44,8 @@ class WShardChunks final : public shard::ShardContainer {
   Tables Files() const override;
   std::vector<ChildContainer> Children() const override;
   Exports Export() const override;
+  bool MayBeEpisode() const override { return !manifest_.chunks.empty(); }
+  std::optional<Episode> AsEpisode(const ReadContext& context) const override;
 
  private:
   Status AddOwnFacts(const ReadContext& context, Facts& facts) const override;
@@ -57,6 +59,8 @@ class WShardChunks final : public shard::ShardContainer {
                          const Request& request) const;
 
   std::vector<ArrayInfo> Arrays() const;
+  /// Returns the rate that all chunks declare; unknown if they differ.
+  StepClock Rate() const;
   /// Fails if not all lanes of all chunks are joined.
   Status CheckLanes(const ReadContext& context) const;
   /// Says that Join::left_out lanes are not joined.
@@ -303,6 +307,28 @@ std::vector<ArrayInfo> WShardChunks::Arrays() const {
          }});
   }
   return arrays;
+}
+
+StepClock WShardChunks::Rate() const {
+  StepClock rate;
+  for (size_t k = 0; k < chunks_.size(); ++k) {
+    if (chunks_[k] == nullptr) return {};
+    const StepClock own = chunks_[k]->Rate();
+    const bool same =
+        own.multiplier == rate.multiplier && own.divisor == rate.divisor;
+    if (k > 0 && !same) return {};
+    rate = own;
+  }
+  return rate;
+}
+
+std::optional<Episode> WShardChunks::AsEpisode(
+    const ReadContext& /*context*/) const {
+  Episode episode;
+  episode.steps = ends_.empty() ? 0 : ends_.back();
+  for (ArrayInfo& lane : Arrays()) AddSignal(std::move(lane), episode);
+  SetClock(Rate(), episode);
+  return episode;
 }
 
 bool WShardChunks::DigestsAreCheap() const {

@@ -88,13 +88,12 @@ Status WShardContainer::AddOwnFacts(const ReadContext& context,
             {"chunk", "chunk_index"},
             {"chunks", "total_chunks"}},
            facts);
+  if (const StepClock rate = Rate(); rate.known()) {
+    // Six decimals, because steps are whole nanoseconds.
+    facts.Add("rate", std::round(1e6 * rate.divisor / rate.multiplier) / 1e6,
+              "Hz");
+  }
   if (const Json* timebase = MemberAt(episode_, "timebase")) {
-    const auto step = CountAt(*timebase, "dt_ns");
-    if (step && *step > 0) {
-      // Six decimals, because steps are whole nanoseconds.
-      facts.Add("rate", std::round(1e15 / static_cast<double>(*step)) / 1e6,
-                "Hz");
-    }
     AddNamed(*timebase, {{"timebase", "type"}}, facts);
   }
   return AddSignals("signal.", Arrays(context), context, facts);

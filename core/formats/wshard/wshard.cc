@@ -312,42 +312,6 @@ Container::Tables WShardContainer::Files() const {
   return files;
 }
 
-Exports WShardContainer::Export() const {
-  Exports exports;
-  for (uint32_t i = 0; i < entry_count(); ++i) {
-    if (!LaneOf(i) && !SignsOf(i)) continue;
-    exports.bundle_name = "episode";
-    exports.arrays = [self = Share(*this)](const ReadContext& context) {
-      return self->Arrays(context);
-    };
-    break;
-  }
-  return exports;
-}
-
-std::vector<ArrayInfo> WShardContainer::Arrays(
-    const ReadContext& context) const {
-  if (entry_count() > limits::kArrayEntries) return {};
-  std::vector<ArrayInfo> arrays;
-  for (uint32_t i = 0; i < entry_count(); ++i) {
-    if (!CheckAt(context, i)) break;
-    if (std::optional<Lane> lane = LaneOf(i)) {
-      arrays.push_back({std::string(*EntryName(i)), lane->dtype,
-                        std::move(lane->shape),
-                        [self = Share(*this), i](const ReadContext& request) {
-                          return self->OpenEntry(i, request);
-                        }});
-    } else if (const std::optional<SignLayout> layout = SignsOf(i)) {
-      arrays.push_back({SignsPath(i), DType::kI8, layout->shape(),
-                        [self = Share(*this), file = SignFile{i, *layout}](
-                            const ReadContext& /*request*/) {
-                          return self->OpenSigns(file);
-                        }});
-    }
-  }
-  return arrays;
-}
-
 }  // namespace ctxfs::wshard
 
 namespace ctxfs {

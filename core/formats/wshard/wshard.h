@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/container/episode.h"
 #include "core/container/has_identity.h"
 #include "core/formats/shard/shard.h"
 #include "core/formats/wshard/lanes.h"
@@ -25,7 +26,9 @@ Result<Json> ReadEntryJson(const shard::ShardContainer& container,
 
 /// A WShard episode: the lanes of one recording, each an entry of a Shard
 /// container of role 5 (docs/formats/wshard.md).
-class WShardContainer final : public shard::ShardContainer, public HasIdentity {
+class WShardContainer final : public shard::ShardContainer,
+                              public HasEpisode,
+                              public HasIdentity {
  public:
   using shard::ShardContainer::ShardContainer;
 
@@ -40,6 +43,8 @@ class WShardContainer final : public shard::ShardContainer, public HasIdentity {
   void Annotate(const Json& metadata, EntryInfo& info) const override;
   Tables Files() const override;
   Exports Export() const override;
+  bool MayBeEpisode() const override { return length().has_value(); }
+  std::optional<Episode> AsEpisode(const ReadContext& context) const override;
 
   /// A residual lane and the layout of its signs.
   struct SignFile {
@@ -50,6 +55,9 @@ class WShardContainer final : public shard::ShardContainer, public HasIdentity {
   /// Number of steps: declared, or derived from the size of a lane; nullopt if
   /// unknown (docs/formats/wshard.md, section 2).
   std::optional<uint64_t> length() const { return lanes_.length(); }
+
+  /// Returns the declared rate, without ticks.
+  StepClock Rate() const;
 
   /// Returns dtype and shape of an entry, from declaration, name and size;
   /// nullopt if it is not an array. Reads nothing of the entry, which may be
@@ -83,6 +91,8 @@ class WShardContainer final : public shard::ShardContainer, public HasIdentity {
 
   /// Incomplete if interrupted.
   std::vector<ArrayInfo> Arrays(const ReadContext& context) const;
+  ArrayInfo LaneArray(uint32_t entry, Lane lane) const;
+  ArrayInfo SignArray(uint32_t entry, const SignLayout& layout) const;
   Known FindKnown() const;
   /// Returns null, with a warning, if the entry is missing or is not JSON.
   Result<Json> ReadMeta(std::optional<uint32_t> entry, const char* name,
@@ -114,5 +124,9 @@ class WShardContainer final : public shard::ShardContainer, public HasIdentity {
       guards_;
   std::vector<bool> shares_bytes_;  // by entry; empty: none, or repaired
 };
+
+/// Sets the clock of an episode whose signals are its lanes: timestamps, or
+/// else ticks of `rate`, or else steps of it.
+void SetClock(StepClock rate, Episode& episode);
 
 }  // namespace ctxfs::wshard

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "core/base/heap/heap_allowance.h"
+#include "core/container/episode.h"
 #include "core/container/facts/config_facts.h"
 #include "core/container/file_set.h"
 #include "core/container/put_text.h"
@@ -236,7 +237,9 @@ class Members final : public FileTable {
   const std::shared_ptr<const Links> links_;  // null: all links are hidden
 };
 
-class ZipContainer final : public Container, public SaysFacts {
+class ZipContainer final : public Container,
+                           public HasEpisode,
+                           public SaysFacts {
  public:
   ZipContainer(std::shared_ptr<const Archive> archive,
                std::shared_ptr<const Links> links)
@@ -250,7 +253,9 @@ class ZipContainer final : public Container, public SaysFacts {
     for (uint32_t i = 0; i < archive_->count(); ++i) {
       if (archive_->member(i).kind != Kind::kFile) continue;
       ++files_;
-      if (IsNpy(*archive_, i)) ++npy_members_;
+      if (!IsNpy(*archive_, i)) continue;
+      ++npy_members_;
+      names_episode_ = names_episode_ || NamesEpisode(arrays_->Name(i));
     }
   }
 
@@ -327,18 +332,33 @@ class ZipContainer final : public Container, public SaysFacts {
     return exports;
   }
 
+  bool MayBeEpisode() const override {
+    return names_episode_ && npy_members_ <= kMaxEpisodeArrays;
+  }
+
+  std::optional<Episode> AsEpisode(const ReadContext& context) const override {
+    std::vector<Episode::Omission> left_out;
+    std::vector<ArrayInfo> arrays = Arrays(arrays_, context, &left_out);
+    return FindEpisode(std::move(arrays), std::move(left_out));
+  }
+
  private:
   bool IsNpz() const { return files_ > 0 && npy_members_ == files_; }
 
   static std::vector<ArrayInfo> Arrays(
       const std::shared_ptr<const NpyMembers>& members,
-      const ReadContext& context) {
+      const ReadContext& context,
+      std::vector<Episode::Omission>* left_out = nullptr) {
     std::vector<ArrayInfo> arrays;
     const uint32_t count = members->archive().count();
     for (uint32_t i = 0; i < count && arrays.size() < kMaxArrays; ++i) {
       if (!context.Check()) break;
       if (!IsNpy(members->archive(), i)) continue;
       Result<npy::Array> header = members->Header(i, context);
+      if (!header && left_out != nullptr) {
+        left_out->push_back(
+            {std::string(members->Name(i)), header.error().Text()});
+      }
       if (!header) continue;
       if (!AdmitGrowth(arrays)) break;
       ArrayInfo array;
@@ -360,6 +380,7 @@ class ZipContainer final : public Container, public SaysFacts {
       std::make_shared<const NpyMembers>(archive_);
   uint32_t files_ = 0;
   uint32_t npy_members_ = 0;
+  bool names_episode_ = false;
   const std::optional<KerasMembers> keras_ = FindKerasMembers(*archive_);
   const std::shared_ptr<const ExportedProgram> program_ =
       ExportedProgram::Find(archive_);  // null for any other archive

@@ -15,6 +15,7 @@ extern const View kNpyView;
 extern const View kOverviewView;
 extern const View kRaw16View;
 extern const View kSafetensorsView;
+extern const View kSignalsView;
 extern const View kTableView;
 
 namespace {
@@ -27,10 +28,10 @@ const View* Find(std::string_view name) {
 }  // namespace
 
 const ViewSet& AllViews() {
-  static const ViewSet views = {&kNpyView,     &kRaw16View, &kSafetensorsView,
-                                &kHfView,      &kFvecsView, &kFramesView,
-                                &kTableView,   &kArrowView, &kMergedView,
-                                &kOverviewView};
+  static const ViewSet views = {&kNpyView,    &kRaw16View,   &kSafetensorsView,
+                                &kHfView,     &kFvecsView,   &kFramesView,
+                                &kTableView,  &kArrowView,   &kSignalsView,
+                                &kMergedView, &kOverviewView};
   return views;
 }
 

@@ -17,6 +17,7 @@
 #include "core/views/tables/arrow_buffers.h"
 #include "core/views/tables/arrow_message.h"
 #include "core/views/tables/arrow_table.h"
+#include "core/views/tables/table_files.h"
 #include "core/views/tables/table_reader.h"
 #include "core/views/view.h"
 
@@ -143,14 +144,11 @@ void MakeArrow(const Viewed& viewed, const ReadContext& /*context*/,
                ViewTables& into) {
   constexpr const char* kName = "table.arrow";
   if (!IsComplete(viewed, kName, into)) return;
-  into.push_back(
-      MeasuredFile(kName,
-                   [container = viewed.container, table = viewed.exports.table](
-                       const ReadContext& request) -> Result<Content> {
-                     const ArrowTable made =
-                         CTXFS_TRY(MakeArrowTable(container, table(), request));
-                     return FileOf(made);
-                   }));
+  into.push_back(MeasuredFile(
+      kName, [container = viewed.container,
+              table = viewed.exports.table](const ReadContext& request) {
+        return MakeArrowFile(container, table(), request);
+      }));
 }
 
 }  // namespace
@@ -165,6 +163,13 @@ Result<ArrowTable> MakeArrowTable(
     CTXFS_TRY(batch.Add(i));
   }
   return batch.Finish();
+}
+
+Result<Content> MakeArrowFile(const std::shared_ptr<const Container>& container,
+                              Table table, const ReadContext& context) {
+  const ArrowTable made =
+      CTXFS_TRY(MakeArrowTable(container, std::move(table), context));
+  return FileOf(made);
 }
 
 extern const View kArrowView;

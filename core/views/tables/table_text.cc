@@ -13,6 +13,7 @@
 #include "core/content/block.h"
 #include "core/views/measured_file.h"
 #include "core/views/tables/table_cells.h"
+#include "core/views/tables/table_files.h"
 #include "core/views/tables/table_reader.h"
 #include "core/views/view.h"
 
@@ -217,8 +218,9 @@ uint64_t LeastText(const TableReader& reader) {
 }
 
 /// Renders the whole file once to measure it, and returns it in blocks.
-Result<Content> MakeText(const std::shared_ptr<const Container>& container,
-                         Table table, Style style, const ReadContext& context) {
+Result<Content> RenderAll(const std::shared_ptr<const Container>& container,
+                          Table table, Style style,
+                          const ReadContext& context) {
   const std::string header = style == Style::kCsv ? CsvHeader(table) : "";
   const Reader reader =
       CTXFS_TRY(TableReader::Open(container, std::move(table), context));
@@ -264,7 +266,7 @@ std::shared_ptr<const FileTable> TextFile(std::string path,
   return MeasuredFile(std::move(path), [container = viewed.container,
                                         table = viewed.exports.table,
                                         style](const ReadContext& context) {
-    return MakeText(container, table(), style, context);
+    return RenderAll(container, table(), style, context);
   });
 }
 
@@ -285,6 +287,11 @@ void MakeTextFiles(const Viewed& viewed, const ReadContext& /*context*/,
 }
 
 }  // namespace
+
+Result<Content> MakeCsv(const std::shared_ptr<const Container>& container,
+                        Table table, const ReadContext& context) {
+  return RenderAll(container, std::move(table), Style::kCsv, context);
+}
 
 extern const View kTableView;
 const View kTableView{"table", &MayHaveText, &MakeTextFiles};

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/container/episode.h"
+#include "core/container/file_table.h"
+#include "core/content/read_context.h"
+#include "core/formats/tar/members.h"
+
+namespace ctxfs::tar {
+
+/// Whether the names of .npy members tell of an episode; reads nothing.
+/// Incomplete if interrupted.
+bool HasEpisodeNames(const Members& members, const ReadContext& context);
+
+/// Returns the arrays of the .npy members of an archive that HasEpisodeNames.
+/// Reads the first bytes of each. `entries`: the table of the members;
+/// `left_out`: gets the members that are no arrays, unless it is null.
+std::vector<ArrayInfo> NpyArrays(
+    const Members& members, const std::shared_ptr<const FileTable>& entries,
+    const ReadContext& context, std::vector<Episode::Omission>* left_out);
+
+}  // namespace ctxfs::tar

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/container/episode.h"
+#include "core/container/table.h"
+
+namespace ctxfs {
+
+/// The signals of an episode as a table of numbers (docs/views.md, section
+/// 11).
+struct SignalTable {
+  Table table;  // its first column is the time, or the number of the step
+  size_t signals = 0;  // that have columns
+  std::vector<Episode::Omission> left_out;
+};
+
+/// Makes a column of each component of each signal that has few. Opens none.
+SignalTable MakeSignalTable(const Episode& episode);
+
+/// Replaces the start of the name of a column that a spreadsheet would run as a
+/// formula: puts an apostrophe before it.
+std::string WithoutFormula(std::string name);
+
+}  // namespace ctxfs

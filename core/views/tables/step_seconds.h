@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+
+#include "core/container/episode.h"
+#include "core/container/exports.h"
+
+namespace ctxfs {
+
+/// Returns the time of each step in seconds, an f64 array named "time"; nullopt
+/// if the episode does not tell. A rate that is no positive number gives NaN.
+std::optional<ArrayInfo> SecondsOf(const Episode& episode);
+
+/// Returns the number of each step, from 0: an i64 array named "step".
+ArrayInfo StepNumbersOf(const Episode& episode);
+
+}  // namespace ctxfs
