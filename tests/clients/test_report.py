@@ -25,7 +25,7 @@ def test_an_episode(report):
     page = report(EPISODE)
     assert page.run("document.title") == "rgb_zstd.wshard"
     headings = texts(page, "h2")
-    assert headings == ["Identity", "Decoded sizes", "Signals over steps", "Pictures",
+    assert headings == ["Identity", "Decoded sizes", "Signals over time", "Pictures",
                         "Entries", "Values of arrays", "Format details"]
     assert names(page, "Entries") == [
         "action/ctrl", "done", "meta/channels", "meta/episode", "meta/wshard", "reward",

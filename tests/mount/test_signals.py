@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The signals of an episode as a table, of every format that has episodes
-(docs/views.md, section 11)."""
+(docs/views.md, section 11), and its plots over seconds."""
 
 import csv
 import errno
@@ -13,9 +13,10 @@ import tarfile
 import numpy as np
 import pytest
 
-from conftest import GOLDEN, error_of
+from conftest import BIN, GOLDEN, error_of, run
 from shard import build, entry, zstd_entry
 
+CTXFS = BIN / "ctxfs"
 WSHARD = GOLDEN / "wshard"
 EPISODE = WSHARD / "rgb_zstd.wshard"
 
@@ -273,6 +274,27 @@ def test_43_9_the_view_can_be_chosen(mount):
     views = mount(EPISODE, "flat,views=signals").point / "views"
     assert sorted(os.listdir(views)) == ["signals.arrow", "signals.csv", "signals.left_out.txt"]
     assert not (mount(EPISODE, "flat,views=npy").point / "views/signals.csv").exists()
+
+
+def test_43_9_plots_are_over_seconds(tmp_path):
+    def lanes_of(source):
+        page = tmp_path / f"{source.name}.html"
+        assert run(CTXFS, "report", source, "-o", page).returncode == 0
+        text = page.read_text()
+        at = text.index('type="application/json"')
+        data = text[text.index(">", at) + 1 : text.index("</script>", at)]
+        return {lane["name"]: lane for lane in json.loads(data)["containers"][0]["lanes"]}
+
+    lane = lanes_of(EPISODE)["signal/joint_pos"]
+    assert lane["x"] == [round(tick * 33333333 / 1e9, 6) for tick in range(24)]
+    assert lane["end"] == lane["x"][-1] and "x" not in lane["lines"][0]
+    untimed = episode(tmp_path / "e.wshard", {"signal/x": np.arange(3, dtype="<i2")})
+    assert "end" not in lanes_of(untimed)["signal/x"]
+    long = episode(tmp_path / "l.wshard", {"signal/x": np.arange(5000, dtype="<f4")}, tick_hz=50)
+    lane = lanes_of(long)["signal/x"]
+    assert lane["lines"][0]["x"][-1] == lane["end"] == 4999 / 50
+    arrays = write_tar(tmp_path / "e.tar", ARRAYS)
+    assert lanes_of(arrays)["action"]["x"] == [0, 0.5, 1.5]
 
 
 def test_43_9_a_chunk_that_is_lost_later_is_noticed(mount, tmp_path):

@@ -124,19 +124,26 @@ function histogramPanel(panel) {
   };
 }
 
-/** A lane of an episode over its steps (LanePlot). */
+/** Whether a lane is drawn over seconds, not over steps (LanePlot). */
+function isTimed(lane) {
+  return lane.end !== undefined;
+}
+
+/** A lane of an episode over time, or else over its steps (LanePlot). */
 function lanePlot(lane) {
   const title = element("h3", { className: "name" }, visible(lane.name));
   if (lane.error !== undefined) {
     return element("div", {}, title, element("p", { className: "error" }, visible(lane.error)));
   }
+  const timed = isTimed(lane);
+  const places = line => line.x || lane.x;
   const config = {
-    label: "Values over steps",
+    label: timed ? "Values over seconds" : "Values over steps",
     type: "line",
     data: {
       datasets: lane.lines.map((line, i) => ({
         label: String(i),
-        data: line.y.map((y, at) => ({ x: line.x ? line.x[at] : at, y })),
+        data: line.y.map((y, at) => ({ x: places(line) ? places(line)[at] : at, y })),
         borderColor: COLOURS[i % COLOURS.length],
         backgroundColor: COLOURS[i % COLOURS.length],
         borderWidth: 1.3,
@@ -148,7 +155,12 @@ function lanePlot(lane) {
       interaction: { mode: "nearest", axis: "x", intersect: false },
       plugins: { legend: { display: lane.lines.length > 1, labels: { boxWidth: 10 } } },
       scales: {
-        x: { type: "linear", max: lane.steps - 1, ticks: { maxTicksLimit: 7, precision: 0 } },
+        x: {
+          type: "linear",
+          max: timed ? undefined : lane.steps - 1,
+          title: { display: true, text: timed ? "seconds" : "steps" },
+          ticks: timed ? { maxTicksLimit: 7 } : { maxTicksLimit: 7, precision: 0 },
+        },
         y: { ticks: { maxTicksLimit: 5 } },
       },
     },

@@ -233,8 +233,9 @@ function sectionsOf(container) {
     notes("Left out of this page", container.left_out),
     ...(table ? [rows, values, identity] : []),
     sizesOf(container),
-    container.lanes && panel("Signals over steps", element("div", { className: "plots" },
-      ...container.lanes.map(lanePlot))),
+    container.lanes && panel(
+      container.lanes.some(isTimed) ? "Signals over time" : "Signals over steps",
+      element("div", { className: "plots" }, ...container.lanes.map(lanePlot))),
     container.sheets && panel("Pictures", ...container.sheets.map(sheetOf)),
     container.samples && panel("First samples", element("div", { className: "samples" },
       ...container.samples.map(sampleOf))),

@@ -26,14 +26,26 @@ uint64_t ChannelsOf(const ArrayInfo& array) {
   return array.shape.size() == 1 ? 1 : array.shape[1];
 }
 
+/// A step, and its place on the plot's axis.
+struct Step {
+  uint64_t number;
+  std::optional<double> seconds;
+
+  Json Place() const {
+    if (!seconds) return number;
+    return std::round(*seconds * 1e6) / 1e6;
+  }
+};
+
 /// One line of the plot; gets its values in the order of the steps.
 class Line {
  public:
   explicit Line(uint64_t steps)
       : steps_(steps), spans_(steps <= kMaxSteps ? steps : kSpans) {}
 
-  void Add(double value) {
-    const Point point{step_, value};
+  void Add(const Step& step, double value) {
+    const Point point{step, value};
+    if (step_ == steps_ * span_ / spans_) start_ = step;
     if (std::isfinite(value)) {
       if (!least_ || value < least_->value) least_ = point;
       if (!greatest_ || value > greatest_->value) greatest_ = point;
@@ -49,22 +61,23 @@ class Line {
 
  private:
   struct Point {
-    uint64_t step;
+    Step step;
     double value;
   };
 
   void Show(const Point& point) {
-    x_.push_back(point.step);
+    x_.push_back(point.step.Place());
     y_.push_back(Rounded(point.value));
   }
 
   void EndSpan() {
     if (!least_) {  // a gap in the line
-      Show({steps_ * span_ / spans_, std::nan("")});
+      Show({start_, std::nan("")});
     } else {
-      const bool rises = least_->step < greatest_->step;
-      Show(rises ? *least_ : *greatest_);
-      if (least_->step != greatest_->step) Show(rises ? *greatest_ : *least_);
+      const uint64_t low = least_->step.number;
+      const uint64_t high = greatest_->step.number;
+      Show(low < high ? *least_ : *greatest_);
+      if (low != high) Show(low < high ? *greatest_ : *least_);
     }
     least_.reset();
     greatest_.reset();
@@ -75,6 +88,7 @@ class Line {
   const uint64_t spans_;
   uint64_t step_ = 0;  // of the next value
   uint64_t span_ = 0;  // the span of step_
+  Step start_ = {};    // the first of the span
   // The first minimum and the first maximum of the span's finite values.
   std::optional<Point> least_;
   std::optional<Point> greatest_;
@@ -82,12 +96,44 @@ class Line {
   Json y_ = Json::array();
 };
 
+/// The time of each step; steps alone if there is none.
+class StepAxis {
+ public:
+  static Result<StepAxis> Open(const ArrayInfo* seconds,
+                               const ReadContext& context) {
+    StepAxis axis;
+    if (seconds == nullptr) return axis;
+    axis.seconds_ = CTXFS_TRY(ElementWindows::Open(*seconds, context));
+    return axis;
+  }
+
+  /// Returns the steps [first, first + count).
+  Result<std::vector<Step>> At(uint64_t first, size_t count,
+                               const ReadContext& context) {
+    std::vector<Step> steps(count);
+    for (size_t i = 0; i < count; ++i) steps[i].number = first + i;
+    if (!seconds_) return steps;
+    const std::span<const double> seconds =
+        CTXFS_TRY(seconds_->At(first, count, context));
+    for (size_t i = 0; i < count; ++i) {
+      if (!std::isfinite(seconds[i])) {
+        return Error{Code::kUnsupported, "a time that is no number"};
+      }
+      steps[i].seconds = seconds[i];
+    }
+    return steps;
+  }
+
+ private:
+  std::optional<ElementWindows> seconds_;
+};
+
 /// Adds whole steps of `channels` elements.
-void AddSteps(std::span<const double> values, size_t channels,
-              std::vector<Line>& lines) {
-  for (size_t at = 0; at < values.size(); at += channels) {
+void AddSteps(const std::vector<Step>& steps, std::span<const double> values,
+              size_t channels, std::vector<Line>& lines) {
+  for (size_t i = 0; i < steps.size(); ++i) {
     for (size_t line = 0; line < lines.size(); ++line) {
-      lines[line].Add(values[at + line]);
+      lines[line].Add(steps[i], values[i * channels + line]);
     }
   }
 }
@@ -102,25 +148,38 @@ bool IsPlottable(const ArrayInfo& array) {
          BytesOf(array) <= kPlottedBytes;
 }
 
-Result<Json> LanePlot(const ArrayInfo& array, const ReadContext& context) {
+Result<Json> LanePlot(const ArrayInfo& array, const ArrayInfo* seconds,
+                      const ReadContext& context) {
   ElementWindows elements = CTXFS_TRY(ElementWindows::Open(array, context));
+  StepAxis axis = CTXFS_TRY(StepAxis::Open(seconds, context));
   const uint64_t steps = array.shape[0];
   const auto channels = static_cast<size_t>(ChannelsOf(array));
   std::vector<Line> lines(std::min(channels, kLines), Line(steps));
+  Json places = Json::array();
+  Json last;
   for (uint64_t first = 0; first < steps; first += kChunkSteps) {
     const auto count =
         static_cast<size_t>(std::min<uint64_t>(kChunkSteps, steps - first));
+    const std::vector<Step> part = CTXFS_TRY(axis.At(first, count, context));
     AddSteps(
+        part,
         CTXFS_TRY(elements.At(first * channels, count * channels, context)),
         channels, lines);
+    last = part.back().Place();
+    if (steps > kMaxSteps) continue;
+    for (const Step& step : part) places.push_back(step.Place());
   }
   Json shown = Json::array();
   for (Line& line : lines) shown.push_back(line.Take());
-  return Json{{"name", CutText(array.name, kArrayNameBytes)},
-              {"dtype", DTypeName(array.dtype)},
-              {"shape", array.shape},
-              {"steps", steps},
-              {"lines", std::move(shown)}};
+  Json plot = {{"name", CutText(array.name, kArrayNameBytes)},
+               {"dtype", DTypeName(array.dtype)},
+               {"shape", array.shape},
+               {"steps", steps},
+               {"lines", std::move(shown)}};
+  if (seconds == nullptr) return plot;
+  plot["end"] = std::move(last);
+  if (!places.empty()) plot["x"] = std::move(places);
+  return plot;
 }
 
 }  // namespace ctxfs

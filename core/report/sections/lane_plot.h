@@ -18,11 +18,17 @@ constexpr uint64_t kPlottedBytes = uint64_t{64} * 1024 * 1024;
 /// bytes.
 bool IsPlottable(const ArrayInfo& array);
 
-/// The lines of a plottable array, at most 8 of its C: {"name", "dtype",
-/// "shape", "steps": T, "lines": [{"x"?: [step], "y": [value or null]}]}. A
-/// line of up to 1000 steps has all of them and no "x". A longer line has the
-/// minimum and maximum of each of 500 equal spans, so that no peak is lost.
-/// Values have 6 significant digits; NaN and infinities are null.
-Result<Json> LanePlot(const ArrayInfo& array, const ReadContext& context);
+/// The lines of a plottable array, at most 8 of its C, over the time of its
+/// steps, or over their numbers if `seconds` is null:
+///
+///   {"name", "dtype", "shape", "steps": T, "lines": [{"x"?, "y"}],
+///    "end"?: seconds of the last step, "x"?: seconds of all steps}
+///
+/// A line of up to 1000 steps has all of them and no "x". A longer line has the
+/// minimum and maximum of each of 500 equal spans, so that no peak is lost, and
+/// the place of each as "x". Values have 6 significant digits; NaN and
+/// infinities are null. Fails if a time is not finite.
+Result<Json> LanePlot(const ArrayInfo& array, const ArrayInfo* seconds,
+                      const ReadContext& context);
 
 }  // namespace ctxfs

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/base/limits.h"
+#include "core/container/episode.h"
 #include "core/container/facts/model_files.h"
 #include "core/report/script_json.h"
 #include "core/report/sections/array_statistics.h"
@@ -20,6 +21,7 @@
 #include "core/report/sections/vector_summary.h"
 #include "core/views/arrays/elements.h"
 #include "core/views/pictures/picture_of.h"
+#include "core/views/tables/step_seconds.h"
 #include "core/views/view.h"
 
 namespace ctxfs {
@@ -73,6 +75,18 @@ Result<std::string> Beginning(const Content& content, uint64_t most,
   CTXFS_TRY(
       ReadInto(content, 0, std::as_writable_bytes(std::span(text)), context));
   return text;
+}
+
+/// The plot of a lane over `seconds`, or over its steps if there is no such
+/// array or it cannot be read.
+Result<Json> PlotOf(const ArrayInfo& lane,
+                    const std::optional<ArrayInfo>& seconds,
+                    const ReadContext& context) {
+  if (seconds && seconds->shape[0] == lane.shape[0]) {
+    Result<Json> plot = LanePlot(lane, &*seconds, context);
+    if (plot) return plot;
+  }
+  return LanePlot(lane, nullptr, context);
 }
 
 }  // namespace
@@ -180,11 +194,18 @@ void ValueReport::AddStatistics(Json& report) {
 }
 
 void ValueReport::AddLanes(Json& report) {
-  if (exports_.bundle_name != "episode") return;
+  std::optional<Episode> episode;
+  if (const HasEpisode* may_be = MayBeEpisode(*container_)) {
+    episode = may_be->AsEpisode(context_);
+  }
+  const bool all_are_lanes = exports_.bundle_name == "episode";
+  if (!episode && !all_are_lanes) return;
+  std::optional<ArrayInfo> seconds;
+  if (episode) seconds = SecondsOf(*episode);
   uint64_t left = 0;
   Json lanes = Json::array();
-  for (const ArrayInfo& array : arrays_) {
-    if (!IsPlottable(array)) continue;
+  for (const ArrayInfo& array : all_are_lanes ? arrays_ : episode->signals) {
+    if (!IsUsual(array) || !IsPlottable(array)) continue;
     if (!context_.Check()) return;
     if (room_.lanes == 0 ||
         !ReportRoom::Take(room_.lane_bytes, BytesOf(array))) {
@@ -192,7 +213,7 @@ void ValueReport::AddLanes(Json& report) {
       continue;
     }
     --room_.lanes;
-    Result<Json> plot = LanePlot(array, context_);
+    Result<Json> plot = PlotOf(array, seconds, context_);
     lanes.push_back(plot ? *std::move(plot) : WithError(array, plot.error()));
   }
   if (!lanes.empty()) report["lanes"] = std::move(lanes);

@@ -184,9 +184,9 @@ TEST(LayerSizesTest, TheLargestAreInTheirOrder) {
   EXPECT_EQ(layers.Largest(9).size(), 4U);
 }
 
-Json PlotOf(const ArrayInfo& array) {
+Json PlotOf(const ArrayInfo& array, const ArrayInfo* seconds = nullptr) {
   BlockCache cache(0);
-  const Result<Json> plot = LanePlot(array, cache);
+  const Result<Json> plot = LanePlot(array, seconds, cache);
   EXPECT_TRUE(Ok(plot));
   return plot ? *plot : Json();
 }
@@ -240,6 +240,43 @@ TEST(LanePlotTest, ALongLaneHasTheEndsAndTheGapsOfEachChannel) {
   EXPECT_EQ(plot["lines"][0]["y"], ramp);
   EXPECT_EQ(plot["lines"][1]["x"], first_of_span);
   EXPECT_EQ(plot["lines"][1]["y"], zeros);
+}
+
+TEST(LanePlotTest, Item43_9_ALaneIsDrawnOverSeconds) {
+  const ArrayInfo lane =
+      Array("s", DType::kF32, {3, 2}, FloatBytes({1, 10, 2, 20, 3, 30}));
+  const ArrayInfo seconds =
+      Array("time", DType::kF32, {3}, FloatBytes({0, 0.25, 2}));
+  const Json plot = PlotOf(lane, &seconds);
+  EXPECT_EQ(plot["x"], Json::parse("[0.0, 0.25, 2.0]"));
+  EXPECT_EQ(plot["end"], 2.0);
+  EXPECT_EQ(plot["lines"],
+            Json::parse(R"([{"y": [1, 2, 3]}, {"y": [10, 20, 30]}])"));
+  EXPECT_FALSE(PlotOf(lane).contains("x"));
+  EXPECT_FALSE(PlotOf(lane).contains("end"));
+  const ArrayInfo never =
+      Array("time", DType::kF32, {3}, FloatBytes({0, NAN, 2}));
+  BlockCache cache(0);
+  EXPECT_FALSE(LanePlot(lane, &never, cache));
+}
+
+TEST(LanePlotTest, Item43_9_ALongLaneHasThePeaksInSeconds) {
+  std::vector<float> values;
+  std::vector<float> times;
+  for (int step = 0; step < 2'500; ++step) {
+    values.push_back(static_cast<float>(step));
+    times.push_back(static_cast<float>(step) / 2);
+  }
+  const ArrayInfo seconds =
+      Array("time", DType::kF32, {2'500}, FloatBytes(times));
+  const Json plot =
+      PlotOf(Array("s", DType::kF32, {2'500}, FloatBytes(values)), &seconds);
+  EXPECT_FALSE(plot.contains("x"));
+  EXPECT_EQ(plot["end"], 1'249.5);
+  ASSERT_EQ(plot["lines"][0]["x"].size(), 1'000U);
+  EXPECT_EQ(plot["lines"][0]["x"][1], 2.0);
+  EXPECT_EQ(plot["lines"][0]["y"][1], 4);
+  EXPECT_EQ(plot["lines"][0]["x"][999], 1'249.5);
 }
 
 TEST(LanePlotTest, ManyChannelsAreEightLines) {
