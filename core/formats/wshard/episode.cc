@@ -13,6 +13,8 @@ namespace ctxfs::wshard {
 namespace {
 
 constexpr double kNanoseconds = 1e9;  // in a second
+// Each signal, and the reason why one is left out, costs some hundred bytes.
+constexpr uint32_t kMaxEpisodeEntries = 65'536;
 
 /// Finds the lane `name` of one number a step.
 const ArrayInfo* FindAxis(const Episode& episode, std::string_view name) {
@@ -97,7 +99,7 @@ std::vector<ArrayInfo> WShardContainer::Arrays(
 
 std::optional<Episode> WShardContainer::AsEpisode(
     const ReadContext& context) const {
-  if (!length() || entry_count() > limits::kArrayEntries) return std::nullopt;
+  if (!length() || entry_count() > kMaxEpisodeEntries) return std::nullopt;
   Episode episode;
   episode.steps = *length();
   for (uint32_t i = 0; i < entry_count(); ++i) {
