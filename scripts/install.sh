@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs the packages of Debian 12 that are missing: install.sh build|bench|peers|demo|lint|package|python|sanitizers|test|tree ...
-# On Debian 13: build, package, package_test and test.
+# Installs the packages of Debian 12 that are missing: install.sh arm64|build|bench|peers|demo|lint|package|python|sanitizers|test|tree ...
+# On Debian 13: build, package, package_test and test. With arm64, there is build/arm64-tree, too (scripts/arm64/tree.sh).
 set -euo pipefail
 
-build=(g++ cmake ninja-build pkg-config libfuse3-dev fuse3 libzstd-dev
+libraries=(libfuse3-dev libzstd-dev
   libbz2-dev libfmt-dev liblz4-dev liblzma-dev libxxhash-dev nlohmann-json3-dev libisal-dev libssl-dev zlib1g-dev
-  libflatbuffers-dev libncurses-dev libjs-chart.js libcurl4-openssl-dev libexpat1-dev libseccomp-dev libcli11-dev scdoc)
+  libflatbuffers-dev libncurses-dev libjs-chart.js libcurl4-openssl-dev libexpat1-dev libseccomp-dev libcli11-dev)
+build=(g++ cmake ninja-build pkg-config fuse3 scdoc "${libraries[@]}")
+arm64=(g++-aarch64-linux-gnu qemu-user-static)
+arm64_tree=("${libraries[@]}" libgtest-dev libgmock-dev libpng-dev libpython3-dev python3 python3-numpy python3-pytest)
 test=(curl git iproute2 jq nftables nginx openssl libgtest-dev libgmock-dev libpng-dev python3 python3-pytest python3-numpy
   python3-cryptography python3-yaml tmux bzip2 xz-utils zstd attr util-linux fio zsh fish man-db systemd)
 clients=(python3-venv python3-torch jq ffmpeg rsync ripgrep file tar chromium)
@@ -25,6 +28,7 @@ lint=(clang-14 clang-format-14 clang-tidy-14 cppcheck python3)
 wanted=()
 for set in "$@"; do
   case $set in
+    arm64) wanted+=("${arm64[@]}") ;;
     build) wanted+=("${build[@]}") ;;
     bench) wanted+=("${bench[@]}") ;;
     clients) wanted+=("${clients[@]}") ;;
@@ -48,11 +52,12 @@ for package in "${wanted[@]}"; do
     missing+=("$package")
   fi
 done
-[ ${#missing[@]} -gt 0 ] || exit 0
-
-echo "installing ${missing[*]}"
-as_root=()
-[ "$(id -u)" = 0 ] || as_root=(sudo)
-"${as_root[@]}" apt-get update -qq
-"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-  apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+if [ ${#missing[@]} -gt 0 ]; then
+  echo "installing ${missing[*]}"
+  as_root=()
+  [ "$(id -u)" = 0 ] || as_root=(sudo)
+  "${as_root[@]}" apt-get update -qq
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+fi
+[[ " $* " != *" arm64 "* ]] || "$(dirname "$0")/arm64/tree.sh" "${arm64_tree[@]}"
