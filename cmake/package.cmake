@@ -48,6 +48,9 @@ set(CPACK_COMPONENT_DEVELOPMENT_GROUP libctxfs-dev)
 set(CPACK_COMPONENT_DEBIAN-LIBCTXFS-DEV_GROUP libctxfs-dev)
 
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+if(CMAKE_CROSSCOMPILING)
+  set(CPACK_DEBIAN_PACKAGE_ARCHITECTURE arm64)
+endif()
 set(CPACK_DEBIAN_PACKAGE_RELEASE "${CTXFS_DEBIAN_RELEASE}")
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
@@ -101,7 +104,7 @@ program that fetches URLs for it.")
 set(CPACK_DEBIAN_LIBCTXFS-DEV_PACKAGE_NAME libctxfs-dev)
 set(CPACK_DEBIAN_LIBCTXFS-DEV_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_LIBCTXFS-DEV_PACKAGE_DEPENDS "libctxfs1 (= ${CTXFS_DEBIAN_VERSION}), \
-libbz2-dev, libexpat1-dev, libfmt-dev, libisal-dev, \
+libbz2-dev, libexpat1-dev, libfmt-dev, libhwy-dev, libisal-dev, \
 liblz4-dev, liblzma-dev, libssl-dev, libxxhash-dev, libzstd-dev, nlohmann-json3-dev, zlib1g-dev")
 set(CPACK_DEBIAN_LIBCTXFS-DEV_DESCRIPTION
 "library that reads machine-learning containers (development files)

@@ -7,11 +7,6 @@
 #include <bit>
 #include <cstring>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
-#include "core/codec/numbers/avx2.h"
 #include "core/codec/numbers/half.h"
 
 namespace ctxfs {
@@ -28,68 +23,6 @@ void BytesToFloatsScalar(Bytes in, float scale, float min, MutableBytes out) {
     const float product = static_cast<float>(in[i]) * scale;
     StoreLe(product + min, out.data() + 4 * i);
   }
-}
-
-#if defined(__x86_64__)
-namespace {
-
-/// Returns the number of elements converted, a multiple of 8.
-CTXFS_AVX2 size_t HalvesToFloatsAvx2(Bytes in, MutableBytes out) {
-  const __m128i magnitude = _mm_set1_epi16(0x7FFF);
-  const __m128i infinity = _mm_set1_epi16(0x7C00);
-  const __m128i quiet = _mm_set1_epi16(0x7E00);
-  const size_t count = in.size() / 2 / 8 * 8;
-  for (size_t i = 0; i < count; i += 8) {
-    const std::byte* from = in.data() + 2 * i;
-    std::byte* to = out.data() + 4 * i;
-    const __m128i halves =
-        _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
-    const __m128i size = _mm_and_si128(halves, magnitude);
-    const __m128i signalling = _mm_and_si128(_mm_cmpgt_epi16(size, infinity),
-                                             _mm_cmplt_epi16(size, quiet));
-    if (_mm_movemask_epi8(signalling) != 0) {
-      // The instruction would make signalling NaNs quiet.
-      HalvesToFloatsScalar(in.subspan(2 * i, 16), {to, 32});
-      continue;
-    }
-    _mm256_storeu_ps(reinterpret_cast<float*>(to), _mm256_cvtph_ps(halves));
-  }
-  return count;
-}
-
-CTXFS_AVX2 size_t BytesToFloatsAvx2(Bytes in, float scale, float min,
-                                    MutableBytes out) {
-  const __m256 scales = _mm256_set1_ps(scale);
-  const __m256 mins = _mm256_set1_ps(min);
-  const size_t count = in.size() / 8 * 8;
-  for (size_t i = 0; i < count; i += 8) {
-    const __m128i bytes =
-        _mm_loadl_epi64(reinterpret_cast<const __m128i*>(in.data() + i));
-    const __m256 codes = _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes));
-    const __m256 products = _mm256_mul_ps(codes, scales);
-    _mm256_storeu_ps(reinterpret_cast<float*>(out.data() + 4 * i),
-                     _mm256_add_ps(products, mins));
-  }
-  return count;
-}
-
-}  // namespace
-#endif
-
-void HalvesToFloats(Bytes in, MutableBytes out) {
-  size_t done = 0;
-#if defined(__x86_64__)
-  if (HasAvx2()) done = HalvesToFloatsAvx2(in, out);
-#endif
-  HalvesToFloatsScalar(in.subspan(2 * done), out.subspan(4 * done));
-}
-
-void BytesToFloats(Bytes in, float scale, float min, MutableBytes out) {
-  size_t done = 0;
-#if defined(__x86_64__)
-  if (HasAvx2()) done = BytesToFloatsAvx2(in, scale, min, out);
-#endif
-  BytesToFloatsScalar(in.subspan(done), scale, min, out.subspan(4 * done));
 }
 
 bool UnpackPlane(Bytes codes, unsigned bit, unsigned width, const uint8_t* dict,

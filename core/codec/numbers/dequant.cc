@@ -88,10 +88,4 @@ void Grouped(const int8_t* codes, const float* scales, const float* adds,
 
 const DequantKernels kScalarDequant{&Blocks, &Affine, &Grouped};
 
-const DequantKernels& FastestDequant() {
-  static const DequantKernels* const kFastest =
-      Avx2Dequant() != nullptr ? Avx2Dequant() : &kScalarDequant;
-  return *kFastest;
-}
-
 }  // namespace ctxfs

@@ -47,10 +47,8 @@ struct DequantKernels {
 
 extern const DequantKernels kScalarDequant;
 
-/// Null if it was not compiled in, or if this processor has no AVX2.
-const DequantKernels* Avx2Dequant();
-
-/// The fastest implementation that this processor can run.
+/// The fastest implementation that this processor can run: by vectors, of which
+/// Highway finds the kind, or kScalarDequant.
 const DequantKernels& FastestDequant();
 
 }  // namespace ctxfs

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/codec/numbers/half.h"
+#include "tests/unit/testing/vector_targets.h"
 
 namespace ctxfs {
 namespace {
@@ -48,7 +49,7 @@ TEST(HalfToFloat, IsWhatTheFormatSays) {
   }
 }
 
-TEST(HalvesToFloats, AreBitEqualToOneByOne) {
+TEST(HalvesToFloats, Item43_16_AreBitEqualToOneByOne) {
   std::vector<uint16_t> values(0x10000);
   for (size_t i = 0; i < values.size(); ++i) {
     values[i] = static_cast<uint16_t>(i);
@@ -57,12 +58,14 @@ TEST(HalvesToFloats, AreBitEqualToOneByOne) {
   const std::vector<std::byte> in = Halves(values);
   std::vector<std::byte> fast(in.size() * 2);
   std::vector<std::byte> scalar(in.size() * 2);
-  HalvesToFloats(in, fast);
   HalvesToFloatsScalar(in, scalar);
-  EXPECT_TRUE(fast == scalar);
-  for (size_t i = 0; i < values.size(); ++i) {
-    ASSERT_EQ(Word(fast, i), std::bit_cast<uint32_t>(HalfToFloat(values[i])));
-  }
+  WithEachVectorTarget([&] {
+    HalvesToFloats(in, fast);
+    EXPECT_TRUE(fast == scalar);
+    for (size_t i = 0; i < values.size(); ++i) {
+      ASSERT_EQ(Word(fast, i), std::bit_cast<uint32_t>(HalfToFloat(values[i])));
+    }
+  });
 }
 
 // Every length and alignment: what is left over is converted too, and nothing
@@ -98,9 +101,11 @@ TEST(BytesToFloats, RoundsTwice) {
       const Bytes from = Bytes(in).last(count);
       std::vector<std::byte> fast(4 * count);
       std::vector<std::byte> scalar(4 * count);
-      BytesToFloats(from, scale, min, fast);
       BytesToFloatsScalar(from, scale, min, scalar);
-      EXPECT_TRUE(fast == scalar) << scale << " " << min;
+      WithEachVectorTarget([&] {
+        BytesToFloats(from, scale, min, fast);
+        EXPECT_TRUE(fast == scalar) << scale << " " << min;
+      });
       for (size_t i = 0; i < count; ++i) {
         // volatile: nothing may fuse the two operations.
         const volatile float product = static_cast<float>(from[i]) * scale;

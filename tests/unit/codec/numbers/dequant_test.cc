@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/bytes.h"
+#include "tests/unit/testing/vector_targets.h"
 
 namespace ctxfs {
 namespace {
@@ -58,8 +59,7 @@ TEST(Dequant, AScaleOfZeroGivesPositiveZeros) {
   const std::vector<std::byte> codes = Block(4, {0xCC, 0x34});
   for (const float zero : {0.0F, -0.0F}) {
     std::vector<std::byte> out(kBlockFloatBytes, std::byte{1});
-    for (const DequantKernels* kernels : {&kScalarDequant, Avx2Dequant()}) {
-      if (kernels == nullptr) continue;
+    for (const DequantKernels* kernels : {&kScalarDequant, &FastestDequant()}) {
       kernels->blocks(4, codes.data(), &zero, 1, out.data());
       EXPECT_EQ(out, std::vector<std::byte>(kBlockFloatBytes));
     }
@@ -70,8 +70,7 @@ TEST(Dequant, ANanIsAlwaysTheSame) {
   const std::vector<std::byte> codes = Block(8, {1, 0, 0xFF});
   std::vector<std::byte> out(kBlockFloatBytes);
   const auto nan = std::bit_cast<float>(0xFFA46000U);
-  for (const DequantKernels* kernels : {&kScalarDequant, Avx2Dequant()}) {
-    if (kernels == nullptr) continue;
+  for (const DequantKernels* kernels : {&kScalarDequant, &FastestDequant()}) {
     kernels->blocks(8, codes.data(), &nan, 1, out.data());
     EXPECT_EQ(BitsAt(out, 0), kDequantNan);
     kernels->blocks(8, codes.data(), &kInf, 1, out.data());
@@ -109,9 +108,9 @@ std::vector<float> Scales(size_t count, std::mt19937& random) {
   return scales;
 }
 
-TEST(Dequant, Avx2GivesTheSameBits) {
-  const DequantKernels* avx2 = Avx2Dequant();
-  if (avx2 == nullptr) GTEST_SKIP() << "this processor has no AVX2";
+/// Compares the kernels that this processor takes with the scalar ones.
+void ExpectTheSameBits() {
+  const DequantKernels& vectors = FastestDequant();
   constexpr size_t kCount = 20'000;
   std::mt19937 random(11);
   const std::vector<float> scales = Scales(kCount, random);
@@ -123,7 +122,7 @@ TEST(Dequant, Avx2GivesTheSameBits) {
     std::vector<std::byte> b(a.size());
     kScalarDequant.blocks(bits, codes.data(), scales.data(), kCount,
                           a.data() + 1);
-    avx2->blocks(bits, codes.data(), scales.data(), kCount, b.data() + 1);
+    vectors.blocks(bits, codes.data(), scales.data(), kCount, b.data() + 1);
     ASSERT_TRUE(a == b) << bits << " bits";
     if (bits != 4 && bits != 8) continue;
     a.resize(8 * kBlockFloatBytes + 1);
@@ -131,11 +130,54 @@ TEST(Dequant, Avx2GivesTheSameBits) {
     for (size_t i = 0; i + 1 < 500; ++i) {
       kScalarDequant.affine(bits, codes.data(), scales[i], scales[i + 1], 8,
                             a.data() + 1);
-      avx2->affine(bits, codes.data(), scales[i], scales[i + 1], 8,
-                   b.data() + 1);
+      vectors.affine(bits, codes.data(), scales[i], scales[i + 1], 8,
+                     b.data() + 1);
       ASSERT_TRUE(a == b) << bits << " bits, affine";
     }
   }
+}
+
+TEST(Dequant, Item43_16_EveryKindOfVectorGivesTheSameBits) {
+  WithEachVectorTarget(&ExpectTheSameBits);
+}
+
+// What is read ends with the codes, wherever the vectors of a block end.
+TEST(Dequant, Item43_16_NothingBeyondABlockIsRead) {
+  WithEachVectorTarget([] {
+    for (const unsigned bits : kWidths) {
+      // Its end is that of the memory, which a sanitizer watches.
+      const std::vector<std::byte> codes(BlockBytes(bits), std::byte{0x5A});
+      std::vector<std::byte> a(kBlockFloatBytes);
+      std::vector<std::byte> b(kBlockFloatBytes);
+      const float scale = 0.75F;
+      kScalarDequant.blocks(bits, codes.data(), &scale, 1, a.data());
+      FastestDequant().blocks(bits, codes.data(), &scale, 1, b.data());
+      EXPECT_TRUE(a == b) << bits << " bits";
+    }
+  });
+}
+
+TEST(Dequant, Item43_16_GroupsOfAnySizeGiveTheSameBits) {
+  constexpr size_t kCount = 48 * 40;
+  std::mt19937 random(12);
+  std::vector<int8_t> codes(kCount);
+  for (int8_t& code : codes) code = static_cast<int8_t>(random());
+  const std::vector<float> scales = Scales(kCount / 8, random);
+  const std::vector<float> adds = Scales(kCount / 8, random);
+  WithEachVectorTarget([&] {
+    for (const size_t group : {8U, 16U, 24U, 32U}) {
+      for (const float* add :
+           {static_cast<const float*>(nullptr), adds.data()}) {
+        std::vector<std::byte> a(4 * kCount);
+        std::vector<std::byte> b(4 * kCount);
+        kScalarDequant.grouped(codes.data(), scales.data(), add, kCount, group,
+                               a.data());
+        FastestDequant().grouped(codes.data(), scales.data(), add, kCount,
+                                 group, b.data());
+        EXPECT_TRUE(a == b) << "groups of " << group;
+      }
+    }
+  });
 }
 
 }  // namespace
