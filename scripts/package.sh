@@ -3,16 +3,25 @@
 # Installs missing packages and makes build/package/{ctxfs,libctxfs1,libctxfs-dev}_*.deb
 # and build/package/ctxfs-*.tar.gz, for the Debian that it runs on. With
 # `--suite trixie` they are for Debian 13, and in build/trixie/package
-# (scripts/debian.sh). scripts/test.sh package, and trixie-package, test them.
+# (scripts/debian.sh). scripts/test.sh package, and trixie-package, test them. With
+# `--arch arm64` they are for that processor, and in build/arm64-package.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 if [ "${1:-}" = --suite ]; then
   exec scripts/debian.sh "${2:?a suite, such as trixie}" scripts/package.sh
 fi
-[ $# -eq 0 ] || { echo "usage: package.sh [--suite SUITE]" >&2; exit 1; }
+preset=package
+if [ "$*" = "--arch arm64" ]; then
+  preset=arm64-package
+  scripts/install.sh arm64
+  export PATH=$PWD/scripts/arm64:$PATH  # its dpkg-shlibdeps
+elif [ $# -gt 0 ]; then
+  echo "usage: package.sh [--suite SUITE | --arch arm64]" >&2
+  exit 1
+fi
 scripts/install.sh build package
-cmake --preset package >/dev/null
-cmake --build --preset package -- --quiet
-rm -f build/package/*.deb build/package/ctxfs-*.tar.gz
-cpack --preset package
+cmake --preset "$preset" >/dev/null
+cmake --build --preset "$preset" -- --quiet
+rm -f "build/$preset"/*.deb "build/$preset"/ctxfs-*.tar.gz
+cpack --preset "$preset"

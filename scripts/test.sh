@@ -18,6 +18,7 @@
 #   tsan-short  of those, unit tests of what threads share, and mounts that many
 #            threads read
 #   fuzz     builds with clang and runs the fuzz targets for a moment
+#   arm64    compiles for arm64 and runs a part of the tests by qemu (scripts/arm64.sh)
 #   package  makes the packages and tries them in a Debian of their own
 #   trixie   builds and runs the quick tests in a Debian 13 (scripts/debian.sh);
 #            skipped, and says so, where there can be none
@@ -132,6 +133,7 @@ for part in "$@"; do
     tsan-short)
       run_short tsan 'robustness|golden'
       ;;
+    arm64) scripts/arm64.sh test ;;
     tools) make_tools ;;
     long)
       make_tools
