@@ -27,14 +27,15 @@ run_library() {
 # The module for the Python of build/arm64-tree, which links the library of
 # build/arm64. nanobind is that of build/python-venv.
 build_python() {
-  local to=$PWD/build/arm64-python nanobind
+  local to=$PWD/build/arm64-python nanobind include
+  include=$(echo "$tree"/usr/include/python3.*)
   nanobind=$(build/python-venv/bin/python -m nanobind --cmake_dir)
   rm -rf "$to/site"
   cmake -S . -B "$to" -G Ninja --toolchain cmake/arm64.cmake -Wno-dev \
     -DCMAKE_BUILD_TYPE=MinSizeRel -DCTXFS_PYTHON_MODULE=ON -DCTXFS_CCACHE=ON \
     -DCTXFS_PREBUILT="$PWD/build/arm64/core" -Dnanobind_DIR="$nanobind" \
     -DPython_EXECUTABLE=/usr/bin/python3 \
-    -DPython_INCLUDE_DIR="$tree/usr/include/python3.11" >/dev/null
+    -DPython_INCLUDE_DIR="$include" >/dev/null
   cmake --build "$to" -- --quiet ctxfs_python
   cmake --install "$to" --component python --prefix "$to/site" >/dev/null
   # Its name is for the Python of this machine.
@@ -54,7 +55,7 @@ run_python() {
   PYTHONPATH=$PWD/build/arm64-python/site PYTHONDONTWRITEBYTECODE=1 \
     qemu-aarch64-static -L "$tree" \
     -E LD_LIBRARY_PATH="$libraries/blas:$libraries/lapack" \
-    "$tree/usr/bin/python3.11" -m pytest -q -p no:cacheprovider \
+    "$tree/usr/bin/python3" -m pytest -q -p no:cacheprovider \
     python/tests/test_files.py python/tests/test_arrays.py \
     -k 'not process and not pickle and not interpreter'
 }
