@@ -20,7 +20,7 @@ run_library() {
   cmake --preset arm64 "-DCTXFS_SHORT_TESTS=$1" >/dev/null
   cmake --build --preset arm64 -- --quiet \
     libctxfs_shared ctxfs_unit ctxfs_golden ctxfs_api ctxfs_api_shared
-  GTEST_FILTER="-$not_by_qemu" ctest --preset arm64 -j"$(nproc)" \
+  CTXFS_BY_QEMU=1 GTEST_FILTER="-$not_by_qemu" ctest --preset arm64 -j"$(nproc)" \
     -R '^ctxfs_(unit|golden|api|api_shared)(/|$)'
 }
 

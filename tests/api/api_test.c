@@ -344,11 +344,14 @@ static void TestErrors(void) {
   CHECK(Failed(result, error, CTXFS_NOT_FOUND, ENOENT));
   result = ctxfs_open(In("README.md"), NULL, &tree, &error);
   CHECK(Failed(result, error, CTXFS_NOT_CONTAINER, EIO));
-  /* tests/mount/test_library_urls.py has URLs of servers. */
-  const ctxfs_options options = {.size = sizeof options,
-                                 .fetch_program = "/absent/ctxfs-fetch"};
-  result = ctxfs_open("https://host/x.safetensors", &options, &tree, &error);
-  CHECK(Failed(result, error, CTXFS_UNSUPPORTED, EIO));
+  /* tests/mount/test_library_urls.py has URLs of servers. By qemu, whose vfork is
+     a fork, posix_spawn does not learn that a program is absent. */
+  if (getenv("CTXFS_BY_QEMU") == NULL) {
+    const ctxfs_options options = {.size = sizeof options,
+                                   .fetch_program = "/absent/ctxfs-fetch"};
+    result = ctxfs_open("https://host/x.safetensors", &options, &tree, &error);
+    CHECK(Failed(result, error, CTXFS_UNSUPPORTED, EIO));
+  }
   result = ctxfs_open(NULL, NULL, &tree, &error);
   CHECK(Failed(result, error, CTXFS_USAGE, EINVAL));
   CHECK(ctxfs_open(NULL, NULL, &tree, NULL) == -1);
