@@ -8,6 +8,7 @@
 
 #include "core/base/text/text.h"
 #include "core/vfs/mirror/mirror.h"
+#include "fs/common/shown_text.h"
 
 namespace ctxfs {
 namespace {
@@ -32,6 +33,16 @@ std::string_view Above(std::string_view path) {
   return path.substr(0, slash == std::string_view::npos ? 0 : slash);
 }
 
+/// Sorts the files of a directory that is not in a container, which have no
+/// order of their own, by name.
+void SortIfMirrored(std::vector<SourceTree::File>& files) {
+  const auto is_mirrored = [](const SourceTree::File& file) {
+    return (file.inode & Mirror::kBit) != 0;
+  };
+  if (!std::ranges::all_of(files, is_mirrored)) return;
+  std::ranges::sort(files, {}, &SourceTree::File::path);
+}
+
 Error NotFound(const std::string& text) {
   return {Code::kNotFound, "no name has " + Quote(text)};
 }
@@ -40,7 +51,9 @@ Error NotFound(const std::string& text) {
 
 Status Browser::Open(std::string_view path) {
   const SourceTree::File file = CTXFS_TRY(tree_.Find(path));
-  return file.directory ? List(file) : Show(file.path);
+  if (file.directory) return List(file);
+  const Result<SourceTree::File> inside = tree_.FindInside(file);
+  return inside ? List(*inside) : Show(file.path);
 }
 
 Status Browser::Show(std::string path) {
@@ -68,8 +81,16 @@ Status Browser::List(const SourceTree::File& directory) {
   };
   const auto lost = [](const std::string& /*path*/, const Error& /*error*/) {};
   CTXFS_TRY(tree_.ForEach(directory, add, lost));
+  SortIfMirrored(files);
   directory_ = directory;
   files_ = std::move(files);
+  longest_name_ = 0;
+  for (const SourceTree::File& file : files_) {
+    const size_t mark = file.directory || file.link ? 1 : 0;
+    longest_name_ =
+        std::max(longest_name_, ListedName(file.name()).size() + mark);
+  }
+  sizes_.assign(files_.size(), std::nullopt);
   left_out_ = left_out;
   selected_ = 0;
   return {};
@@ -83,13 +104,31 @@ void Browser::Move(ptrdiff_t by) {
   selected_ = static_cast<size_t>(to);
 }
 
-Status Browser::Enter() {
-  if (selection() == nullptr) return {};
+std::vector<Browser::Measured> Browser::Unmeasured(size_t page) const {
+  std::vector<Measured> found;
+  const size_t first = selected_ / page * page;
+  for (size_t i = first; i < std::min(first + page, files_.size()); ++i) {
+    if (files_[i].directory || files_[i].link || sizes_[i]) continue;
+    found.push_back({i, files_[i], std::nullopt});
+  }
+  return found;
+}
+
+void Browser::Take(const std::vector<Measured>& measured) {
+  for (const Measured& one : measured) sizes_[one.number] = one.size;
+}
+
+Result<bool> Browser::Enter() {
+  if (selection() == nullptr) return true;
   SourceTree::File file = *selection();
   if (file.link) file = CTXFS_TRY(tree_.Find(file.path));
-  if (file.directory) return List(file);
-  const Result<SourceTree::File> inside = tree_.FindInside(file);
-  return inside ? List(*inside) : Status();
+  if (!file.directory) {
+    const Result<SourceTree::File> inside = tree_.FindInside(file);
+    if (!inside) return false;
+    file = *inside;
+  }
+  CTXFS_TRY(List(file));
+  return true;
 }
 
 Status Browser::Leave() {

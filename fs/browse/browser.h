@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,8 +23,8 @@ class Browser {
 
   explicit Browser(SourceTree& tree) : tree_(tree) {}
 
-  /// Shows the directory at `path`, or the directory of the file at `path` and
-  /// selects that file.
+  /// Shows the directory or container at `path`, or the directory of the file
+  /// at `path` and selects that file.
   Status Open(std::string_view path);
 
   /// The path of the directory; empty: the source itself.
@@ -37,11 +39,27 @@ class Browser {
     return files_.empty() ? nullptr : &files_[selected_];
   }
 
+  /// The size of files()[i]; nullopt until it is measured, and for directories.
+  std::optional<uint64_t> size(size_t i) const { return sizes_[i]; }
+  /// Bytes of the longest name, as it is shown.
+  size_t longest_name() const { return longest_name_; }
+  /// A file of the list and its size.
+  struct Measured {
+    size_t number;  // in files()
+    SourceTree::File file;
+    std::optional<uint64_t> size;
+  };
+  /// Returns files without a size on the page of the selected one.
+  std::vector<Measured> Unmeasured(size_t page) const;
+  /// Takes the sizes of files that Unmeasured returned after the last Enter,
+  /// Leave or Search.
+  void Take(const std::vector<Measured>& measured);
+
   /// Moves the selection, stopping at the ends.
   void Move(ptrdiff_t by);
 
-  /// Enters the selected directory or container; does nothing for other files.
-  Status Enter();
+  /// Enters the selected directory or container; false for other files.
+  Result<bool> Enter();
   /// Shows the parent directory and selects the previous one.
   Status Leave();
 
@@ -61,6 +79,8 @@ class Browser {
   SourceTree& tree_;
   SourceTree::File directory_{};
   std::vector<SourceTree::File> files_;
+  std::vector<std::optional<uint64_t>> sizes_;  // of files_
+  size_t longest_name_ = 0;
   uint64_t left_out_ = 0;
   size_t selected_ = 0;
 };

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -20,30 +21,58 @@
 #include "core/views/pictures/picture_of.h"
 #include "core/views/view.h"
 #include "fs/browse/browser.h"
+#include "fs/browse/first_values.h"
 #include "fs/browse/histogram.h"
 #include "fs/common/shown_text.h"
 
 namespace ctxfs {
 namespace {
 
-// Bytes of a file shown as text, or else in hexadecimal.
-constexpr size_t kShownText = 16 * 1024;
-constexpr size_t kShownBytes = 1024;
+/// Limits of a description.
+struct DetailLimits {
+  size_t lines;
+  size_t text;  // bytes of a file shown as text,
+  size_t hex;   // or else in hexadecimal
+};
+
+DetailLimits LimitsOf(const DetailRoom& room) {
+  constexpr DetailLimits kWhole{4000, 256 * 1024, 32 * 1024};
+  return room.whole ? kWhole : DetailLimits{room.lines, 16 * 1024, 1024};
+}
 
 /// Collects the lines for one file or directory.
 class Writer {
  public:
   Writer(SourceTree& tree, const DetailRoom& room, const ReadContext& context)
-      : tree_(tree), room_(room), context_(context) {}
+      : tree_(tree), room_(room), limits_(LimitsOf(room)), context_(context) {}
 
   Details Take() { return std::move(details_); }
 
-  /// Describes the directory, or else the container around it.
+  void AddAny(const SourceTree::File& file) {
+    if (file.link) return AddLink(file);
+    if (file.directory) return AddDirectory(file);
+    AddFile(file);
+  }
+
+  void AddLink(const SourceTree::File& link) {
+    if (const auto target = tree_.ReadLink(link)) {
+      AddField("link to", ListedName(*target));
+    }
+    const Result<SourceTree::File> file = tree_.Find(link.path);
+    if (!file) return AddError(file.error());
+    AddAny(*file);
+  }
+
+  /// Describes the container at the directory, or counts its files and
+  /// describes the container around it.
   void AddDirectory(const SourceTree::File& directory) {
+    if (!tree_.ContainerAt(directory)) AddNumbers(directory);
     const Result<ContainerPtr> container = ContainerOf(directory);
     if (container) {
       AddContainer(**container);
-    } else if (container.error().code != Code::kNotContainer) {
+    } else if (container.error().code == Code::kNotContainer) {
+      AddNames(directory);
+    } else {
       AddError(container.error());
     }
   }
@@ -106,6 +135,51 @@ class Writer {
       }
     }
     return std::nullopt;
+  }
+
+  /// Adds how many files and directories a directory has.
+  void AddNumbers(const SourceTree::File& directory) {
+    constexpr uint64_t kMaxCounted = 10'000;
+    uint64_t files = 0;
+    uint64_t directories = 0;
+    const Status counted =
+        ForEachName(directory, [&](const SourceTree::File& file) {
+          ++(file.directory ? directories : files);
+          return files + directories < kMaxCounted;
+        });
+    if (!counted) return AddError(counted.error());
+    const bool all = files + directories < kMaxCounted;
+    AddField(
+        "directory",
+        fmt::format("{}{} {}, {} {}", all ? "" : "at least ", Grouped(files),
+                    files == 1 ? "file" : "files", Grouped(directories),
+                    directories == 1 ? "directory" : "directories"));
+  }
+
+  /// Adds the first names of a directory.
+  void AddNames(const SourceTree::File& directory) {
+    Add("");
+    (void)ForEachName(directory, [&](const SourceTree::File& file) {
+      const Colour colour = file.directory ? Colour::kBlue : Colour::kNone;
+      details_.lines.push_back(
+          {ListedName(file.name()) + (file.directory ? "/" : ""), colour});
+      return details_.lines.size() < limits_.lines;
+    });
+  }
+
+  /// Calls `visit` with files of a directory until it returns false.
+  Status ForEachName(
+      const SourceTree::File& directory,
+      const std::function<bool(const SourceTree::File&)>& visit) {
+    bool stopped = false;
+    const auto next = [&](const SourceTree::File& file) -> Status {
+      stopped = !visit(file);
+      if (stopped) return Error{Code::kLimit, ""};
+      return {};
+    };
+    const Status done =
+        tree_.ForEach(directory, next, nullptr, SourceTree::Children::kNamed);
+    return stopped ? Status() : done;
   }
 
   void AddContainer(const Container& container) {
@@ -203,6 +277,16 @@ class Writer {
     const ArrayStatistics statistics =
         CTXFS_TRY(StatisticsOf(array, /*exact=*/false, context_));
     AddStatistics(statistics);
+    if (room_.whole) return AddValues(array);
+    return {};
+  }
+
+  Status AddValues(const ArrayInfo& array) {
+    const std::vector<std::string> lines =
+        CTXFS_TRY(FirstValues(array, room_.columns, context_));
+    Add("");
+    Add("first values", Colour::kBold);
+    for (const std::string& line : lines) Add(line);
     return {};
   }
 
@@ -275,7 +359,7 @@ class Writer {
 
   /// Adds the first lines of a text, or else the first bytes.
   Status AddBeginning(const Content& content) {
-    std::string bytes(std::min<uint64_t>(content.size(), kShownText), '\0');
+    std::string bytes(std::min<uint64_t>(content.size(), limits_.text), '\0');
     CTXFS_TRY(ReadInto(content, 0, std::as_writable_bytes(std::span(bytes)),
                        context_));
     if (IsText(bytes)) {
@@ -297,7 +381,7 @@ class Writer {
 
   void AddText(const std::string& text) {
     for (size_t at = 0;
-         at < text.size() && details_.lines.size() < room_.lines;) {
+         at < text.size() && details_.lines.size() < limits_.lines;) {
       const size_t end = std::min(text.find('\n', at), text.size());
       std::string line = text.substr(at, end - at);
       if (line.ends_with('\r')) line.pop_back();
@@ -311,8 +395,8 @@ class Writer {
     // "00000010  ", and per byte three columns and a character.
     const size_t fits = room_.columns > 14 ? (room_.columns - 11) / 4 : 1;
     const size_t each = std::clamp<size_t>(fits / 4 * 4, 4, 16);
-    const size_t shown = std::min(bytes.size(), kShownBytes);
-    for (size_t at = 0; at < shown && details_.lines.size() < room_.lines;
+    const size_t shown = std::min(bytes.size(), limits_.hex);
+    for (size_t at = 0; at < shown && details_.lines.size() < limits_.lines;
          at += each) {
       std::string line = fmt::format("{:08x}  ", at);
       std::string right;
@@ -328,6 +412,7 @@ class Writer {
 
   SourceTree& tree_;
   const DetailRoom& room_;
+  const DetailLimits limits_;
   const ReadContext& context_;
   Details details_;
   std::optional<size_t> checksum_line_;
@@ -338,11 +423,7 @@ class Writer {
 Details DetailsOf(SourceTree& tree, const SourceTree::File& file,
                   const DetailRoom& room, const ReadContext& context) {
   Writer writer(tree, room, context);
-  if (file.directory) {
-    writer.AddDirectory(file);
-  } else {
-    writer.AddFile(file);
-  }
+  writer.AddAny(file);
   return writer.Take();
 }
 

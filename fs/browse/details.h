@@ -37,12 +37,16 @@ struct DetailRoom {
   size_t columns = 40;
   size_t lines = 20;
   bool utf8 = true;  // whether the terminal shows block characters
+  /// Whether the whole window shows the details and scrolls: they may take more
+  /// lines, and have the first values of an array, too.
+  bool whole = false;
 };
 
-/// Describes a file or directory: metadata of the container or entry, then
-/// statistics and a histogram of an array, its first picture, or the beginning
-/// of the text or bytes. Reads only verified bytes, and of an array only a
-/// sample (StatisticsOf). Errors become red lines.
+/// Describes a file or directory, or what a link leads to: the number of files,
+/// metadata of the container or entry, then statistics and a histogram of an
+/// array, its first picture, or the beginning of the text or bytes. Reads only
+/// verified bytes, and of an array only a sample (StatisticsOf). Errors become
+/// red lines.
 Details DetailsOf(SourceTree& tree, const SourceTree::File& file,
                   const DetailRoom& room, const ReadContext& context);
 

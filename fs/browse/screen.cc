@@ -4,6 +4,7 @@
 // ncurses defines macros such as `timeout` and `move`.
 #define NCURSES_NOMACROS
 #include <curses.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -11,10 +12,13 @@
 #include <algorithm>
 #include <clocale>
 #include <cstdio>
-#include <cwchar>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/environment.h"
+#include "fs/browse/fitting.h"
+#include "fs/commands/text.h"
 #include "fs/common/shown_text.h"
 
 namespace ctxfs {
@@ -26,7 +30,9 @@ constexpr int kDelete = 127;
 // Pairs of fixed numbers come first.
 constexpr int kFirstPair = 16;
 constexpr const char* kKeys =
-    "arrows move and open   / search   n next   e extract   q quit";
+    "? help   q quit   arrows move and open   / search   i describe   e "
+    "extract";
+constexpr const char* kPageKeys = "q back   arrows scroll   e extract";
 
 unsigned PairBits(int pair) { return static_cast<unsigned>(COLOR_PAIR(pair)); }
 
@@ -47,22 +53,15 @@ unsigned AttributesOf(Colour colour) {
   }
 }
 
-/// Cuts `text` to `columns`; also returns the columns that it takes.
-std::pair<std::string, int> Fit(const std::string& text, int columns) {
-  std::mbstate_t state{};
-  size_t at = 0;
-  int width = 0;
-  while (at < text.size()) {
-    wchar_t c = 0;
-    const size_t bytes =
-        std::mbrtowc(&c, text.data() + at, text.size() - at, &state);
-    if (bytes == 0 || bytes > text.size() - at) break;
-    const int wide = std::max(::wcwidth(c), 0);
-    if (width + wide > columns) break;
-    width += wide;
-    at += bytes;
-  }
-  return {text.substr(0, at), width};
+std::string NameOf(const SourceTree::File& file) {
+  return ListedName(file.name()) + (file.directory ? "/"
+                                    : file.link    ? "@"
+                                                   : "");
+}
+
+std::string PaddedTo(std::string text, int columns) {
+  const int width = Fit(text, columns).second;
+  return text.append(static_cast<size_t>(std::max(columns - width, 0)), ' ');
 }
 
 /// The nearest of the 6 x 6 x 6 colours of xterm.
@@ -130,6 +129,10 @@ Action ActionOf(int key) {
       return Action::kSearchAgain;
     case 'e':
       return Action::kExtract;
+    case 'i':
+      return Action::kDescribe;
+    case '?':
+      return Action::kHelp;
     case KEY_RESIZE:
     case kControlL:
       return Action::kRedraw;
@@ -178,18 +181,43 @@ Result<std::unique_ptr<Screen>> Screen::Start() {
 
 Screen::~Screen() { ::endwin(); }
 
-int Screen::Split() const {
+int Screen::Split(const Browser& browser) const {
   constexpr int kLeast = 16;
-  return std::max(kLeast, COLS * 2 / 5);
+  constexpr size_t kBesideName = 8;  // size and space
+  // A sixth more if the names need it. 80 columns leave 40 for a histogram.
+  const int usual = std::max(kLeast, COLS * 2 / 5);
+  const int most = std::max(usual, COLS / 2 - 2);
+  const size_t needed = browser.longest_name() + kBesideName;
+  return static_cast<int>(std::clamp(needed, static_cast<size_t>(usual),
+                                     static_cast<size_t>(most)));
 }
 
-DetailRoom Screen::room() const {
-  return {.columns = static_cast<size_t>(std::max(COLS - Split() - 2, 8)),
-          .lines = static_cast<size_t>(page()),
-          .utf8 = utf8_};
+DetailRoom Screen::room(const Browser& browser) const {
+  return {
+      .columns = static_cast<size_t>(std::max(COLS - Split(browser) - 2, 8)),
+      .lines = static_cast<size_t>(page(browser)),
+      .utf8 = utf8_};
 }
 
-ptrdiff_t Screen::page() const { return std::max(LINES - 2, 1); }
+DetailRoom Screen::whole_room() const {
+  return {.columns = static_cast<size_t>(std::max(COLS - 2, 8)),
+          .lines = static_cast<size_t>(whole_page()),
+          .utf8 = utf8_,
+          .whole = true};
+}
+
+int Screen::NameLines(const Browser& browser) const {
+  const auto columns = static_cast<size_t>(std::max(COLS - 2, 1));
+  const size_t needed = (browser.longest_name() + columns - 1) / columns;
+  const auto most = static_cast<size_t>(std::max(LINES / 4, 1));
+  return static_cast<int>(std::clamp<size_t>(needed, 1, most));
+}
+
+ptrdiff_t Screen::page(const Browser& browser) const {
+  return std::max(LINES - 2 - NameLines(browser), 1);
+}
+
+ptrdiff_t Screen::whole_page() const { return std::max(LINES - 2, 1); }
 
 void Screen::Put(int line, int column, const std::string& text, int columns,
                  unsigned attributes) const {
@@ -204,19 +232,37 @@ void Screen::Put(int line, int column, const std::string& text, int columns,
 }
 
 void Screen::DrawFiles(const Browser& browser) const {
-  const auto& files = browser.files();
-  const auto lines = static_cast<size_t>(page());
+  constexpr int kSizeColumns = 6;
+  const auto lines = static_cast<size_t>(page(browser));
   // The list shows the page of the selected file; pages do not scroll.
   const size_t first = browser.selected() / lines * lines;
-  for (size_t i = 0; i < lines && first + i < files.size(); ++i) {
-    const SourceTree::File& file = files[first + i];
-    const std::string name = ListedName(file.name()) + (file.directory ? "/"
-                                                        : file.link    ? "@"
-                                                                       : "");
+  const int split = Split(browser);
+  const auto& files = browser.files();
+  for (size_t i = first; i < std::min(first + lines, files.size()); ++i) {
+    std::string size;
+    if (browser.size(i)) {
+      size = fmt::format("{:>{}}", ShortSize(*browser.size(i)), kSizeColumns);
+    }
+    const int columns = split - 1 - static_cast<int>(size.size());
+    const std::string name = FitByMiddle(NameOf(files[i]), columns, utf8_);
     unsigned attributes =
-        AttributesOf(file.directory ? Colour::kBlue : Colour::kNone);
-    if (first + i == browser.selected()) attributes |= A_REVERSE;
-    Put(1 + static_cast<int>(i), 0, " " + name, Split(), attributes);
+        AttributesOf(files[i].directory ? Colour::kBlue : Colour::kNone);
+    if (i == browser.selected()) attributes |= A_REVERSE;
+    Put(1 + static_cast<int>(i - first), 0,
+        " " + PaddedTo(name, columns) + size, split, attributes);
+  }
+}
+
+void Screen::DrawName(const Browser& browser) const {
+  if (browser.selection() == nullptr) return;
+  const int columns = std::max(COLS - 2, 1);
+  const int lines = NameLines(browser);
+  const std::string name =
+      FitByMiddle(NameOf(*browser.selection()), lines * columns, utf8_);
+  int line = 1 + static_cast<int>(page(browser));
+  for (const std::string& part : Wrapped(name, columns)) {
+    if (line >= LINES - 1) return;
+    Put(line++, 0, " " + part, COLS, A_BOLD);
   }
 }
 
@@ -227,7 +273,7 @@ int Screen::Pair(int front, int back) {
   return known->second;
 }
 
-void Screen::DrawPicture(const Pixels& picture, int top) {
+void Screen::DrawPicture(const Pixels& picture, int top, int left, int last) {
   constexpr const char* kUpperHalf = "\xE2\x96\x80";
   constexpr int kXterm = 256;
   const bool colours = utf8_ && COLORS >= kXterm;
@@ -237,8 +283,9 @@ void Screen::DrawPicture(const Pixels& picture, int top) {
   };
   for (uint32_t y = 0; y < picture.height; y += 2) {
     const int line = top + static_cast<int>(y / 2);
-    if (line > page()) return;
-    ::wmove(stdscr, line, Split() + 2);
+    if (line > last) return;
+    if (line < 1) continue;
+    ::wmove(stdscr, line, left);
     for (uint32_t x = 0; x < picture.width; ++x) {
       if (!colours) {
         ::waddch(stdscr, static_cast<unsigned char>(Shade(at(x, y))));
@@ -253,45 +300,86 @@ void Screen::DrawPicture(const Pixels& picture, int top) {
   }
 }
 
-void Screen::DrawDetails(const Details& details) {
-  const int left = Split() + 2;
+void Screen::DrawDetails(const Details& details, int left, int last) {
   int line = 1;
   for (const DetailLine& one : details.lines) {
-    if (line > page()) return;
+    if (line > last) return;
     Put(line++, left, one.text, COLS - left, AttributesOf(one.colour));
   }
-  pairs_.clear();
-  if (details.picture.width != 0) DrawPicture(details.picture, line);
+  DrawPicture(details.picture, line, left, last);
+}
+
+void Screen::DrawTitle(const std::string& title,
+                       const std::string& place) const {
+  const int columns = std::max(COLS - 1 - static_cast<int>(place.size()), 1);
+  Put(0, 0, " " + FitByMiddle(title, columns, utf8_) + place, COLS, A_REVERSE);
+}
+
+void Screen::DrawKeys(const char* keys, const DetailLine& message) const {
+  const bool plain = message.text.empty();
+  Put(LINES - 1, 0, " " + (plain ? std::string(keys) : message.text), COLS,
+      plain ? A_DIM : AttributesOf(message.colour));
 }
 
 void Screen::Draw(const std::string& source, const Browser& browser,
                   const Details* details, const DetailLine& message) {
   ::werase(stdscr);
-  std::string title =
-      " " + ListedName(source) + "//" + ListedName(browser.path());
+  pairs_.clear();
   const size_t files = browser.files().size();
+  std::string place;
   if (files > 0) {
-    title += "   " + std::to_string(browser.selected() + 1) + "/" +
-             std::to_string(files + browser.left_out());
+    place = "   " + std::to_string(browser.selected() + 1) + "/" +
+            std::to_string(files + browser.left_out());
   }
-  Put(0, 0, title, COLS, A_REVERSE);
+  DrawTitle(ListedName(source) + "//" + ListedName(browser.path()), place);
   DrawFiles(browser);
+  DrawName(browser);
+  const int left = Split(browser) + 2;
   if (details != nullptr) {
-    DrawDetails(*details);
+    DrawDetails(*details, left, static_cast<int>(page(browser)));
   } else {
-    Put(1, Split() + 2, "reading", COLS, A_DIM);
+    Put(1, left, "reading", COLS, A_DIM);
   }
-  const bool plain = message.text.empty();
-  Put(LINES - 1, 0, " " + (plain ? std::string(kKeys) : message.text), COLS,
-      plain ? A_DIM : AttributesOf(message.colour));
+  DrawKeys(kKeys, message);
   ::wrefresh(stdscr);
+}
+
+ptrdiff_t Screen::DrawPage(const std::string& title, const Details* details,
+                           ptrdiff_t first, const DetailLine& message) {
+  ::werase(stdscr);
+  pairs_.clear();
+  DrawTitle(title, "");
+  DrawKeys(kPageKeys, message);
+  if (details == nullptr) {
+    Put(1, 1, "reading", COLS, A_DIM);
+    ::wrefresh(stdscr);
+    return first;
+  }
+  std::vector<DetailLine> lines;
+  for (const DetailLine& one : details->lines) {
+    for (std::string& part : Wrapped(one.text, std::max(COLS - 2, 1))) {
+      lines.push_back({std::move(part), one.colour});
+    }
+  }
+  const auto count = static_cast<ptrdiff_t>(lines.size());
+  const ptrdiff_t all = count + (details->picture.height + 1) / 2;
+  first = std::clamp<ptrdiff_t>(all - whole_page(), 0, first);
+  for (ptrdiff_t i = first; i < std::min(first + whole_page(), count); ++i) {
+    const DetailLine& line = lines[static_cast<size_t>(i)];
+    Put(1 + static_cast<int>(i - first), 1, line.text, COLS - 2,
+        AttributesOf(line.colour));
+  }
+  DrawPicture(details->picture, 1 + static_cast<int>(count - first), 1,
+              static_cast<int>(whole_page()));
+  ::wrefresh(stdscr);
+  return first;
 }
 
 Action Screen::Next(bool moment) {
   constexpr int kMoment = 100;
   ::wtimeout(stdscr, moment ? kMoment : -1);
   const int key = ::wgetch(stdscr);
-  if (key == ERR && HasHungUp()) return Action::kQuit;
+  if (key == ERR && HasHungUp()) return Action::kHungUp;
   const Action action = ActionOf(key);
   if (action == Action::kRedraw) ::clearok(::curscr, TRUE);
   return action;

@@ -2,6 +2,7 @@
 """`ctxfs browse` in a terminal of tmux, whose screen is compared."""
 
 import itertools
+import json
 import os
 import subprocess
 import zipfile
@@ -226,3 +227,145 @@ def test_it_needs_a_terminal():
     done = run(CTXFS, "browse", EPISODE)
     assert done.returncode == 1 and b"a terminal is needed" in done.stderr
     assert done.stdout == b""
+
+
+LONG = ["model.layers.11.self_attn.q_proj.weight", "model.layers.11.self_attn.k_proj.weight",
+        "model.layers.11.post_attention_layernorm.weight"]
+
+
+@pytest.fixture
+def model(tmp_path):
+    """A safetensors file of names that take more than the list has at 80 columns."""
+    arrays = {name: np.arange(60, dtype="<f4").reshape(12, 5) for name in LONG}
+    arrays["tokens"] = np.arange(2**60, 2**60 + 7, dtype="<i8")
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(safetensors(arrays))
+    return path
+
+
+def safetensors(arrays) -> bytes:
+    header, data = {}, b""
+    for name, array in arrays.items():
+        dtype = {"<f4": "F32", "<i8": "I64"}[array.dtype.str]
+        header[name] = {"dtype": dtype, "shape": array.shape,
+                        "data_offsets": [len(data), len(data) + array.nbytes]}
+        data += array.tobytes()
+    text = json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text + data
+
+
+def test_43_11_names_are_shortened_in_the_middle_and_one_is_in_full_below(browse, model):
+    window = browse(f"{model}//tensors", columns=80)
+    screen = window.shows("1/4", "f32", "240").splitlines()
+    for line, name in zip(screen[1:], LONG):
+        shown = line[:38].split()[0]
+        start, end = shown.split("\u2026")
+        assert len(start) > 13 and len(end) > 13 and name.startswith(start) and name.endswith(end)
+    assert screen[LINES - 2].strip() == LONG[0]
+    window.keys("Down", "Down")
+    window.shows("3/4")
+    assert window.text().splitlines()[LINES - 2].strip() == LONG[2]
+
+
+def test_43_11_a_name_of_many_lines_is_in_full_below(browse, tmp_path):
+    name = "".join(f"part{i}_" for i in range(30)) + "end"
+    (tmp_path / name).write_text("text")
+    screen = browse(tmp_path, columns=80).shows("1/1", "text").splitlines()
+    below = "".join(line[1:79] for line in screen[-6:-1])
+    assert name in below.replace(" ", "")
+
+
+def test_43_11_a_long_source_leaves_the_place_in_the_title(browse, tmp_path):
+    directory = tmp_path / ("long" * 30)
+    directory.mkdir()
+    (directory / "a.txt").write_text("text")
+    title = browse(directory, columns=80).shows("1/1").splitlines()[0]
+    assert "\u2026" in title and title.rstrip().endswith("1/1")
+
+
+def test_43_11_sizes_are_in_the_list(browse, tmp_path):
+    (tmp_path / "c").mkdir()
+    (tmp_path / "b.txt").write_bytes(b"x" * 17)
+    (tmp_path / "a.bin").write_bytes(bytes(3 << 20))
+    window = browse(tmp_path, columns=80)
+    assert wait_until(lambda: [line[:32].split() for line in window.text().splitlines()[1:4]]
+                      == [["a.bin", "3.0M"], ["b.txt", "17"], ["c/"]]), window.text()
+
+
+def test_43_11_a_question_mark_shows_the_keys(browse):
+    window = browse(EPISODE, columns=80)
+    window.shows("? help", "1/9")
+    window.keys("?")
+    window.shows("Page Up, Page Down", "write the file, verified", "q back")
+    window.keys("q")
+    window.shows("1/9", "action/")
+    window.keys("q")
+    window.shows("code=0")
+
+
+def test_43_11_enter_describes_a_file_in_the_whole_window(browse, model):
+    window = browse(f"{model}//tensors", columns=80)
+    window.shows("1/4")
+    window.keys("Enter")
+    screen = window.shows("first values", "[0, 0]", "[11, 0]", "dtype         f32")
+    assert LONG[0] in screen.splitlines()[0]
+    rows = {line.split("]")[0].strip(): line.split("]")[1].split() for line in screen.splitlines()
+            if line.strip().startswith("[")}
+    assert rows["[1, 0"] == ["5.0", "6.0", "7.0", "8.0", "9.0"] and len(rows) == 12
+    window.keys("Left")
+    window.shows("1/4")
+    window.keys("End", "Enter")  # integers that are no float64
+    window.shows("first values", str(2**60 + 6))
+
+
+def test_43_11_a_text_is_read_by_scrolling(browse, tmp_path):
+    lines = [f"line {i}" for i in range(200)] + ["x" * 200 + " end of a long line"]
+    (tmp_path / "a.txt").write_text("\n".join(lines))
+    window = browse(tmp_path, columns=80)
+    window.shows("line 3")
+    window.keys("Enter")
+    window.shows("line 20", "q back")
+    window.keys("PageDown")
+    window.shows("line 50")
+    window.keys("End")
+    window.shows("line 199", "end of a long line")
+    window.keys("Home")
+    window.shows("line 1", "size")
+    window.keys("Enter")
+    window.shows("1/1")
+
+
+def test_43_11_what_can_be_entered_can_be_described(browse, tmp_path):
+    np.savez(tmp_path / "a.npz", x=np.arange(10))
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "inner.txt").write_text("text")
+    (tmp_path / "c").symlink_to("b")
+    window = browse(tmp_path, columns=80)
+    window.shows("a.npz", "array.x.npy   i64 [10]")
+    window.keys("i")
+    window.shows("array.x.npy   i64 [10]", "q back")
+    window.keys("q", "Down")
+    window.shows("2/3", "1 file, 0 directories", "inner.txt")
+    window.keys("i")
+    window.shows("1 file, 0 directories", "inner.txt", "q back")
+    window.keys("q", "Down")
+    window.shows("3/3", "inner.txt")
+
+
+def test_43_11_a_path_that_names_a_container_opens_it(browse, tmp_path):
+    np.savez(tmp_path / "a.npz", x=np.arange(10))
+    for path in ("a.npz", "a.npz~dir"):
+        window = browse(f"{tmp_path}//{path}")
+        window.shows("//a.npz~dir   1/1", "x.npy")
+        window.keys("Left")
+        window.shows("//   1/1", "a.npz")
+
+
+def test_43_11_hostile_names_and_texts_stay_text(browse, tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as file:
+        file.writestr("\x1b[2J" * 30 + "\u202e", "text \x1b[31mred\x07\n\u202eeno")
+    window = browse(tmp_path / "a.zip", columns=80)
+    window.shows("1/1", "kind")
+    window.keys("Enter")
+    screen = window.shows("q back", "74 65 78 74")
+    assert "\u202e" not in screen and "\x1b" not in screen

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <future>
+#include <optional>
+#include <vector>
+
+#include "core/vfs/source_tree.h"
+#include "fs/browse/browser.h"
+#include "fs/browse/details.h"
+#include "fs/browse/user_interrupt.h"
+
+namespace ctxfs {
+
+/// Computes the details of the selected file, and then the sizes of the listed
+/// ones, in a thread of its own, so that keys still work.
+class Reading {
+ public:
+  Reading(SourceTree& tree, Browser& browser, UserInterrupt& interrupt)
+      : tree_(tree), browser_(browser), interrupt_(interrupt) {}
+  ~Reading() { Stop(); }
+  Reading(const Reading&) = delete;
+  Reading& operator=(const Reading&) = delete;
+
+  /// Starts with the selected file, or with the directory if it is empty.
+  /// Measures the `page` files around the selected one.
+  void Start(const DetailRoom& room, size_t page);
+
+  /// Interrupts the thread and waits for it.
+  void Stop();
+
+  /// Whether the thread works. Takes what it has finished.
+  bool pending();
+
+  /// Null until they are computed.
+  const Details* details() const { return details_ ? &*details_ : nullptr; }
+
+ private:
+  template <typename Value>
+  static bool IsReady(const std::future<Value>& future) {
+    return future.wait_for(std::chrono::seconds(0)) ==
+           std::future_status::ready;
+  }
+  void StartMeasuring();
+
+  SourceTree& tree_;
+  Browser& browser_;
+  UserInterrupt& interrupt_;
+  size_t page_ = 1;
+  std::future<Details> pending_;
+  std::optional<Details> details_;
+  std::future<std::vector<Browser::Measured>> measuring_;
+};
+
+}  // namespace ctxfs
