@@ -31,16 +31,27 @@ Json TraitsOf(const Format& format) {
   return traits;
 }
 
+template <typename Visit>
+void ForEachForeign(const Visit& visit) {
+  std::set<std::string_view> seen;  // some have several signatures
+  for (const ForeignFormat& one : ForeignFormats()) {
+    if (seen.insert(one.name).second) visit(one);
+  }
+}
+
 void PrintJson() {
   Json formats = Json::array();
   for (const Format* const format : Formats()) {
     formats.push_back({{"name", format->name},
                        {"contents", format->contents},
                        {"extensions", Words(format->extensions)},
-                       {"traits", TraitsOf(*format)},
-                       {"golden", Words(format->golden)},
-                       {"docs", Words(format->docs)}});
+                       {"mounted", true},
+                       {"traits", TraitsOf(*format)}});
   }
+  ForEachForeign([&formats](const ForeignFormat& one) {
+    formats.push_back(
+        {{"name", one.name}, {"mounted", false}, {"advice", one.advice}});
+  });
   std::printf("%s\n", formats.dump(2).c_str());
 }
 
@@ -60,11 +71,9 @@ int RunFormats(const Arguments& arguments) {
     return 0;
   }
   TextTable foreign({"recognised, not mounted", "instead"}, {});
-  std::set<std::string_view> seen;  // some have several signatures
-  for (const ForeignFormat& one : ForeignFormats()) {
-    if (!seen.insert(one.name).second) continue;
+  ForEachForeign([&foreign](const ForeignFormat& one) {
     foreign.Add({std::string(one.name), std::string(one.advice)});
-  }
+  });
   std::fputs(mounted.Aligned(terminal, "").c_str(), stdout);
   std::printf("\n%s", foreign.Aligned(terminal, "").c_str());
   return 0;

@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -61,8 +62,21 @@ def run(*args, timeout=90, **kwargs) -> subprocess.CompletedProcess:
 
 @functools.cache
 def formats() -> list[dict]:
-    """What `ctxfs formats --json` says of each format."""
-    return json.loads(run(BIN / "ctxfs", "formats", "--json").stdout)
+    """What `ctxfs formats --json` says of each format that is mounted, and its `golden` and
+    `docs`: its folders of golden/, and the pages of docs/ that describe it."""
+    return formats_of(BIN / "ctxfs", ROOT / "core" / "formats")
+
+
+def formats_of(program, sources: pathlib.Path) -> list[dict]:
+    """Like formats(), of a program whose formats are defined in `sources`."""
+    places = {}
+    for source in sources.rglob("*.cc"):
+        text = source.read_text()
+        for found in re.finditer(r'\.golden = "([^"]*)",\s*\.docs = "([^"]*)"', text):
+            name = re.findall(r'\.name = "([^"]*)"', text[:found.start()])[-1]
+            places[name] = {"golden": found[1].split(), "docs": found[2].split()}
+    said = json.loads(run(program, "formats", "--json").stdout)
+    return [one | places.get(one["name"], {}) for one in said if one["mounted"]]
 
 
 def golden_folders(trait: str | None = None) -> list[str]:

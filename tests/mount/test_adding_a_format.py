@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from conftest import BIN, ROOT, run
+from conftest import BIN, ROOT, formats_of, run
 from test_docs import compare_tables, rows
 
 EXAMPLE = ROOT / "tests" / "example"
@@ -76,7 +76,7 @@ def test_29_3_the_example_touches_six_places(tree):
     changed = {f"{path}" for path in touched if path in before}
     assert changed == {"core/formats/registry.cc", "README.md", "docs/tree.md"}
 
-    known = json.loads(run(CTXFS, "formats", "--json").stdout)
+    known = formats_of(CTXFS, tree / "core" / "formats")
     compare_tables(tree, known)
     done = subprocess.run([sys.executable, tree / "scripts" / "check_includes.py"],
                           capture_output=True, check=False)
@@ -87,7 +87,7 @@ def test_29_3_the_example_touches_six_places(tree):
 
 
 def test_29_3_the_example_is_built_and_reads_its_golden_container(tmp_path):
-    [pile] = [one for one in json.loads(run(CTXFS, "formats", "--json").stdout)
+    [pile] = [one for one in formats_of(CTXFS, EXAMPLE / "core" / "formats")
               if one["name"] == "pile"]
     assert pile["golden"] == pile["docs"] == pile["extensions"] == ["pile"]
     answer = json.loads((EXAMPLE / "golden" / "pile.json").read_text())["two.pile"]

@@ -149,13 +149,23 @@ def test_formats():
 
 
 def test_29_3_formats_as_json():
-    shown = json.loads(run(CTXFS, "formats", "--json").stdout)
+    said = json.loads(run(CTXFS, "formats", "--json").stdout)
+    shown = [one for one in said if one["mounted"]]
     rows = [line.split("\t") for line in run(CTXFS, "formats").stdout.decode().splitlines()]
     assert [[one["name"], " ".join(one["extensions"]), one["contents"]] for one in shown] == rows
-    assert all(one["golden"] and one["docs"] for one in shown)
     traits = {one["name"]: one["traits"] for one in shown}
     assert traits["mcf"] == [] and traits["gguf"] == ["stays_file", "opens_neighbours"]
     assert traits["megacontext"] == ["reads_directories"]
+
+
+def test_43_13_formats_as_json_have_the_recognised_ones_and_no_paths_of_the_sources():
+    said = json.loads(run(CTXFS, "formats", "--json").stdout)
+    assert not {"golden", "docs"} & {key for one in said for key in one}
+    foreign = {one["name"]: one["advice"] for one in said if not one["mounted"]}
+    shown = plain(run_in_terminal(CTXFS, "formats", columns=300)[1])
+    listed = [line for line in shown.split("instead", 1)[1].splitlines() if line.strip()]
+    assert [re.split(r"  +", line) for line in listed] == [[*one] for one in foreign.items()]
+    assert "a Parquet file" in foreign
 
 
 FOREIGN = pytest.mark.parametrize(

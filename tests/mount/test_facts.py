@@ -16,7 +16,7 @@ import zipfile
 import numpy
 import pytest
 
-from conftest import BIN, GOLDEN, run
+from conftest import BIN, GOLDEN, formats, run
 
 CTXFS = BIN / "ctxfs"
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -367,7 +367,7 @@ def test_a_damaged_sample_leaves_the_other_facts(tmp_path):
 
 def golden_containers() -> list[pathlib.Path]:
     paths = []
-    for format_ in json.loads(run(CTXFS, "formats", "--json").stdout):
+    for format_ in formats():
         for folder in format_["golden"]:
             paths += [path for path in sorted((GOLDEN / folder).iterdir())
                       if not path.name.endswith((".json", ".md", ".npy"))]
@@ -423,7 +423,7 @@ def row_of(container: dict) -> str:
 
 def test_the_table_lists_every_fact():
     table = documented()
-    assert set(table) == {one["name"] for one in json.loads(run(CTXFS, "formats", "--json").stdout)}
+    assert set(table) == {one["name"] for one in formats()}
     printed = {}
     for container in json.loads(run(CTXFS, "info", "--json", *golden_containers()).stdout):
         printed.setdefault(row_of(container), set()).update(
