@@ -113,7 +113,7 @@ def fixture_said():
     """What info says of each checkpoint, by its name."""
     done = run(CTXFS, "info", "--json", *checkpoints())
     assert done.returncode == 0, done.stderr.decode()
-    return {pathlib.Path(one["path"]).name: one for one in json.loads(done.stdout)}
+    return {pathlib.Path(one["source"]).name: one for one in json.loads(done.stdout)}
 
 
 @pytest.mark.parametrize("path", checkpoints(), ids=lambda path: path.name)

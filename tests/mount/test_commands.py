@@ -141,7 +141,7 @@ def test_info_is_info_json(mount):
     # `info --json` adds the facts to what info.json has; test_facts.py compares
     # them with the bytes.
     assert told[0].pop("facts")[0]["key"] == "profile"
-    assert told == [{**shown, "path": str(EPISODE), "facts_left_out": 0}]
+    assert told == [{**shown, "source": str(EPISODE), "facts_left_out": 0}]
     text = run(CTXFS, "info", EPISODE).stdout.decode()
     # Its role has the same name, which is there once.
     assert re.findall(r"^  (\S.*\S) +WShard$", text, re.MULTILINE) == ["profile"]

@@ -291,14 +291,14 @@ def test_43_2_info_takes_what_ls_takes(tmp_path):
     assert listed == b"model.safetensors\n"
     code, found, _ = info(f"{tmp_path}/hub//acme/base/main")
     assert (code, [each["format"] for each in found]) == (0, ["safetensors"])
-    assert found[0]["path"] == f"{tmp_path}/hub//acme/base/main/model.safetensors"
+    assert found[0]["source"] == f"{tmp_path}/hub//acme/base/main/model.safetensors"
     # One that does not parse, and a link, beside files that are no containers.
     (snapshot / "../../blobs/cut").write_bytes(one.read_bytes()[:-1])
     (snapshot / "cut.safetensors").symlink_to("../../blobs/cut")
     (snapshot / "README.md").write_text("notes")
     (snapshot / "same.safetensors").symlink_to("model.safetensors")
     code, found, said = info(f"{tmp_path}/hub//acme/base/main")
-    assert [pathlib.Path(each["path"]).name for each in found] == [
+    assert [pathlib.Path(each["source"]).name for each in found] == [
         "model.safetensors", "same.safetensors"]
     alone, _, said_alone = info(snapshot / "cut.safetensors")
     assert code == alone == 4
@@ -310,7 +310,7 @@ def test_43_2_info_takes_what_ls_takes(tmp_path):
     for i in range(40):
         shutil.copy(one, snapshot / f"{i}.safetensors")
     few = run("prlimit", "--nofile=24", CTXFS, "info", "--json", f"{tmp_path}/hub//acme/base/main")
-    told = {each["path"] for each in json.loads(few.stdout)}
+    told = {each["source"] for each in json.loads(few.stdout)}
     told.update(line.split("'")[1] for line in few.stderr.decode().splitlines())
     assert few.returncode != 0
     assert {f"{tmp_path}/hub//acme/base/main/{i}.safetensors" for i in range(40)} <= told

@@ -125,7 +125,7 @@ def test_28_1_info_and_report_see_the_same_containers(mixed, tmp_path):
     checked = {r["source"] for r in check(mixed)}
     told = run(CTXFS, "info", "--json", mixed)
     assert told.returncode == 0
-    assert {one["path"] for one in json.loads(told.stdout)} == checked
+    assert {one["source"] for one in json.loads(told.stdout)} == checked
     text = run(CTXFS, "info", mixed).stdout.decode()
     assert text.splitlines()[-1] == f"{len(checked)} containers, 4 other files"
     page = tmp_path / "page.html"

@@ -368,7 +368,7 @@ class Descriptions {
       info["facts"] = identity.FactsJson();
       info["facts_left_out"] = identity.facts.left_out();
       if (identity.error) info["facts_error"] = identity.error->Text();
-      info["path"] = shown;
+      info["source"] = shown;
       all_.push_back(std::move(info));
       return;
     }
