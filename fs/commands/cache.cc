@@ -47,7 +47,7 @@ void PrintJson(const DiskCache& cache) {
   const StoreContents contents = cache.contents.value_or(StoreContents{});
   const Json json = {
       {"directory", cache.directory}, {"exists", cache.contents.has_value()},
-      {"bytes", contents.bytes},      {"limit", cache.most},
+      {"size", contents.bytes},       {"size_limit", cache.most},
       {"objects", contents.objects},  {"blocks", contents.blocks},
       {"files", contents.files}};
   std::printf("%s\n", PrintableJson(JsonLine(json)).c_str());

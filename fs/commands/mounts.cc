@@ -47,8 +47,8 @@ Json MountJson(const MountEntry& mount) {
   return {{"source", mount.source},
           {"mount_point", mount.point},
           {"pid", number("daemon_pid")},
-          {"cache_bytes", number("cache_bytes")},
-          {"cache_limit_bytes", number("cache_limit_bytes")}};
+          {"cache_size", number("cache_bytes")},
+          {"cache_size_limit", number("cache_limit_bytes")}};
 }
 
 int PrintMountsJson() {

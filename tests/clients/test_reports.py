@@ -63,7 +63,7 @@ def test_check_of_a_sound_file(name, tmp_path):
     outcome, verified = ("clean", "all") if kind in WITH_CHECKSUMS else ("unverifiable", "none")
     assert (code, said["faults"]) == (0, [])
     assert (said["outcome"], said["verified"]) == (outcome, verified)
-    assert said["bytes"] >= sum(memoryview(one).nbytes for one in entries.values())
+    assert said["size"] >= sum(memoryview(one).nbytes for one in entries.values())
 
 
 @pytest.mark.parametrize("name", WRITERS)

@@ -120,8 +120,8 @@ def test_30_5_only_urls_are_warmed(ctxfs, tmp_path):
 
 @NEEDS_URLS
 def test_30_5_info_counts_what_the_cache_has(web, ctxfs, cache):
-    assert info(ctxfs) == {"directory": str(cache), "exists": False, "bytes": 0,
-                           "limit": 10 << 30, "objects": 0, "blocks": 0,
+    assert info(ctxfs) == {"directory": str(cache), "exists": False, "size": 0,
+                           "size_limit": 10 << 30, "objects": 0, "blocks": 0,
                            "files": 0}
     done = ctxfs("cache", "info")
     assert done.returncode == 0
@@ -129,10 +129,10 @@ def test_30_5_info_counts_what_the_cache_has(web, ctxfs, cache):
     assert not cache.exists()
     assert ctxfs("cache", "warm", web.url("m.safetensors")).returncode == 0
     found = info(ctxfs, CTXFS_CACHE_BYTES=str(1 << 30))
-    assert found["exists"] and found["objects"] == 1 and found["limit"] == 1 << 30
+    assert found["exists"] and found["objects"] == 1 and found["size_limit"] == 1 << 30
     assert found["blocks"] == (web.www / "m.safetensors").stat().st_size // GRANULE + 1
     files = [path for path in cache.rglob("*") if path.is_file() and path.name != "lock"]
-    assert found["bytes"] == sum(path.stat().st_size for path in files)
+    assert found["size"] == sum(path.stat().st_size for path in files)
     line = ctxfs("cache", "info").stdout.decode()
     assert line == f"{cache}: 4.0 MiB of at most 10.0 GiB, {found['blocks']} blocks of 1 object\n"
 
@@ -141,7 +141,7 @@ def test_30_5_info_counts_what_the_cache_has(web, ctxfs, cache):
 def test_30_5_clear_removes_the_blocks(web, ctxfs, cache):
     url = web.url("m.safetensors")
     assert ctxfs("cache", "warm", url).returncode == 0
-    size = info(ctxfs)["bytes"]
+    size = info(ctxfs)["size"]
     done = ctxfs("cache", "clear")
     assert done.returncode == 0
     assert done.stdout.decode().startswith(f"{cache}: {size} bytes freed, 65 blocks of 1 object")

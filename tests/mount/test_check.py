@@ -143,7 +143,7 @@ def test_a_clean_report(sound):
     code, [report] = check(sound)
     assert code == 0 and report["outcome"] == "clean"
     assert report["faults"] == [] and report["warnings"] == []
-    assert (report["files"], report["bytes"]) >= (2, 11)
+    assert (report["files"], report["size"]) >= (2, 11)
     assert run(FSCK, sound).stdout.decode().endswith(": clean\n")
 
 

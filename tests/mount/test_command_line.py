@@ -225,7 +225,7 @@ def test_mounts(mount):
     shown = {one["mount_point"]: one for one in json.loads(run(CTXFS, "mounts", "--json").stdout)}
     assert shown[str(mounted.point)] == {
         "source": str(EPISODE), "mount_point": str(mounted.point), "pid": mounted.pid(),
-        "cache_bytes": int(mounts()[str(mounted.point)][3]), "cache_limit_bytes": 64 << 20}
+        "cache_size": int(mounts()[str(mounted.point)][3]), "cache_size_limit": 64 << 20}
     assert str(flat.point) in shown
     assert int(rows[str(flat.point)][2]) == flat.pid()
     shown = plain(run_in_terminal(CTXFS, "mounts", columns=200)[1])

@@ -139,7 +139,7 @@ def test_28_5_a_cut_file_says_so_first(name, tmp_path):
     report = check(path)
     cut = report["cut"]
     assert report["outcome"] == "damaged"
-    assert cut["has"] == size < cut["needs"] <= len(data)
+    assert cut["size"] == size < cut["needed_size"] <= len(data)
     assert cut["at_least"] == bool(lost)
     assert 0 < cut["whole"] <= COUNT
     assert cut["entries"] == (COUNT if counted else cut["whole"])

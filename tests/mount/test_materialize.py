@@ -393,7 +393,7 @@ def test_the_cache_command_counts_and_removes_them(kept, cache, monkeypatch):
     monkeypatch.setenv("CTXFS_CACHE_DIR", str(cache))
     done = run(BIN / "ctxfs", "cache", "info", "--json")
     found = json.loads(done.stdout)
-    assert (found["files"], found["bytes"]) == (1, len(ENTRIES["a"]))
+    assert (found["files"], found["size"]) == (1, len(ENTRIES["a"]))
     assert b"1 file\n" in run(BIN / "ctxfs", "cache", "info").stdout
     assert run(BIN / "ctxfs", "cache", "clear").returncode == 0
     assert kept_files(cache) == []

@@ -168,10 +168,10 @@ def test_28_1_the_shards_of_an_index_are_read_once(tmp_path):
     names = shards(tmp_path)
     reports = {os.path.basename(r["source"]): r for r in check(tmp_path, code=0)}
     assert set(reports) == {*names, "model.safetensors.index.json"}
-    assert all(reports[name]["bytes"] > 100_000 for name in names)
-    assert reports["model.safetensors.index.json"]["bytes"] < 1000
+    assert all(reports[name]["size"] > 100_000 for name in names)
+    assert reports["model.safetensors.index.json"]["size"] < 1000
     [alone] = check(tmp_path / "model.safetensors.index.json", code=0)
-    assert alone["bytes"] > 200_000, "named alone, it is the whole model"
+    assert alone["size"] > 200_000, "named alone, it is the whole model"
     os.remove(tmp_path / names[1])
     code, lines = told(tmp_path)
     assert code == 1
@@ -389,7 +389,7 @@ def test_28_5_a_cut_file_says_so_first(name, data, noun, tmp_path):
     assert code == 1
     [report] = check(path)
     cut = report["cut"]
-    assert cut["has"] == len(data) // 2 and cut["needs"] >= len(data) - 32
+    assert cut["size"] == len(data) // 2 and cut["needed_size"] >= len(data) - 32
     assert 80 < cut["whole"] < 120 and cut["entries"] == 200
     assert lines[0].startswith(f"{path}: cut: needs ")
     assert lines[0].endswith(f"; {cut['whole']} of 200 {noun} are whole")

@@ -158,7 +158,7 @@ function showComparison() {
   const { comparison } = DATA;
   const { totals } = comparison;
   const cards = DIFFERENCE_KINDS.filter((kind) => totals[kind].entries).map((kind) => {
-    const made = card(grouped(totals[kind].entries), `${kind}, ${humanSize(totals[kind].bytes)}`);
+    const made = card(grouped(totals[kind].entries), `${kind}, ${humanSize(totals[kind].size)}`);
     if (kind === "failed") made.classList.add("fault");
     return made;
   });

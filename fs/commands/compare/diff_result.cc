@@ -133,7 +133,7 @@ Json TallyJson(const DiffTally& tally) {
   Json json = Json::object();
   for (size_t i = 0; i < kDiffKinds; ++i) {
     json[DiffKindName(static_cast<DiffKind>(i))] = {
-        {"entries", tally.entries[i]}, {"bytes", tally.bytes[i]}};
+        {"entries", tally.entries[i]}, {"size", tally.bytes[i]}};
   }
   return json;
 }

@@ -58,7 +58,7 @@ std::optional<double> BinEnd(size_t bin);
 /// known of the difference}.
 Json DifferenceJson(const EntryDifference& one);
 
-/// The totals of `ctxfs diff --json`: {KIND: {"entries", "bytes"}}.
+/// The totals of `ctxfs diff --json`: {KIND: {"entries", "size"}}.
 Json TallyJson(const DiffTally& tally);
 
 }  // namespace ctxfs

@@ -182,7 +182,7 @@ class Extractor {
   void PrintJson() {
     const MutexLock lock(mutex_);
     const Json counts = {
-        {"files", files_.load()},       {"bytes", bytes_.load()},
+        {"files", files_.load()},       {"size", bytes_.load()},
         {"complete", complete_.load()}, {"left", left_.load()},
         {"failed", failures_},          {"failures", std::move(told_)}};
     std::fputs(PrintableJson(FormatJson(counts)).c_str(), stdout);

@@ -64,9 +64,9 @@ Json FaultJson(const Fault& fault) {
 }
 
 Json CutJson(const CutFile& cut) {
-  return {{"needs", cut.needs},
+  return {{"needed_size", cut.needs},
           {"at_least", !cut.lost.empty()},
-          {"has", cut.has},
+          {"size", cut.has},
           {"whole", cut.whole},
           {"entries", cut.entries}};
 }
@@ -277,7 +277,7 @@ Json ReportJson(const std::string& path, const CheckReport& report) {
                {"outcome", report.OutcomeName()},
                {"verified", report.Verified()},
                {"files", report.files},
-               {"bytes", report.bytes},
+               {"size", report.bytes},
                {"cut", report.cut ? CutJson(*report.cut) : Json()},
                {"faults", Json::array()},
                {"warnings", report.warnings}};
