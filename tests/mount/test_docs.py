@@ -9,6 +9,7 @@ import pytest
 
 import console
 from conftest import BIN, GOLDEN, formats
+from remote import HAS_NO_URLS, StoreServer
 
 PAGES = sorted((console.ROOT / "docs").rglob("*.md"))
 # The gallery needs the programs of tests/clients, and is run there.
@@ -24,11 +25,36 @@ def test_a_format_page_starts_with_a_mount(page):
     assert text.index("```console\n$ mount.ctxfs ") < text.index("\n## ", text.index("## Try it"))
 
 
+@pytest.fixture
+def bucket(tmp_path, monkeypatch):
+    """What docs/remote.md has in its bucket and its repository, in a server of its own."""
+    if HAS_NO_URLS:
+        pytest.skip("this build opens no URLs")
+    llama = (GOLDEN / "safetensors" / "llama.safetensors").read_bytes()
+    with StoreServer().running() as server:
+        server.buckets = {
+            "bucket": {"models/README.md": b"Two models.\n", "models/llama.safetensors": llama,
+                       "models/plain.gguf": (GOLDEN / "gguf" / "plain.gguf").read_bytes()},
+            "org/model": {"model.safetensors": llama}}
+        for name in ("AWS_ENDPOINT_URL", "HF_ENDPOINT"):
+            monkeypatch.setenv(name, server.endpoint())
+        monkeypatch.setenv("CTXFS_CACHE_DIR", str(tmp_path / "cache"))
+        yield server
+
+
 @pytest.mark.parametrize(("page", "block"), BLOCKS, ids=[page for page, _ in BLOCKS])
 def test_console_block(page, block, tmp_path, request):
     if console.mounts(block):
         request.getfixturevalue("fuse")
+    if page == "remote":
+        request.getfixturevalue("bucket")
     console.check(block, tmp_path, BIN)
+
+
+def test_43_14_the_page_of_urls_is_run():
+    ran = "".join(block for page, block in BLOCKS if page == "remote")
+    assert {"s3://", "hf://"} <= set(re.findall(r"\b(?:s3|hf)://", ran))
+    assert re.search(r"\bmount\.ctxfs s3://", ran) and "--offline" in ran
 
 
 def cells(row: str) -> int:
