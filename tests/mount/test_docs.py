@@ -4,12 +4,17 @@
 import json
 import os
 import re
+import sys
 
 import pytest
 
 import console
 from conftest import BIN, GOLDEN, formats
 from remote import HAS_NO_URLS, StoreServer
+
+sys.path.append(str(console.ROOT / "tests" / "support"))
+
+from messages import collect, messages_in  # noqa: E402
 
 PAGES = sorted((console.ROOT / "docs").rglob("*.md"))
 # The gallery needs the programs of tests/clients, and is run there.
@@ -145,6 +150,57 @@ def test_the_index_names_every_page():
     for path in [*PAGES, *(console.ROOT / "docs" / "man").glob("*.scd")]:
         if path.stem not in {"README", *FORMAT_PAGES}:  # README.md names those
             assert f"]({path.relative_to(console.ROOT / 'docs')})" in index, path.name
+
+
+TROUBLES = (console.ROOT / "docs" / "troubleshooting.md").read_text()
+# Faults of a container, which `ctxfs check` names with entry and byte.
+DAMAGE = {"kCorrupt", "kChecksum"}
+# They end a walk or a search, and somebody above always takes them.
+NEVER_PRINTED = {"cache=", "index=", "enough", "enough names", "no more is needed",
+                 "the caller has what it wants"}
+
+
+def words_in(text: str) -> set[str]:
+    """The words in backticks of the first cells of tables."""
+    return {word for cell in re.findall(r"^\| (`.*?) \|", text, re.MULTILINE)
+            for word in re.findall(r"`([^`]+)`", cell)}
+
+
+def pattern_of(words: str) -> re.Pattern:
+    """What has words of the page in it, in which ... is any text."""
+    return re.compile(".*".join(map(re.escape, words.split("..."))), re.IGNORECASE)
+
+
+def described_messages() -> list[re.Pattern]:
+    quiet = re.findall(r"`([^`]+)`", re.findall(r"need nothing: (.*)", TROUBLES)[0])
+    return [pattern_of(words) for words in [*words_in(TROUBLES), *quiet]
+            if re.search(r"[A-Za-z]{2}", words)]
+
+
+def test_43_14_troubleshooting_has_every_message():
+    patterns = described_messages()
+    assert "`byte N: ...`" in TROUBLES
+    found = collect(console.ROOT)
+    assert len(found) > 600 and {one.code for one in found} >= DAMAGE | {"kIo", "log", "printed"}
+    missing = [f"{one.place}: {one.text}" for one in found
+               if one.code not in DAMAGE and one.text not in NEVER_PRINTED
+               and not any(pattern.search(one.text) for pattern in patterns)]
+    assert not missing, "\n".join(["give each a row with its remedy:", *missing])
+
+
+def test_43_14_the_words_of_rows_are_of_messages():
+    texts = [one.text for one in collect(console.ROOT)]
+    part = TROUBLES.partition("## What do the other messages mean?")[2].partition("\n## ")[0]
+    # How `check` names a fault.
+    faults = {"byte N: ...", "entry N: ...", "ctxfs check --json", "corrupt", "checksum", "missing"}
+    for words in words_in(part) - faults:
+        assert any(pattern_of(words).search(text) for text in texts), words
+
+
+def test_43_14_a_message_without_a_row_is_found():
+    [one] = messages_in('return Error{Code::kIo, "the moon " + Quote(x) + " is full"};', "x.cc")
+    assert one.text == "the moon ... is full"
+    assert not any(pattern.search(one.text) for pattern in described_messages())
 
 
 def test_troubleshooting_has_the_messages_of_the_code():
