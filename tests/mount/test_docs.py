@@ -152,6 +152,18 @@ def test_the_index_names_every_page():
             assert f"]({path.relative_to(console.ROOT / 'docs')})" in index, path.name
 
 
+def test_43_14_readme_is_short_and_has_the_formats_that_people_meet_first():
+    lines = (console.ROOT / "README.md").read_text().splitlines()
+    assert len(lines) <= 110
+    assert any(line.startswith("![") for line in lines[:10])
+    shown = rows("\n".join(lines), "## Which containers can you mount?")
+    first = [re.search(r"`\.\w+`", row)[0].strip("`.") for row in shown]
+    assert first[:7] == ["safetensors", "gguf", "pt", "npy", "zip", "onnx", "tar"]
+    stay = {extension for one in formats() if "stays_file" in one["traits"]
+            for extension in one["extensions"]}
+    assert not stay & set(first[7:])
+
+
 TROUBLES = (console.ROOT / "docs" / "troubleshooting.md").read_text()
 # Faults of a container, which `ctxfs check` names with entry and byte.
 DAMAGE = {"kCorrupt", "kChecksum"}
