@@ -154,6 +154,14 @@ void ForEachObject(
   });
 }
 
+bool HasObjects(int top) {
+  bool found = false;
+  ForEachName(top, [&](const std::string& name) {
+    found = found || IsObjectName(name);
+  });
+  return found;
+}
+
 bool HasOtherFiles(int top) {
   bool found = false;
   ForEachName(top, [&](const std::string& name) {

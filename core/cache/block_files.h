@@ -53,6 +53,9 @@ bool RemoveForeign(int directory, const char* name);
 /// The digest in the name of a whole file; nullopt for any other name.
 std::optional<std::string> DigestInName(std::string_view name);
 
+/// Whether the store with the directory `top` has objects.
+bool HasObjects(int top);
+
 std::string FileName(uint64_t first, uint32_t count);
 /// Returns first and count of a run.
 std::optional<std::pair<uint64_t, uint32_t>> ParseFileName(

@@ -252,6 +252,10 @@ bool BlockStore::TakeFull() {
 }
 
 // On a full disk, other programs need the space more than this cache.
+bool BlockStore::IsEmpty() const {
+  return !block_files::HasObjects(top_.get());
+}
+
 void BlockStore::MakeRoom() {
   if (TakeFull() && Evict(most_ / 2) > 0) {
     const MutexLock lock(mutex_);

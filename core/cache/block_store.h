@@ -111,6 +111,9 @@ class BlockStore {
   /// the store.
   void MakeRoom();
 
+  /// Whether it has no objects.
+  bool IsEmpty() const;
+
   /// The errno with which the disk refuses writes; 0 if it accepts them. After
   /// a refusal nothing is written for WritePause::kLasts, or until space is
   /// freed.

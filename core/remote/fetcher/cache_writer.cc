@@ -49,12 +49,24 @@ void CacheWriter::Run() {
   }
 }
 
+void CacheWriter::StoreRecord(Task& task) {
+  constexpr size_t kMaxAbsent = 100;
+  used_ = used_ || !task.reply.error || absent_.size() >= kMaxAbsent ||
+          !cache_.IsEmpty();
+  if (!used_) {
+    absent_[task.record_key] = std::move(task.record);
+    return;
+  }
+  for (const auto& [key, record] : std::exchange(absent_, {})) {
+    cache_.WriteRecord(key, record);
+  }
+  cache_.WriteRecord(task.record_key, task.record);
+}
+
 void CacheWriter::Do(Task& task) {
   task.reply.kept = cache_.Write(task.key, task.first, task.blocks);
   // Written after the blocks to which it refers.
-  if (!task.record_key.empty()) {
-    cache_.WriteRecord(task.record_key, task.record);
-  }
+  if (!task.record_key.empty()) StoreRecord(task);
   task.reply.refusal = static_cast<uint32_t>(cache_.refusal());
   if (!SendMessage(socket_, Encode(task.reply))) broken_ = true;
 }

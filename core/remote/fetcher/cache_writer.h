@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <string>
 #include <thread>
 #include <vector>
@@ -47,6 +48,9 @@ class CacheWriter {
   void Run();
   /// Stores the data of a task, and sends its reply.
   void Do(Task& task);
+  /// Stores a record, or delays that while the cache has nothing else than
+  /// records of absent objects: a URL that fails leaves it empty.
+  void StoreRecord(Task& task);
   void RunMakeRoom();
 
   BlockStore& cache_;
@@ -58,6 +62,9 @@ class CacheWriter {
   bool wrote_ CTXFS_GUARDED_BY(mutex_) = false;  // since the last eviction
   bool ending_ CTXFS_GUARDED_BY(mutex_) = false;
   std::atomic<bool> broken_ = false;
+  // Used by thread_ alone:
+  bool used_ = false;                               // the cache has objects
+  std::map<std::string, std::string> absent_ = {};  // their records by key
   std::thread thread_;  // last: they use the other members
   std::thread room_;
 };
