@@ -330,7 +330,9 @@ int RunCommand(int argc, char** argv, const Command& command) {
       return command.source_error;
     }
   }
-  return command.run(arguments);
+  const int code = command.run(arguments);
+  EndFetcher();
+  return code;
 }
 
 ExitCode PrintError(const std::string& path, const Error& error) {

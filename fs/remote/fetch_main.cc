@@ -31,7 +31,7 @@ int Run() {
   // process that it does not know.
   const pid_t child = ::fork();
   if (child != 0) return child < 0 ? 1 : 0;
-  RunKeeper(remote::kFetchSocket, *slots, {});
+  RunKeeper(remote::kFetchSocket, -1, *slots, {});
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fs/remote/fetcher_process.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -42,6 +44,12 @@ std::shared_ptr<remote::FetchClient>& Client() {
   return client;
 }
 
+/// The reading end of a pipe that is closed when an unused cache is removed.
+Fd& Unused() {
+  static Fd unused(-1);
+  return unused;
+}
+
 /// Overwrites secrets in the environment, so that code that hijacks a parser
 /// does not find them in memory.
 void WipeSecrets() {
@@ -63,11 +71,15 @@ Status StartFetcher(const std::vector<std::string>& sources,
   }
   Fd own(ends[0]);
   Fd other(ends[1]);
+  int pipe_ends[2];
+  if (::pipe2(pipe_ends, O_CLOEXEC) != 0) return IoError("cannot make a pipe");
+  Unused() = Fd(pipe_ends[0]);
+  const Fd unused(pipe_ends[1]);
   remote::SharedSlots slots = CTXFS_TRY(remote::SharedSlots::Make());
   const pid_t child = ::fork();
   if (child < 0) return IoError("cannot start the process that fetches URLs");
   if (child == 0) {
-    RunKeeper(other.get(), slots, variables);
+    RunKeeper(other.get(), unused.get(), slots, variables);
   }
   other = Fd(-1);
   WipeSecrets();
@@ -86,6 +98,16 @@ Status StartFetcher(const std::vector<std::string>& sources,
       client, remote::RemoteStore::ListingLasts(), &NamesIndexAtEnd);
   SetUrlStore(store.get());
   return {};
+}
+
+void EndFetcher() {
+  if (Client() == nullptr) return;
+  (void)::shutdown(Client()->descriptor(), SHUT_RDWR);
+  constexpr int kMaxMs = 1000;
+  struct pollfd removed {
+    Unused().get(), 0, 0
+  };
+  (void)::poll(&removed, 1, kMaxMs);  // POLLHUP
 }
 
 int FetcherChannel() {

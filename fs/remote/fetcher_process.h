@@ -15,11 +15,17 @@ namespace ctxfs {
 /// `variables` override environment variables.
 ///
 /// There are three processes: a keeper, the fetcher, which the keeper restarts
-/// when it ends, and a standby, which replaces a dead keeper. All end with this
-/// process. Only they have credentials, can make sockets and use the cache;
-/// they can use no other files.
+/// when it ends, and a standby, which replaces a dead keeper. If the directory
+/// of the cache is new, a remover waits for their end. All end with this
+/// process. Only the three have credentials, can make sockets and use the
+/// cache; they can use no other files.
 Status StartFetcher(const std::vector<std::string>& sources,
                     const std::map<std::string, std::string>& variables = {});
+
+/// Ends the process that StartFetcher started, and waits, at most a second,
+/// until a cache that was made for it and has nothing is removed. Call at the
+/// end of a command that has not forked a process that still fetches.
+void EndFetcher();
 
 /// The descriptor of the socket to the fetcher, which sends descriptors of
 /// cache files; -1 if none was started.

@@ -7,9 +7,11 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <limits>
 #include <memory>
 #include <vector>
@@ -21,6 +23,7 @@
 #include "core/remote/fetcher/settings.h"
 #include "core/vfs/log.h"
 #include "fs/remote/keeper.h"
+#include "fs/remote/unused_directories.h"
 #include "fs/sandbox/privileges.h"
 #include "fs/sandbox/sandbox.h"
 
@@ -32,14 +35,19 @@ const std::vector<std::string> kResolverFiles = {
     "/etc/host.conf",   "/etc/gai.conf", "/etc/services"};
 
 /// Returns null without a cache. If `demanded`, a directory that cannot be used
-/// as the cache is an error.
+/// as the cache is an error. If not `made` here, another process may have made
+/// it, and must not remove it.
 Result<std::unique_ptr<BlockStore>> OpenCache(const Environment& environment,
-                                              bool offline, bool demanded) {
+                                              bool offline, bool demanded,
+                                              bool made) {
   const std::string directory = CacheDirectory(environment);
   if (directory.empty()) return std::unique_ptr<BlockStore>();
   Result<std::unique_ptr<BlockStore>> cache = BlockStore::Open(
       directory, CacheBytes(environment),
       offline ? BlockStore::Damaged::kKept : BlockStore::Damaged::kDropped);
+  if (cache && IsUntouched((*cache)->descriptor()) && !made) {
+    Touch((*cache)->descriptor());
+  }
   if (cache || demanded) return cache;
   Log(LogLevel::kWarning,
       cache.error().Text() + "; nothing that is fetched is kept");
@@ -77,6 +85,32 @@ void LeaveParent() {
   (void)::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
+/// Becomes a process that removes the directories `made` when its descendants,
+/// the keeper and its fetchers, have ended. They cannot: they are confined to
+/// the innermost one.
+[[noreturn]] void RunRemover(const std::vector<std::string>& made, int unused) {
+  (void)::prctl(PR_SET_NAME, "ctxfs-remover", 0, 0, 0);
+  LeaveParent();
+  CloseAllBut(unused, -1);
+  (void)DropPrivileges({});
+  const std::string above = made.front().substr(0, made.front().rfind('/'));
+  (void)EnterRemoverSandbox(above.empty() ? "/" : above);
+  while (::waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {
+  }
+  RemoveUnused(made);
+  ::_exit(0);
+}
+
+/// Returns in a child process if directories are to be removed in the end.
+void LeaveRemover(const std::vector<std::string>& missing, int unused) {
+  if (missing.empty()) return;
+  // Orphaned fetchers become children of the remover, too.
+  (void)::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  const pid_t keeper = ::fork();
+  if (keeper > 0) RunRemover(missing, unused);
+  if (keeper < 0) (void)::prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
+}
+
 /// Drops privileges and file access that the keeper and its fetchers do not
 /// need.
 Status ConfineKeeper(const Kept& kept) {
@@ -87,9 +121,10 @@ Status ConfineKeeper(const Kept& kept) {
 }
 
 /// Reads the settings and files of fetchers, and confines this process.
-Status Prepare(const Environment& environment, bool demanded, Kept& kept) {
+Status Prepare(const Environment& environment, bool demanded, bool made,
+               Kept& kept) {
   kept.cache =
-      CTXFS_TRY(OpenCache(environment, kept.settings.offline, demanded));
+      CTXFS_TRY(OpenCache(environment, kept.settings.offline, demanded, made));
   kept.certificates = CTXFS_TRY(remote::LoadCertificates(kept.settings));
   LeaveParent();
   CloseAllBut(kept.socket,
@@ -100,19 +135,22 @@ Status Prepare(const Environment& environment, bool demanded, Kept& kept) {
 
 }  // namespace
 
-void RunKeeper(int socket, const remote::SharedSlots& slots,
+void RunKeeper(int socket, int unused, const remote::SharedSlots& slots,
                const std::map<std::string, std::string>& variables) {
-  (void)::prctl(PR_SET_NAME, "ctxfs-keeper", 0, 0, 0);
   const auto variable = [&variables](const char* name) {
     const auto given = variables.find(name);
     return given == variables.end() ? EnvironmentVariable(name) : given->second;
   };
+  const std::vector<std::string> missing =
+      MissingDirectories(CacheDirectory(variable));
+  LeaveRemover(missing, unused);
+  (void)::prctl(PR_SET_NAME, "ctxfs-keeper", 0, 0, 0);
   Kept kept{socket, slots,   remote::SettingsFrom(variable),
             "",     nullptr, nullptr};
   const bool demanded = variables.contains("CTXFS_CACHE_DIR");
   remote::FetchReply ready;
   ready.timeout_ms = static_cast<uint32_t>(kept.settings.timeout.count());
-  const Status prepared = Prepare(variable, demanded, kept);
+  const Status prepared = Prepare(variable, demanded, !missing.empty(), kept);
   if (!prepared) ready.error = prepared.error();
   const std::string message = remote::Encode(ready);
   (void)::send(socket, message.data(), message.size(), MSG_NOSIGNAL);

@@ -12,8 +12,13 @@ namespace ctxfs {
 /// `socket`: confines this process, which must have one thread, and runs
 /// fetchers. `variables` override environment variables. If it cannot start,
 /// its first message has the error.
+///
+/// If the directory of the cache does not exist, the keeper is a child of this
+/// process, which removes the directory in the end if nothing was kept, and
+/// then closes `unused`, the descriptor of a pipe. Otherwise `unused` is closed
+/// at once.
 [[noreturn]] void RunKeeper(
-    int socket, const remote::SharedSlots& slots,
+    int socket, int unused, const remote::SharedSlots& slots,
     const std::map<std::string, std::string>& variables);
 
 }  // namespace ctxfs

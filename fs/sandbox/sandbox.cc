@@ -145,4 +145,12 @@ Result<int> EnterFetcherSandbox(const std::vector<std::string>& files,
   return Enforce(ruleset);
 }
 
+Result<int> EnterRemoverSandbox(const std::string& directory) {
+  const Ruleset ruleset = CTXFS_TRY(NewRuleset(0));
+  if (ruleset.abi == 0) return 0;
+  CTXFS_TRY(
+      Allow(ruleset.rules.get(), directory, LANDLOCK_ACCESS_FS_REMOVE_DIR));
+  return Enforce(ruleset);
+}
+
 }  // namespace ctxfs

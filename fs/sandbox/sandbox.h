@@ -30,6 +30,10 @@ Result<int> EnterSandbox(const std::vector<std::string>& trees,
 Result<int> EnterFetcherSandbox(const std::vector<std::string>& files,
                                 int directory);
 
+/// Denies a process new privileges and all use of the file system except
+/// removing empty directories below `directory`. Otherwise like EnterSandbox.
+Result<int> EnterRemoverSandbox(const std::string& directory);
+
 /// Denies the calling thread and its descendants new privileges by execve.
 void DenyNewPrivileges();
 
