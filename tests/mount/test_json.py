@@ -36,7 +36,8 @@ def named(text: str) -> set[str]:
 
 def documented(command: str) -> set[str]:
     """The keys that the tables of a command name in their rows."""
-    return {key for row in re.findall(r"^\| (.*) \|$", section(command), re.M) for key in named(row)}
+    rows = re.findall(r"^\| (.*) \|$", section(command), re.M)
+    return {key for row in rows for key in named(row)}
 
 
 def general(key: str) -> re.Pattern:

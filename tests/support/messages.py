@@ -18,6 +18,7 @@ CALLS = {
     "Refuse": "kCorrupt",
 }
 LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
+OPENING = re.compile(r"\s*(fmt::format\(|std::string\(|\()*\s*")
 ESCAPES = {"\\n": " ", '\\"': '"', "\\\\": "\\", "\\t": " "}
 
 
@@ -61,7 +62,7 @@ def text_of(expression: str) -> str:
     parts, last = [], 0
     for found in LITERAL.finditer(expression):
         between = expression[last:found.start()]
-        if between.strip() and not re.fullmatch(r"\s*(fmt::format\(|std::string\(|\()*\s*", between):
+        if between.strip() and not re.fullmatch(OPENING, between):
             parts.append("...")
         literal = re.sub(r"\\.", lambda escape: ESCAPES.get(escape[0], ""), found[1])
         parts.append(re.sub(r"\{[^{}]*\}", "...", literal).replace("{{", "{").replace("}}", "}"))
