@@ -1,19 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """URLs as SOURCEs: the first one makes the cache, unless it fails."""
 
+import os
+import pathlib
+import re
+import signal
 import subprocess
 import threading
 
 import pytest
 
-from conftest import GOLDEN, mount_command, run, wait_until
+from conftest import GOLDEN, alive, mount_command, run, wait_until
 from remote import (  # noqa: F401  fixtures
     CTXFS,
     NEEDS_URLS,
     environment,
     fixture_store,
+    fixture_store_mounted,
     free_port,
     store_variables,
+    the_only,
 )
 
 pytestmark = NEEDS_URLS
@@ -95,3 +101,22 @@ def test_43_4_a_cache_that_another_process_has_opened_stays(store, tmp_path):
     answer["b"].set()
     assert commands["b"].wait(60) == 0
     assert len([*(tmp_path / "cache" / "ctxfs").iterdir()]) > 0, "it was kept"
+
+
+def test_43_4_what_removes_it_may_do_nothing_else_and_ends_with_the_mount(
+        store, store_mounted, tmp_path):
+    store.buckets["bucket"] = {"models/a.safetensors": LLAMA}
+    point = store_mounted("s3://bucket/models")
+    remover = the_only("ctxfs-remover", point)
+    status = pathlib.Path(f"/proc/{remover}/status").read_text()
+    assert "NoNewPrivs:\t1" in status and re.search(r"CapEff:\t0+\n", status)
+    streams = {"0", "1", "2"}
+    assert len({*os.listdir(f"/proc/{remover}/fd")} - streams) <= 1, "the end of a pipe"
+    assert os.readlink(f"/proc/{remover}/cwd") == "/"
+    keeper = the_only("ctxfs-keeper", point)
+    os.kill(keeper, signal.SIGKILL)
+    the_only("ctxfs-keeper", point, {keeper})  # the standby
+    assert (point / "a.safetensors").read_bytes() == LLAMA and alive(remover)
+    run("umount", point)
+    assert wait_until(lambda: not alive(remover))
+    assert any((tmp_path / "cache" / "ctxfs").iterdir())
