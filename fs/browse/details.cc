@@ -66,12 +66,12 @@ class Writer {
   /// Describes the container at the directory, or counts its files and
   /// describes the container around it.
   void AddDirectory(const SourceTree::File& directory) {
-    if (!tree_.ContainerAt(directory)) AddNumbers(directory);
+    if (room_.listings && !tree_.ContainerAt(directory)) AddNumbers(directory);
     const Result<ContainerPtr> container = ContainerOf(directory);
     if (container) {
       AddContainer(**container);
     } else if (container.error().code == Code::kNotContainer) {
-      AddNames(directory);
+      if (room_.listings) AddNames(directory);
     } else {
       AddError(container.error());
     }

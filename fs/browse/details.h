@@ -40,6 +40,8 @@ struct DetailRoom {
   /// Whether the whole window shows the details and scrolls: they may take more
   /// lines, and have the first values of an array, too.
   bool whole = false;
+  /// Whether directories are listed: in a store, each costs many requests.
+  bool listings = true;
 };
 
 /// Describes a file or directory, or what a link leads to: the number of files,

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/io/urls/url.h"
 #include "fs/browse/help.h"
 #include "fs/commands/copy/new_file.h"
 #include "fs/common/shown_text.h"
@@ -79,8 +80,9 @@ void Session::Run() {
 
 void Session::Read() {
   const bool whole = shown_ == Shown::kDescription;
-  reading_.Start(whole ? screen_.whole_room() : screen_.room(browser_),
-                 static_cast<size_t>(screen_.page(browser_)));
+  DetailRoom room = whole ? screen_.whole_room() : screen_.room(browser_);
+  room.listings = whole || !IsUrl(source_);
+  reading_.Start(room, static_cast<size_t>(screen_.page(browser_)));
 }
 
 void Session::Draw() {

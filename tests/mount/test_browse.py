@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from conftest import BIN, GOLDEN, alive, run, wait_until
+from remote import NEEDS_URLS, fixture_store, store_variables  # noqa: F401  a fixture
 from test_interrupts import raw_shard
 
 CTXFS = BIN / "ctxfs"
@@ -369,3 +370,19 @@ def test_43_11_hostile_names_and_texts_stay_text(browse, tmp_path):
     window.keys("Enter")
     screen = window.shows("q back", "74 65 78 74")
     assert "\u202e" not in screen and "\x1b" not in screen
+
+
+@NEEDS_URLS
+def test_43_11_a_directory_of_a_store_is_listed_when_it_is_asked_for(browse, store, monkeypatch,
+                                                                     tmp_path):
+    store.buckets["bucket"] = {"a/one.txt": b"1", "b/two.txt": b"2", "c.txt": b"3"}
+    for name, value in (store_variables(store) | {"HOME": str(tmp_path)}).items():
+        monkeypatch.setenv(name, value)
+    window = browse("s3://bucket", columns=80)
+    window.shows("1/3", "a/")
+    listed = len(store.listings())
+    window.keys("Down")
+    window.shows("2/3")
+    assert len(store.listings()) == listed
+    window.keys("i")
+    window.shows("1 file, 0 directories", "two.txt")
