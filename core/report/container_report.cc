@@ -211,6 +211,16 @@ Status Describe(const FileTable& entries, uint32_t count,
   return {};
 }
 
+/// Adds "counted_before": {"entry_count", "elements", "decoded_bytes"}, the
+/// part of the container that others of the page show, too, unless there is
+/// none.
+void AddCountedBefore(const CountedOnce::Sums& before, Json& report) {
+  if (before.entries == 0) return;
+  report["counted_before"] = {{"entry_count", before.entries},
+                              {"elements", before.elements},
+                              {"decoded_bytes", before.decoded_bytes}};
+}
+
 void AddCounts(const Described& described, Json& report) {
   const ContainerSummary& summary = described.summary;
   report["stored_bytes"] = summary.stored_bytes;
@@ -303,7 +313,8 @@ Json BriefReport(Json report) {
   for (const char* const key :
        {"name", "format", "version", "contents", "container_size",
         "stored_bytes", "decoded_bytes", "entry_count", "array_count",
-        "elements", "all_tensors", "unverified", "verified_by", "incomplete"}) {
+        "elements", "all_tensors", "counted_before", "unverified",
+        "verified_by", "incomplete"}) {
     if (report.contains(key)) brief[key] = std::move(report[key]);
   }
   // The overview's verdict depends on whether all entries have a checksum.
@@ -351,6 +362,7 @@ Result<std::string> ContainerReport(
   report["entry_count"] = count;
   AddCounts(described, report);
   AddSizes(*container, info, index_only, report);
+  if (!index_only) AddCountedBefore(room.counted.Add(*container), report);
   if (described_count < count) {
     report["left_out"].push_back(
         fmt::format("sizes and counts are those of the first {} of {} entries",

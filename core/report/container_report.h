@@ -11,6 +11,7 @@
 #include "core/base/result.h"
 #include "core/container/container.h"
 #include "core/content/read_context.h"
+#include "core/report/counted_once.h"
 
 namespace ctxfs {
 
@@ -60,6 +61,7 @@ struct ReportRoom {
   uint64_t vector_bytes = 256 * limits::kMiB;   // of each, unless exact
   uint64_t columns = 256;                       // of tables
   uint64_t documents = 64;
+  CountedOnce counted;  // the containers of the page
 
   /// Subtracts `amount` from `room`. Returns false if `room` is less.
   static bool Take(uint64_t& room, uint64_t amount = 1) {

@@ -16,7 +16,10 @@ void CountArray(const EntryInfo& info, ContainerSummary& summary) {
   ++summary.arrays;
   summary.elements = AddUpTo(summary.elements, elements);
   summary.all_tensors &= info.kind == "tensor";
-  ContainerSummary::Dtype& dtype = summary.dtypes[info.dtype];
+  const bool known = summary.dtypes.size() < ContainerSummary::kMaxDtypes ||
+                     summary.dtypes.contains(info.dtype);
+  ContainerSummary::Dtype& dtype =
+      summary.dtypes[known ? info.dtype : "(other)"];
   ++dtype.arrays;
   dtype.elements = AddUpTo(dtype.elements, elements);
   dtype.bytes = AddUpTo(dtype.bytes, info.size);

@@ -39,6 +39,9 @@ struct ContainerSummary {
   std::vector<Array> largest;  // arrays, descending, at most kLargest
 
   static constexpr size_t kLargest = 5;
+  /// Further dtypes, which only hostile containers have, are merged as
+  /// "(other)".
+  static constexpr size_t kMaxDtypes = 100;
 
   static ContainerSummary Of(const Container& container);
 

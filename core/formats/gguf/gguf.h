@@ -31,6 +31,9 @@ class GgufContainer final : public TensorContainer, public SaysFacts {
   Exports Export() const override;
   Json Metadata(const Request& request) const override;
   Status AddFacts(const ReadContext& context, Facts& facts) const override;
+  const Source& FileOf(uint32_t tensor) const override {
+    return *At(tensor).part.source;
+  }
 
   uint32_t count() const override { return count_; }
   std::string_view TensorName(uint32_t tensor) const override;

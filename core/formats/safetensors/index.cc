@@ -221,6 +221,11 @@ EntryInfo SafetensorsIndexContainer::DescribeTensor(uint32_t item) const {
   return info;
 }
 
+const Source& SafetensorsIndexContainer::FileOf(uint32_t item) const {
+  const Shard& shard = shards_[items_[item].shard];
+  return shard.container == nullptr ? *source() : *shard.container->source();
+}
+
 Container::Tables SafetensorsIndexContainer::Files() const {
   Tables files = {TensorFiles()};
   if (index_.metadata) {

@@ -34,6 +34,7 @@ class SafetensorsIndexContainer final : public TensorContainer,
   Json Metadata(const Request& request) const override;
   Status AddFacts(const ReadContext& context, Facts& facts) const override;
   std::vector<Error> Inspect(const ReadContext& context) const override;
+  const Source& FileOf(uint32_t item) const override;
 
   uint32_t count() const override {
     return static_cast<uint32_t>(items_.size());

@@ -51,8 +51,13 @@ function unitOf([number, unit]) {
   return number === 1 ? unit.replace(/s$/, "") : unit;
 }
 
+/** How much of a container other containers of the page show, too: the shards of a model. */
+function before(container, key) {
+  return (container.counted_before && container.counted_before[key]) || 0;
+}
+
 function sumOf(containers, key) {
-  return containers.reduce((sum, one) => sum + (one[key] || 0), 0);
+  return containers.reduce((sum, one) => sum + (one[key] || 0) - before(one, key), 0);
 }
 
 /** What there is in all of them, by unit: "1.2 million parameters, 50 samples". */
@@ -60,7 +65,10 @@ function allContents(containers) {
   const sums = new Map();
   for (const container of containers) {
     const contents = contentsOf(container);
-    if (contents) sums.set(contents[1], (sums.get(contents[1]) || 0) + contents[0]);
+    if (!contents) continue;
+    const ofArrays = ["parameters", "elements"].includes(contents[1]);
+    const twice = ofArrays ? before(container, "elements") : 0;
+    sums.set(contents[1], (sums.get(contents[1]) || 0) + contents[0] - twice);
   }
   const largest = [...sums].sort((a, b) => b[1] - a[1]);
   return largest.map(([unit, number]) => contentsText([number, unit])).join(", ");

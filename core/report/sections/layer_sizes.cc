@@ -3,15 +3,16 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
-#include "core/report/container_summary.h"
+#include "core/container/elements.h"
 
 namespace ctxfs {
 namespace {
 
-constexpr size_t kMaxLayers = 10'000;
-constexpr size_t kLayerBytes = 200;
+constexpr size_t kMaxGroups = 10'000;
+constexpr size_t kGroupBytes = 200;
+constexpr const char* kOtherGroup = "(other)";
+constexpr std::string_view kSeparators = "./";
 
 bool IsNumber(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
@@ -24,7 +25,7 @@ bool IsNumber(std::string_view text) {
 std::string_view LayerOf(std::string_view name) {
   size_t last = std::string_view::npos;  // the last separator
   for (size_t at = 0; at < name.size();) {
-    const size_t end = name.find_first_of("./", at);
+    const size_t end = name.find_first_of(kSeparators, at);
     if (end == std::string_view::npos) break;
     if (IsNumber(name.substr(at, end - at))) return name.substr(0, end);
     last = end;
@@ -34,44 +35,68 @@ std::string_view LayerOf(std::string_view name) {
   return name.substr(0, last);
 }
 
-void LayerSizes::Add(std::string_view name, uint64_t bytes) {
-  std::string_view layer = LayerOf(name);
-  layer = layer.substr(0, kLayerBytes);
-  auto found = layers_.find(layer);
-  if (found == layers_.end() && layers_.size() < kMaxLayers) {
-    found = layers_.emplace(std::string(layer), Layer{.order = layers_.size()})
-                .first;
+std::string ModuleOf(std::string_view name) {
+  name = name.substr(0, kGroupBytes);
+  const size_t last = name.find_last_of(kSeparators);
+  if (last == std::string_view::npos || last == 0) return std::string(name);
+  std::string module;
+  for (size_t at = 0; at <= last;) {
+    const size_t end = name.find_first_of(kSeparators, at);
+    const std::string_view part = name.substr(at, end - at);
+    module += IsNumber(part) ? "*" : part;
+    if (end < last) module += name[end];
+    at = end + 1;
   }
-  Layer& counted = found == layers_.end() ? other_ : found->second;
-  counted.bytes = AddUpTo(counted.bytes, bytes);
-  ++counted.entries;
+  return module;
 }
 
-Json LayerSizes::Largest(size_t most) const {
-  using Named = std::pair<const std::string, Layer>;
+void SizeGroups::Counted::Add(const Counted& more) {
+  bytes = AddUpTo(bytes, more.bytes);
+  elements = AddUpTo(elements, more.elements);
+  entries += more.entries;
+}
+
+void SizeGroups::Add(std::string_view group, uint64_t bytes,
+                     uint64_t elements) {
+  group = group.substr(0, kGroupBytes);
+  auto found = groups_.find(group);
+  if (found == groups_.end() && groups_.size() < kMaxGroups) {
+    found =
+        groups_.emplace(std::string(group), Counted{.order = groups_.size()})
+            .first;
+  }
+  Counted& counted = found == groups_.end() ? other_ : found->second;
+  counted.Add({.bytes = bytes, .elements = elements, .entries = 1});
+}
+
+std::vector<SizeGroup> SizeGroups::Largest(size_t most) const {
+  using Named = std::pair<const std::string, Counted>;
   std::vector<const Named*> ordered;
-  ordered.reserve(layers_.size());
-  for (const Named& named : layers_) ordered.push_back(&named);
+  ordered.reserve(groups_.size());
+  for (const Named& named : groups_) ordered.push_back(&named);
   std::sort(ordered.begin(), ordered.end(), [](const Named* a, const Named* b) {
     return std::pair(b->second.bytes, a->second.order) <
            std::pair(a->second.bytes, b->second.order);
   });
-  Layer other = other_;
-  for (size_t i = most; i < ordered.size(); ++i) {
-    other.bytes = AddUpTo(other.bytes, ordered[i]->second.bytes);
-    other.entries += ordered[i]->second.entries;
-  }
+  Counted other = other_;
+  for (size_t i = most; i < ordered.size(); ++i) other.Add(ordered[i]->second);
   ordered.resize(std::min(most, ordered.size()));
   std::sort(ordered.begin(), ordered.end(), [](const Named* a, const Named* b) {
     return a->second.order < b->second.order;
   });
+  std::vector<SizeGroup> largest;
+  const auto add = [&largest](const std::string& name, const Counted& one) {
+    largest.push_back({name, one.bytes, one.elements, one.entries});
+  };
+  for (const Named* named : ordered) add(named->first, named->second);
+  if (other.entries != 0) add(kOtherGroup, other);
+  return largest;
+}
+
+Json LayerSizes::Largest(size_t most) const {
   Json layers = Json::array();
-  for (const Named* named : ordered) {
-    layers.push_back(
-        {named->first, named->second.bytes, named->second.entries});
-  }
-  if (other.entries != 0) {
-    layers.push_back({"(other)", other.bytes, other.entries});
+  for (const SizeGroup& one : groups_.Largest(most)) {
+    layers.push_back({one.name, one.bytes, one.entries});
   }
   return layers;
 }

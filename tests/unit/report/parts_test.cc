@@ -171,6 +171,39 @@ TEST(LayerSizesTest, LayersArePartsOfNames) {
   }
 }
 
+TEST(LayerSizesTest, Item43_6_ModulesAreTheSameInAllLayers) {
+  const std::pair<const char*, const char*> kModules[] = {
+      {"model.layers.3.mlp.weight", "model.layers.*.mlp"},
+      {"model.layers.12.experts.7.up.weight", "model.layers.*.experts.*.up"},
+      {"layers/11/weight", "layers/*"},
+      {"blk.0.attn_q.weight", "blk.*.attn_q"},
+      {"lm_head.weight", "lm_head"},
+      {"0.weight", "*"},
+      {"reward", "reward"},
+      {"/x", "/x"},
+      {"a..b", "a."},
+      {"", ""},
+  };
+  for (const auto& [name, module] : kModules) {
+    EXPECT_EQ(ModuleOf(name), module) << name;
+  }
+  EXPECT_LE(ModuleOf(std::string(1'000'000, '.')).size(), 200U);
+}
+
+TEST(LayerSizesTest, Item43_6_GroupsAreBounded) {
+  SizeGroups groups;
+  for (int i = 0; i < 20'000; ++i) {
+    groups.Add(std::to_string(i) + std::string(500, 'x'), 1, UINT64_MAX);
+  }
+  const std::vector<SizeGroup> largest = groups.Largest(10);
+  ASSERT_EQ(largest.size(), 11U);
+  EXPECT_EQ(largest.front().name.size(), 200U);
+  EXPECT_EQ(largest.back().name, "(other)");
+  EXPECT_EQ(largest.back().entries, 19'990U);
+  EXPECT_EQ(largest.back().bytes, 19'990U);
+  EXPECT_EQ(largest.back().elements, UINT64_MAX);
+}
+
 TEST(LayerSizesTest, TheLargestAreInTheirOrder) {
   LayerSizes layers;
   layers.Add("a.0.x", 10);

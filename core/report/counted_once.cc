@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/report/counted_once.h"
+
+#include <map>
+
+#include "core/container/elements.h"
+#include "core/container/entry.h"
+
+namespace ctxfs {
+
+CountedOnce::Sums CountedOnce::Add(const Container& container) {
+  const std::shared_ptr<const FileTable> entries = container.Entries();
+  Sums sums;
+  std::map<File, bool> counted;  // files of the container
+  const auto is_counted = [&](const Source& source) {
+    const FileIdentity identity = source.identity();
+    // Sources without an identity are no files, so nothing else shows them.
+    if (identity.SameFile({})) return false;
+    const File file{identity.device, identity.inode};
+    const auto [known, added] = counted.try_emplace(file, false);
+    if (!added) return known->second;
+    known->second = !files_.insert(file).second;
+    if (known->second) {
+      sums.stored_bytes = AddUpTo(sums.stored_bytes, source.stored_size());
+    }
+    return known->second;
+  };
+  (void)is_counted(*container.source());
+  const Source* last = nullptr;
+  bool last_is_counted = false;
+  for (uint32_t entry = 0; entry < entries->count(); ++entry) {
+    const Source& source = container.FileOf(entry);
+    if (&source != last) last_is_counted = is_counted(source);
+    last = &source;
+    if (!last_is_counted) continue;
+    const EntryInfo info =
+        entries->Describe(entry, LoneContext()).value_or(EntryInfo{});
+    ++sums.entries;
+    sums.decoded_bytes = AddUpTo(sums.decoded_bytes, info.size);
+    if (info.dtype.empty() || !info.shape) continue;
+    sums.elements = AddUpTo(sums.elements, ElementsOf(*info.shape));
+  }
+  return sums;
+}
+
+}  // namespace ctxfs

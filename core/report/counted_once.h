@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <utility>
+
+#include "core/container/container.h"
+#include "core/io/source.h"
+
+namespace ctxfs {
+
+/// Counts the entries of several containers once, although two containers may
+/// show those of one file: a shard of a model is a container itself, and the
+/// index of the model has its tensors, too. Keeps 16 bytes per file.
+class CountedOnce {
+ public:
+  /// The part of a container that others have shown. Numbers are at most
+  /// UINT64_MAX.
+  struct Sums {
+    uint64_t entries = 0;
+    uint64_t elements = 0;  // of arrays
+    uint64_t decoded_bytes = 0;
+    uint64_t stored_bytes = 0;  // of whole files
+
+    bool operator==(const Sums&) const = default;
+  };
+
+  /// Returns the sums of the files that containers added before have shown, and
+  /// notes the files of `container`. Reads only the index.
+  Sums Add(const Container& container);
+
+ private:
+  using File = std::pair<uint64_t, uint64_t>;  // device and inode
+
+  std::set<File> files_;
+};
+
+}  // namespace ctxfs
