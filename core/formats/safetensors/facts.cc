@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/container/facts/adapter_facts.h"
 #include "core/container/facts/config_facts.h"
 
 namespace ctxfs::safetensors {
@@ -40,9 +41,9 @@ std::string FrequentWords(const Json& metadata, const Request& request) {
   return text;
 }
 
-/// Adds the rank of the first adapter among the tensors, from its shape.
-Status AddRank(const FileTable& tensors, const ReadContext& context,
-               Facts& facts) {
+/// Finds the first adapter among the tensors; nullopt if there is none.
+Result<std::optional<uint32_t>> FindAdapter(const FileTable& tensors,
+                                            const ReadContext& context) {
   std::string scratch;
   for (uint32_t i = 0; i < tensors.count(); ++i) {
     if (i % kTensorsACheck == 0) CTXFS_TRY(context.Check());
@@ -53,15 +54,31 @@ Status AddRank(const FileTable& tensors, const ReadContext& context,
     }
     const std::optional<EntryInfo> info = tensors.Describe(i, context);
     if (!info || !info->shape || info->shape->empty()) continue;
-    facts.Add("lora_rank", info->shape->front());
-    return {};
+    return std::optional(i);
   }
+  return std::optional<uint32_t>();
+}
+
+/// Adds the facts of adapter_config.json, and the rank from the shape of a
+/// tensor if nothing else says it. Other files are not looked for beside a
+/// whole model.
+Status AddAdapter(const Source& source, const FileTable& tensors,
+                  const ReadContext& context, Facts& facts) {
+  constexpr std::string_view kName = "adapter_model.safetensors";
+  const std::optional<uint32_t> adapter =
+      CTXFS_TRY(FindAdapter(tensors, context));
+  if (adapter || source.name() == kName) {
+    CTXFS_TRY(AddAdapterFacts(source, context, facts));
+  }
+  if (!adapter || facts.Has("lora_rank")) return {};
+  const std::optional<EntryInfo> info = tensors.Describe(*adapter, context);
+  if (info && info->shape) facts.Add("lora_rank", info->shape->front());
   return {};
 }
 
 }  // namespace
 
-Status AddSafetensorsFacts(const Json& metadata,
+Status AddSafetensorsFacts(const Source& source, const Json& metadata,
                            const std::vector<Document>& documents,
                            const FileTable& tensors, const ReadContext& context,
                            Facts& facts) {
@@ -80,7 +97,7 @@ Status AddSafetensorsFacts(const Json& metadata,
             {"lora_alpha", "ss_network_alpha"},
             {"trained_words", "modelspec.trigger_phrase"}},
            facts);
-  if (!facts.Has("lora_rank")) CTXFS_TRY(AddRank(tensors, context, facts));
+  CTXFS_TRY(AddAdapter(source, tensors, context, facts));
   if (!facts.Has("trained_words")) {
     facts.Add("trained_words", FrequentWords(metadata, context));
   }

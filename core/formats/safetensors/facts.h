@@ -6,12 +6,14 @@
 #include "core/base/json/json.h"
 #include "core/container/exports.h"
 #include "core/container/facts/facts.h"
+#include "core/io/source.h"
 
 namespace ctxfs::safetensors {
 
 /// Adds facts from `metadata` and from other files of the model
-/// (docs/commands.md, section 5). `tensors` are the entries.
-Status AddSafetensorsFacts(const Json& metadata,
+/// (docs/commands.md, section 5). `source` is the container's file, and
+/// `tensors` are its entries.
+Status AddSafetensorsFacts(const Source& source, const Json& metadata,
                            const std::vector<Document>& documents,
                            const FileTable& tensors, const ReadContext& context,
                            Facts& facts);

@@ -256,8 +256,8 @@ std::optional<ArrayInfo> SafetensorsIndexContainer::ArrayOf(
 
 Status SafetensorsIndexContainer::AddFacts(const ReadContext& context,
                                            Facts& facts) const {
-  return AddSafetensorsFacts(Metadata(context), documents_, *Entries(), context,
-                             facts);
+  return AddSafetensorsFacts(*source(), Metadata(context), documents_,
+                             *Entries(), context, facts);
 }
 
 Json SafetensorsIndexContainer::Metadata(const Request& request) const {

@@ -202,7 +202,7 @@ Exports SafetensorsContainer::Export() const {
 
 Status SafetensorsContainer::AddFacts(const ReadContext& context,
                                       Facts& facts) const {
-  return AddSafetensorsFacts(Metadata(context),
+  return AddSafetensorsFacts(*source(), Metadata(context),
                              FindModelFiles(*source(), context), *Entries(),
                              context, facts);
 }

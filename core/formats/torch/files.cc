@@ -5,6 +5,7 @@
 
 #include "core/base/text/text.h"
 #include "core/container/documents.h"
+#include "core/container/facts/adapter_facts.h"
 #include "core/container/facts/config_facts.h"
 #include "core/content/strided.h"
 #include "core/formats/torch/checkpoint.h"
@@ -138,6 +139,9 @@ Container::Tables Checkpoint::FilesWithPaths(const PathsInTree& paths) const {
 
 Status Checkpoint::AddFacts(const ReadContext& context, Facts& facts) const {
   CTXFS_TRY(AddModelFacts(documents_, context, facts));
+  if (source()->name() == "adapter_model.bin") {
+    CTXFS_TRY(AddAdapterFacts(*source(), context, facts));
+  }
   CTXFS_TRY(AddParameters(*Entries(), context, facts));
   const Json info = Info(context);
   AddNamed(info,

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/container/facts/adapter_facts.h"
+
+#include <string>
+
+#include "core/base/json/json.h"
+#include "core/base/limits.h"
+#include "core/container/facts/config_facts.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr const char* kAdapterConfig = "adapter_config.json";
+constexpr uint64_t kMaxAdapterConfig = 4 * limits::kMiB;
+
+/// The parsed adapter_config.json; null if there is none that can be used.
+Result<Json> ReadAdapterConfig(const Source& container,
+                               const Request& request) {
+  const Result<SourcePtr> file = container.OpenSibling(kAdapterConfig, request);
+  if (!file && !file.error().Permanent()) return file.error();
+  if (!file || (*file)->size() > kMaxAdapterConfig) return Json();
+  const Buffer text = CTXFS_TRY(
+      ReadBuffer(**file, 0, (*file)->size(), kAdapterConfig, request));
+  Result<ParsedJson> parsed = ParseJson(AsText(text.span()), request);
+  return parsed ? std::move(parsed->value) : Json();
+}
+
+/// "q_proj, v_proj" of a list; a text as it is, such as "all-linear".
+std::string ModulesText(const Json& config, const char* key) {
+  const Json* const modules = MemberAt(config, key);
+  if (modules == nullptr || !modules->is_array()) return TextAt(config, key);
+  std::string text;
+  for (const Json& module : *modules) {
+    if (!module.is_string() || text.size() > Facts::kTextBytes) continue;
+    text += (text.empty() ? "" : ", ") + module.get<std::string>();
+  }
+  return text;
+}
+
+}  // namespace
+
+Status AddAdapterFacts(const Source& container, const ReadContext& context,
+                       Facts& facts) {
+  const Json config = CTXFS_TRY(ReadAdapterConfig(container, context));
+  AddNamed(config,
+           {{"adapter", "peft_type"},
+            {"base_model", "base_model_name_or_path"},
+            {"lora_rank", "r"},
+            {"lora_alpha", "lora_alpha"}},
+           facts);
+  facts.Add("target_modules", ModulesText(config, "target_modules"));
+  AddNamed(config, {{"task_type", "task_type"}}, facts);
+  return {};
+}
+
+}  // namespace ctxfs

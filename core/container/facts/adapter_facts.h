@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/container/facts/facts.h"
+#include "core/content/read_context.h"
+#include "core/io/source.h"
+
+namespace ctxfs {
+
+/// Adds the facts of an adapter of PEFT from the adapter_config.json in the
+/// folder of `container`, if it exists: the method, the base model, rank and
+/// alpha, and the modules that it adapts. Fails if the file cannot be read;
+/// ignores one of more than 4 MiB, and one that is no JSON object.
+Status AddAdapterFacts(const Source& container, const ReadContext& context,
+                       Facts& facts);
+
+}  // namespace ctxfs
