@@ -17,12 +17,13 @@
 #include "core/report/identity.h"
 #include "core/report/sections/array_statistics.h"
 #include "core/report/sections/contact_sheet.h"
+#include "core/vfs/file_array.h"
 #include "core/views/arrays/elements.h"
 #include "core/views/pictures/picture_of.h"
 #include "core/views/view.h"
 #include "fs/browse/browser.h"
 #include "fs/browse/first_values.h"
-#include "fs/browse/histogram.h"
+#include "fs/common/histogram.h"
 #include "fs/common/shown_text.h"
 
 namespace ctxfs {
@@ -66,8 +67,8 @@ class Writer {
   /// Describes the container at the directory, or counts its files and
   /// describes the container around it.
   void AddDirectory(const SourceTree::File& directory) {
-    if (room_.listings && !tree_.ContainerAt(directory)) AddNumbers(directory);
-    const Result<ContainerPtr> container = ContainerOf(directory);
+    if (!tree_.ContainerAt(directory)) AddNumbers(directory);
+    const auto container = ContainerAround(tree_, directory);
     if (container) {
       AddContainer(**container);
     } else if (container.error().code == Code::kNotContainer) {
@@ -92,51 +93,14 @@ class Writer {
     const Content& content = opened->content;
     if (!(known && *known)) AddField("size", HumanSize(content.size()));
     Add("");
-    std::optional<ArrayInfo> array = ArrayOf(info, content);
-    if (!array && !info.dtype.empty()) array = ExportedArray(file, info);
+    const std::optional<ArrayInfo> array =
+        ArrayOfFile(tree_, file, info, content, context_);
     const Status shown = array ? AddArray(*array) : AddBeginning(content);
     if (!shown) AddError(shown.error());
     RenewChecksum(file);
   }
 
  private:
-  using ContainerPtr = std::shared_ptr<const Container>;
-
-  /// The container at a directory, or the innermost one around it.
-  Result<ContainerPtr> ContainerOf(SourceTree::File at) {
-    for (;;) {
-      Result<ContainerPtr> container = tree_.ContainerAt(at);
-      if (container || container.error().code != Code::kNotContainer ||
-          at.path.empty()) {
-        return container;
-      }
-      at = CTXFS_TRY(tree_.Find(DirectoryOf(at.path)));
-    }
-  }
-
-  static std::string DirectoryOf(const std::string& path) {
-    const size_t slash = path.rfind('/');
-    return path.substr(0, slash == std::string::npos ? 0 : slash);
-  }
-
-  /// Finds the exported array stored in a file that also has other bytes.
-  std::optional<ArrayInfo> ExportedArray(const SourceTree::File& file,
-                                         const EntryInfo& info) {
-    const Result<SourceTree::File> above = tree_.Find(DirectoryOf(file.path));
-    if (!above) return std::nullopt;
-    const Result<ContainerPtr> container = ContainerOf(*above);
-    if (!container) return std::nullopt;
-    // Array names have no suffix.
-    const std::string name = info.name.value_or("");
-    const std::string stem = name.substr(0, name.rfind('.'));
-    for (ArrayInfo& array : UsualArrays((*container)->Export(), context_)) {
-      if (array.name == name || array.name == stem) {
-        return std::move(array);
-      }
-    }
-    return std::nullopt;
-  }
-
   /// Adds how many files and directories a directory has.
   void AddNumbers(const SourceTree::File& directory) {
     constexpr uint64_t kMaxCounted = 10'000;
@@ -248,25 +212,6 @@ class Writer {
       AddField("checksum", ChecksumText(info));
     }
     if (!info.note.empty()) Add(info.note, Colour::kYellow);
-  }
-
-  /// The file as an array; nothing if its bytes are not exactly the elements.
-  /// Arrays of another byte order get a note.
-  static std::optional<ArrayInfo> ArrayOf(const EntryInfo& info,
-                                          const Content& content) {
-    const std::optional<DType> dtype = DTypeOf(info.dtype);
-    if (!dtype || !info.shape || !info.note.empty()) return std::nullopt;
-    ArrayInfo array;
-    array.name = info.name.value_or("");
-    array.dtype = *dtype;
-    array.shape = *info.shape;
-    array.open = [content](const ReadContext&) -> Result<Content> {
-      return content;
-    };
-    if (!IsUsual(array) || BytesOf(array) != content.size()) {
-      return std::nullopt;
-    }
-    return array;
   }
 
   Status AddArray(const ArrayInfo& array) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fs/browse/histogram.h"
+#include "fs/common/histogram.h"
 
 #include <algorithm>
 
