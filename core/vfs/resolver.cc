@@ -22,7 +22,8 @@ std::string OwnName(Mirror& mirror) {
 
 MountRules RulesOf(const Shown& shown) {
   return {shown.open, shown.work_limit, shown.list_mode,
-          shown.mirror == nullptr ? FileTime() : shown.mirror->mtime()};
+          shown.mirror == nullptr ? FileTime() : shown.mirror->mtime(),
+          shown.logs_damage};
 }
 
 /// The path below the root of a place's source.

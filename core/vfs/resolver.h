@@ -35,6 +35,7 @@ struct Shown {
   /// Called for each container that is opened; null for none.
   MountedContainers::Extras extras = nullptr;
   MountedContainers::Budget budget = {};
+  bool logs_damage = true;
 };
 
 /// Finds the source and node of an inode. Only the Resolver attaches containers

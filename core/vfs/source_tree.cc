@@ -74,7 +74,8 @@ Result<std::unique_ptr<SourceTree>> SourceTree::Open(
                   [views](const std::shared_ptr<const Container>& of) {
                     return AttachedViews(of, views);
                   },
-              .budget = BudgetFor(sources)};
+              .budget = BudgetFor(sources),
+              .logs_damage = limits.logs_damage};
   if (sources.container != nullptr) {
     shown.container = std::move(sources.container);
   } else {

@@ -32,6 +32,9 @@ enum class LeavingLinks : uint8_t { kFollowed, kRefused };
 /// Limits of the requests of a SourceTree.
 struct RequestLimits {
   uint64_t cache_bytes = 256 * limits::kMiB;
+  /// Whether the damage of a container is logged when it is opened. A command
+  /// that prints it needs no log.
+  bool logs_damage = true;
   /// Interrupts requests; outlives the tree.
   const Interrupt* interrupt = &NeverInterrupted();
 };

@@ -31,6 +31,8 @@ struct MountRules {
   ListMode list_mode = ListMode::kPrimary;
   /// Modification time of files that have none of their own.
   FileTime mtime = {};
+  /// Whether the damage of a container is logged when it is opened.
+  bool logs_damage = true;
 };
 
 struct FoundNode {

@@ -208,9 +208,9 @@ bool ContainerSearch::IsOfHub(const Level& level, std::string_view name) {
 
 Result<std::deque<ContainerSearch::Inside>> ContainerSearch::ContainersIn(
     const Target& target, const OpenOptions& open) {
-  const std::shared_ptr<SourceTree> tree =
-      CTXFS_TRY(SourceTree::Open(target.source, open, ViewSet(),
-                                 ListMode::kPrimary, LeavingLinks::kRefused));
+  const std::shared_ptr<SourceTree> tree = CTXFS_TRY(
+      SourceTree::Open(target.source, open, ViewSet(), ListMode::kPrimary,
+                       LeavingLinks::kRefused, {.logs_damage = false}));
   const SourceTree::File top = CTXFS_TRY(tree->Find(target.path));
   std::deque<Inside> all;
   CTXFS_TRY(tree->ForEachContainer(

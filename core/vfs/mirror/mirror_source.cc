@@ -196,6 +196,7 @@ Result<std::shared_ptr<const Container>> MirrorSource::OpenContainer(
       mirror_->OpenFound(found, rules_.open.source_options(), context));
   Work work = rules_.work_limit.On(source->stored_size());
   const auto log = [&](const Error& error) {
+    if (!rules_.logs_damage) return;
     Log(LogLevel::kWarning,
         Quote(mirror_->PathOf(inode)) + ": " + error.Text());
   };
