@@ -46,6 +46,7 @@ bool ReadIdentity(std::string_view text, std::string* identity) {
 constexpr std::pair<char, bool Arguments::*> kFlagFields[] = {
     {'a', &Arguments::all},     {'A', &Arguments::all},
     {'l', &Arguments::details}, {'R', &Arguments::recursive},
+    {'g', &Arguments::details}, {'y', &Arguments::layers},
     {'J', &Arguments::json},    {'W', &Arguments::raw},
     {'L', &Arguments::paths},   {'U', &Arguments::values},
     {'T', &Arguments::stat},    {'F', &Arguments::replace},

@@ -19,6 +19,7 @@ struct Arguments {
   bool all = false;        // -a, --all
   bool recursive = false;  // -R
   bool details = false;    // -l
+  bool layers = false;     // --layers
   bool human = false;      // -h of ls
   bool zero = false;       // -0
   bool json = false;

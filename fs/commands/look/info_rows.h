@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/container/container.h"
+#include "core/report/container_summary.h"
+#include "core/report/counted_once.h"
+#include "core/report/index_verdict.h"
+#include "fs/common/terminal.h"
+
+namespace ctxfs {
+
+/// "bf16, f32": the largest dtypes first, at most `most`, then an ellipsis.
+std::string DtypesText(const ContainerSummary& summary, size_t most);
+
+/// Red for damage, yellow for a container that lacks something.
+Colour ColourOf(const IndexVerdict& verdict);
+
+/// Prints the containers of directories, a line each, and sums them.
+class InfoRows {
+ public:
+  /// Starts the containers of another directory. Prints its name before its
+  /// first container.
+  void Start(const std::string& directory);
+
+  /// Adds a line about `container`, whose path in the directory is `name`.
+  /// Reads only the index.
+  void Add(const std::string& name, const Container& container);
+
+  /// Counts a container that has no line.
+  void Count(const Container& container, const ContainerSummary& summary);
+
+  /// Prints the lines that wait for alignment.
+  void Flush();
+
+  /// "3 containers, 1,024 parameters, 4.1 KiB".
+  std::string Totals() const;
+
+  uint64_t count() const { return count_; }
+
+ private:
+  static TextTable Header();
+
+  // A directory may have millions of containers.
+  static constexpr size_t kMaxHeld = 1000;
+
+  const Terminal terminal_ = Terminal::Of(stdout);
+  std::string directory_;
+  bool titled_ = false;  // whether the title and the header were printed
+  TextTable table_ = Header();
+  size_t held_ = 0;
+  CountedOnce counted_;
+  uint64_t count_ = 0;
+  uint64_t parameters_ = 0;
+  uint64_t bytes_ = 0;
+};
+
+}  // namespace ctxfs
