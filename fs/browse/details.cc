@@ -67,7 +67,7 @@ class Writer {
   /// Describes the container at the directory, or counts its files and
   /// describes the container around it.
   void AddDirectory(const SourceTree::File& directory) {
-    if (!tree_.ContainerAt(directory)) AddNumbers(directory);
+    if (room_.listings && !tree_.ContainerAt(directory)) AddNumbers(directory);
     const auto container = ContainerAround(tree_, directory);
     if (container) {
       AddContainer(**container);

@@ -5,12 +5,12 @@ The expected numbers are worked out by numpy from what the tests write.
 """
 
 import json
+import os
 import pathlib
 import re
-import resource
 import shutil
 import struct
-import time
+import subprocess
 
 import numpy
 import pytest
@@ -65,6 +65,16 @@ def lines_of(text: str) -> dict[str, list[str]]:
     """The words before the name in the line of each container."""
     rows = [line.split() for line in text.splitlines() if line.startswith("  ")]
     return {row[-1]: row[:-1] for row in rows[1:]}
+
+
+def cost(*args) -> tuple[str, float, int]:
+    """The output, seconds of processor time and KiB of memory of a command."""
+    with subprocess.Popen([CTXFS, *map(str, args)], stdout=subprocess.PIPE) as process:
+        printed = process.stdout.read().decode()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return printed, usage.ru_utime + usage.ru_stime, usage.ru_maxrss
 
 
 def value(text: str, name: str) -> str:
@@ -176,15 +186,14 @@ def test_43_6_ten_thousand_containers_are_bounded(tmp_path):
     folder.mkdir()
     for i in range(10_000):
         (folder / f"{i:05}.safetensors").write_bytes(data)
-    before = time.monotonic()
-    text = info(folder)
-    assert time.monotonic() - before < 60
+    text, seconds, kib = cost("info", folder)
+    assert seconds < 20 and kib < 60_000, (seconds, kib)
     assert text.count("\n  ") == 10_001  # and the header, once
     assert text.splitlines()[-1].startswith("10,000 containers, 10,000 parameters, ")
-    found = json.loads(info("--json", folder))
-    assert len(found) == 10_000
-    # No more than 20 KiB of each are kept, in lines or as JSON.
-    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 150_000
+    # Their metadata are 200 MB, of which no more than one is kept.
+    text, seconds, kib = cost("info", "--json", folder)
+    assert len(json.loads(text)) == 10_000
+    assert seconds < 40 and kib < 60_000, (seconds, kib)
 
 
 # One container
@@ -215,7 +224,7 @@ def test_43_6_the_head_says_what_a_container_is(tmp_path):
     assert "checksums" in value(info(GOLDEN / "wshard/sealed_lz4.wshard"), "verdict")
 
 
-@pytest.mark.parametrize("case", ("damaged", "incomplete", "cut"))
+@pytest.mark.parametrize("case", ("damaged", "cut"))
 def test_43_6_a_bad_verdict_is_the_first_line(case, tmp_path):
     index = sharded(tmp_path, *model())
     second = tmp_path / "model-00002-of-00002.safetensors"
@@ -223,9 +232,6 @@ def test_43_6_a_bad_verdict_is_the_first_line(case, tmp_path):
     if case == "damaged":
         second.unlink()
         wanted = "damaged: 1 of 4 entries cannot be read"
-    elif case == "incomplete":
-        path = GOLDEN / "complete"
-        pytest.skip("no such container")
     else:
         second.write_bytes(second.read_bytes()[:-1])
         path, args = second, ["--salvage"]
@@ -388,10 +394,9 @@ def test_43_6_a_large_tensor_takes_little_memory(tmp_path):
     with open(path, "wb") as file:
         file.write(struct.pack("<Q", len(header)) + header)
         file.truncate(8 + len(header) + 4 * elements)
-    text = info(f"{path}//tensors/x")
-    assert value(text, "zeros") == f"{elements:,} ({elements / 1e6:.1f} million)" \
-        or value(text, "zeros") == f"{elements:,}"
-    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 200_000
+    text, _, kib = cost("info", f"{path}//tensors/x")
+    assert value(text, "zeros") == f"{elements:,}"
+    assert kib < 100_000, kib
 
 
 def test_43_6_other_files_of_a_container_are_described(tmp_path):

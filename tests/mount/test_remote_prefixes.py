@@ -81,7 +81,11 @@ def test_30_7_check_and_info_find_containers_below_a_prefix(models, ctxfs):
     assert b"s3://bucket/models/a.safetensors" in check.stdout
     assert b"4 other files" in check.stdout
     info = ctxfs("info", "s3://bucket/models/", **env)
-    assert info.returncode == 0 and b"s3://bucket/models/b.cvc" in info.stdout, info.stderr
+    assert info.returncode == 0, info.stderr
+    lines = info.stdout.decode().splitlines()
+    assert lines[0] == "s3://bucket/models/"
+    assert [line.split()[-1] for line in lines if " complete " in line] == ["a.safetensors", "b.cvc"]
+    assert ctxfs("info", "--long", "s3://bucket/models/", **env).stdout.count(b"\n  next\n") == 2
 
 
 def test_30_7_extract_copies_a_prefix(models, ctxfs, tmp_path):
