@@ -109,9 +109,10 @@ DiffSide::DiffSide(const Arguments& arguments)
 
 Status DiffSide::Open(const std::string& operand) {
   const Target target = ParseTarget(operand);
-  tree_ = CTXFS_TRY(SourceTree::Open(
-      target.source, arguments_.open, AllViews(), ListMode::kPrimary,
-      LeavingLinks::kFollowed, {.cache_bytes = kCacheBytes}));
+  tree_ = CTXFS_TRY(
+      SourceTree::Open(target.source, arguments_.open, AllViews(),
+                       ListMode::kPrimary, LeavingLinks::kFollowed,
+                       {.cache_bytes = kCacheBytes, .logs_damage = false}));
   tree_->cache().SpillTo(spill_file_);
   SourceTree::File top = CTXFS_TRY(tree_->Find(target.path));
   if (auto inside = CTXFS_TRY(Inside(top))) top = *std::move(inside);
