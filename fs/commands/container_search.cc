@@ -230,8 +230,8 @@ ContainerSearch::Step ContainerSearch::StartInside(const Target& target) {
     all = ContainersIn(target, open);
   }
   if (!all) {
-    const bool unread =
-        IsUrl(target.source) || all.error().code == Code::kNotFound;
+    found.no_container = all.error().code == Code::kNotFound;
+    const bool unread = IsUrl(target.source) || found.no_container;
     found.error = unread ? Unread(all.error()) : all.error();
     found.named = true;
     return found;

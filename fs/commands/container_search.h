@@ -36,6 +36,9 @@ struct FoundContainer {
   /// Why it cannot be examined: a SOURCE is not there, or a directory cannot be
   /// listed.
   std::optional<Error> error = std::nullopt;
+  /// Whether `error` is that no container is at or below a SOURCE//PATH, which
+  /// may be a file of a container.
+  bool no_container = false;
   /// An object of a server that is open by now: opening it again takes a
   /// request. Null for files, whose descriptors are few.
   SourcePtr opened = nullptr;

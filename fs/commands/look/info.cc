@@ -152,9 +152,7 @@ class Descriptions {
     const Result<std::shared_ptr<const Container>> container =
         ContainerOf(found, arguments_.open);
     if (container) return Describe(found, *container);
-    const bool may_be_file =
-        found.named && container.error().code == Code::kNotFound;
-    if (!may_be_file || !DescribeFile(found.path)) {
+    if (!found.no_container || !DescribeFile(found.path)) {
       Fail(found.shown(), container.error());
     }
   }

@@ -3,42 +3,40 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "core/io/directory.h"
 #include "core/io/source.h"
 #include "core/report/container_summary.h"
 #include "core/report/index_verdict.h"
 #include "tests/unit/testing/fake_container.h"
+#include "tests/unit/testing/temp_dir.h"
 
 namespace ctxfs {
 namespace {
 
-/// A file of 100 bytes with an inode, which tests open several times.
-class FakeFile final : public MemorySource {
- public:
-  explicit FakeFile(uint64_t inode)
-      : MemorySource(std::string(100, 'x')), inode_(inode) {}
-  FileIdentity identity() const override {
-    FileIdentity identity;
-    identity.device = 1;
-    identity.inode = inode_;
-    return identity;
+/// Opens the file with that number, of 100 bytes, which tests open several
+/// times.
+std::shared_ptr<const Source> FileOfNumber(uint64_t number) {
+  static const TempDir directory;
+  const std::string name = std::to_string(number);
+  if (!std::filesystem::exists(directory.Path(name))) {
+    directory.Write(name, std::string(100, 'x'));
   }
-
- private:
-  const uint64_t inode_;
-};
+  return *OpenSource(directory.Path(name));
+}
 
 /// A container whose entries are arrays of 10 elements in `files`.
 class InFiles final : public Container {
  public:
   InFiles(uint64_t own, std::vector<uint64_t> files)
-      : Container(std::make_shared<FakeFile>(own)) {
+      : Container(FileOfNumber(own)) {
     for (const uint64_t file : files) {
-      files_.push_back(std::make_shared<FakeFile>(file));
+      files_.push_back(FileOfNumber(file));
     }
   }
   using Container::NeedMore;
