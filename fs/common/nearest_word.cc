@@ -34,23 +34,36 @@ size_t Distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+NearestWordFinder::NearestWordFinder(std::string_view typed, size_t longest)
+    : typed_(typed),
+      longest_(longest),
+      least_(std::max<size_t>(typed.size() / 3, 1) + 1) {}
+
+void NearestWordFinder::Offer(std::string_view word) {
+  const size_t typed = typed_.size();
+  if (typed == 0 || begun_ || std::max(typed, word.size()) > longest_) return;
+  if (typed >= 2 && word.starts_with(typed_)) {
+    begun_ = true;
+    nearest_ = word;
+    return;
+  }
+  // The distance is at least the difference of the lengths.
+  if (std::max(typed, word.size()) - std::min(typed, word.size()) >= least_) {
+    return;
+  }
+  const size_t distance = Distance(typed_, word);
+  // Words of one letter are too short to be similar.
+  if (distance >= least_ || distance >= word.size()) return;
+  least_ = distance;
+  nearest_ = word;
+}
+
 std::string_view NearestWord(std::string_view typed,
                              const std::vector<std::string_view>& words) {
-  if (typed.empty() || typed.size() > kLongest) return {};
-  for (const std::string_view word : words) {
-    if (typed.size() >= 2 && word.starts_with(typed)) return word;
-  }
-  std::string_view nearest;
-  size_t least = std::max<size_t>(typed.size() / 3, 1) + 1;
-  for (const std::string_view word : words) {
-    const size_t distance = Distance(typed, word);
-    // Words of one letter are too short to be similar.
-    if (distance < least && distance < word.size()) {
-      least = distance;
-      nearest = word;
-    }
-  }
-  return nearest;
+  NearestWordFinder finder(typed, kLongest);
+  for (const std::string_view word : words) finder.Offer(word);
+  const auto found = std::ranges::find(words, finder.nearest());
+  return found == words.end() ? std::string_view() : *found;
 }
 
 std::string DidYouMean(std::string_view typed,

@@ -1,15 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace ctxfs {
 
+/// The word that `typed` was probably meant to be, of words that are offered
+/// one by one: a word that begins with it, or else the nearest by edit
+/// distance, if that is at most a third of the letters typed (but at least 1).
+class NearestWordFinder {
+ public:
+  /// Words of more than `longest` bytes are not near, and none is near such a
+  /// `typed`.
+  NearestWordFinder(std::string_view typed, size_t longest);
+
+  void Offer(std::string_view word);
+  /// The first of the nearest words; empty if there is none.
+  const std::string& nearest() const { return nearest_; }
+
+ private:
+  const std::string typed_;
+  const size_t longest_;
+  bool begun_ = false;  // nearest_ begins with typed_
+  size_t least_;        // greater than the distance of a word that is near
+  std::string nearest_;
+};
+
 /// Returns the word of `words` that `typed` was probably meant to be: a word
-/// that begins with it, or else the nearest by edit distance, if that is at
-/// most a third of the letters typed (but at least 1). Empty if there is none.
+/// that NearestWordFinder finds. Empty if there is none.
 std::string_view NearestWord(std::string_view typed,
                              const std::vector<std::string_view>& words);
 

@@ -3,12 +3,15 @@
 
 #include <sys/stat.h>
 
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 
 #include "core/base/text/text.h"
 #include "core/container/format.h"
 #include "core/io/directory.h"
 #include "core/io/urls/url.h"
+#include "fs/common/nearest_word.h"
 #include "fs/common/url_mistake.h"
 
 namespace ctxfs {
@@ -53,6 +56,25 @@ bool IsContainerAt(const std::string& path) {
   return head && IsContainer(head->span());
 }
 
+/// A name in the directory of `path`, which does not exist, that was probably
+/// meant, as a path; empty if none is near.
+std::string MeantPath(const std::string& path) {
+  constexpr size_t kMaxCompared = 20'000;  // names
+  constexpr size_t kMaxBytes = 128;        // of a name
+  namespace fs = std::filesystem;
+  const std::string name = path.substr(path.rfind('/') + 1);
+  const std::string above = path.substr(0, path.size() - name.size());
+  NearestWordFinder finder(name, kMaxBytes);
+  std::error_code failed;
+  size_t compared = 0;
+  for (fs::directory_iterator at(above.empty() ? "." : above, failed), end;
+       !failed && at != end && ++compared < kMaxCompared;
+       at.increment(failed)) {
+    finder.Offer(at->path().filename().native());
+  }
+  return finder.nearest().empty() ? "" : above + finder.nearest();
+}
+
 }  // namespace
 
 std::string OperandMistake(const std::string& operand, bool with_path) {
@@ -70,7 +92,7 @@ std::string OperandMistake(const std::string& operand, bool with_path) {
     const std::string above = source.substr(0, cut);
     if (above.ends_with('/') || !Exists(above)) continue;
     const size_t rest = operand.find_first_not_of('/', cut);
-    if (rest == std::string::npos || !IsContainerAt(above)) return "";
+    if (rest == std::string::npos || !IsContainerAt(above)) break;
     const std::string meant = Quote(above + "//" + operand.substr(rest));
     return Quote(operand) + ": " + Quote(above) +
            (with_path ? " is a container: write " + meant
@@ -78,7 +100,10 @@ std::string OperandMistake(const std::string& operand, bool with_path) {
                         "take " +
                             meant);
   }
-  return "";
+  const std::string meant = MeantPath(source);
+  if (meant.empty()) return "";
+  return Quote(operand) + ": no such file or directory (did you mean " +
+         Quote(meant) + "?)";
 }
 
 }  // namespace ctxfs
