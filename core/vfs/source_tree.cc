@@ -147,12 +147,43 @@ Result<SourceTree::File> SourceTree::Find(std::string_view path, bool follow,
 
 Result<SourceTree::File> SourceTree::FindInside(const File& file,
                                                 ServerWait* waits) {
-  File inside =
-      CTXFS_TRY(Find(file.path + std::string(Mirror::kInside), true, waits));
-  if (file.directory || !inside.directory) {
-    return Error{Code::kNotFound, "it is no container"};
+  const Error none{Code::kNotFound, "it is no container"};
+  if (file.directory) return none;
+  Result<File> inside =
+      Find(file.path + std::string(Mirror::kInside), true, waits);
+  if (!inside && inside.error().code == Code::kNotFound) {
+    const std::string path = CTXFS_TRY(PathInViews(file, waits));
+    if (path.empty()) return none;
+    inside = Find(path, true, waits);
   }
-  return inside;
+  return inside && !inside->directory ? Result<File>(none) : inside;
+}
+
+Result<std::string> SourceTree::PathInViews(const File& file,
+                                            ServerWait* waits) {
+  const bool mirrored = (file.inode & Mirror::kBit) != 0;
+  if (mirrored || !HasContainerExtension(file.name())) return std::string();
+  std::string above = file.path;
+  do {
+    above.resize(above.find('/') == above.npos ? 0 : above.rfind('/'));
+    const File directory = CTXFS_TRY(Find(above, true, waits));
+    const auto container = ContainerAt(directory, waits);
+    if (!container && container.error().code == Code::kNotContainer) continue;
+    if (!container) return container.error();
+    return above + (above.empty() ? "" : "/") + "views/" +
+           file.path.substr(above.empty() ? 0 : above.size() + 1) +
+           std::string(Mirror::kInside);
+  } while (!above.empty());
+  return std::string();
+}
+
+bool SourceTree::IsMirrored(const File& file) {
+  if (file.inode != kRootInode && (file.inode & Mirror::kBit) == 0) {
+    return false;
+  }
+  if (!file.directory) return true;
+  const auto container = ContainerAt(file);
+  return !container && container.error().code == Code::kNotContainer;
 }
 
 Result<std::shared_ptr<const Container>> SourceTree::ContainerOf(

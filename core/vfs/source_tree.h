@@ -67,21 +67,25 @@ class SourceTree {
   Result<File> Find(std::string_view path, bool follow = true,
                     ServerWait* waits = nullptr);
 
-  /// The directory NAME~dir of a file that is a container (docs/tree.md,
-  /// section 1), which listings leave out. kNotFound if there is none.
+  /// The directory of a file that is a container, which listings leave out:
+  /// NAME~dir beside it in a mirrored directory, or views/NAME~dir in the
+  /// container that has the file (docs/tree.md, sections 1 and 4). kNotFound if
+  /// there is none.
   Result<File> FindInside(const File& file, ServerWait* waits = nullptr);
   /// The container that a file or directory is. Fails with kNotContainer, or if
   /// it cannot be opened; one that does not parse is an UnreadableContainer.
   Result<std::shared_ptr<const Container>> ContainerOf(
       const File& file, ServerWait* waits = nullptr);
+  /// Whether a file or directory is in no container, and a directory is none.
+  bool IsMirrored(const File& file);
   using VisitContainer = std::function<void(
       const std::string& path,
       const Result<std::shared_ptr<const Container>>& container)>;
   /// Calls `visit` with each container at or below `top`, or with the error of
-  /// opening it, except containers nested in another one. `path` is that of the
-  /// file. The names of a directory are sorted in memory. Follows links to
-  /// files and containers. Fails if a directory cannot be listed, or if
-  /// interrupted.
+  /// opening it, except containers nested in another one that is visited.
+  /// `path` is that of the file. The names of a directory are sorted in memory.
+  /// Follows links to files and containers. Fails if a directory cannot be
+  /// listed, or if interrupted.
   Status ForEachContainer(const File& top, const VisitContainer& visit);
 
   Result<std::string> ReadLink(const File& link, ServerWait* waits = nullptr) {
@@ -144,6 +148,10 @@ class SourceTree {
   /// needed: each look-up is a request to a server.
   void LookAhead(const File& directory, const Listing& listing,
                  Children children, const ReadContext& context);
+
+  /// The path in views/ of the directory of a file that is a container in
+  /// another one; empty if its name is none of a container's.
+  Result<std::string> PathInViews(const File& file, ServerWait* waits);
 
   struct Walk {
     std::vector<File> way;  // from the start to the current one
