@@ -7,6 +7,7 @@
 #include "core/io/urls/url.h"
 #include "core/views/list/views.h"
 #include "fs/commands/confine.h"
+#include "fs/commands/named_files.h"
 
 namespace ctxfs {
 namespace {
@@ -37,12 +38,25 @@ class LastTree {
   std::unique_ptr<SourceTree> tree_;
 };
 
+/// Reads the files of one operand. Prints the errors of files that match a
+/// pattern.
 Result<ExitCode> ReadOne(const std::string& operand, LastTree& last,
                          const ReadOperand& read) {
   const Target target = ParseTarget(operand);
   SourceTree* const tree = CTXFS_TRY(last.Of(target.source));
-  const SourceTree::File file = CTXFS_TRY(tree->Find(target.path));
-  return read(*tree, file);
+  ExitCode code = ExitCode::kOk;
+  const auto lost = [&](const std::string& path, const Error& error) {
+    code = PrintError(target.source + "//" + path, error);
+  };
+  const auto visit = [&](const SourceTree::File& file, bool matched) -> Status {
+    const Result<ExitCode> done = read(*tree, file);
+    if (!done && !matched) return done.error();
+    if (!done) lost(file.path, done.error());
+    if (done && *done != ExitCode::kOk) code = *done;
+    return {};
+  };
+  CTXFS_TRY(ForEachNamed(*tree, target.path, /*follow=*/true, visit, lost));
+  return code;
 }
 
 }  // namespace

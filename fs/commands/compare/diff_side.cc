@@ -15,6 +15,7 @@
 #include "core/views/list/views.h"
 #include "core/views/view.h"
 #include "fs/commands/confine.h"
+#include "fs/commands/named_files.h"
 #include "fs/common/mount_table.h"
 
 namespace ctxfs {
@@ -114,7 +115,7 @@ Status DiffSide::Open(const std::string& operand) {
                        ListMode::kPrimary, LeavingLinks::kFollowed,
                        {.cache_bytes = kCacheBytes, .logs_damage = false}));
   tree_->cache().SpillTo(spill_file_);
-  SourceTree::File top = CTXFS_TRY(tree_->Find(target.path));
+  SourceTree::File top = CTXFS_TRY(FindNamed(*tree_, target.path));
   if (auto inside = CTXFS_TRY(Inside(top))) top = *std::move(inside);
   top_ = top.path;
   Scope* const around = CTXFS_TRY(ScopeAround(top_));
