@@ -10,7 +10,8 @@ constexpr OptionInfo kOptions[] = {
     {'a', 'a', "all", "", "include views/ and .ctxfs/, which are unlisted"},
     {'A', 0, "all", "", "print every fault and warning, not the first 10"},
     {'l', 'l', "long", "",
-     "show dtype, shape, size, codec and checksum of each file"},
+     "show type, shape, size, codec, checksum and time of each file, and on a "
+     "terminal totals; the type is a dtype, or the format of a container"},
     {'g', 'l', "long", "",
      "describe each container of a directory in full, not in a line"},
     {'y', 0, "layers", "", "show the sizes of layers and modules"},
@@ -19,6 +20,7 @@ constexpr OptionInfo kOptions[] = {
      "end names with NUL instead of a newline, and escape nothing in them"},
     {'R', 'R', "recursive", "", "list directories and everything below them"},
     {'j', 'j', "jobs", "N", "use N threads, 1 to 1024 (default: one per core)"},
+    {'q', 'q', "quiet", "", "print faults and the last line alone"},
     {'J', 0, "json", "", "print JSON"},
     {'W', 0, "raw", "",
      "print lines of NAME, KEY and VALUE with tabs between them and sizes in "

@@ -136,7 +136,7 @@ def test_ls_has_columns_only_on_a_terminal():
 
 def test_ls_details_on_a_terminal():
     lines = plain(run_in_terminal(CTXFS, "ls", "-l", f"{EPISODE}//signal")[1]).splitlines()
-    assert lines[0].split() == ["dtype", "shape", "size", "codec", "checksum", "name"]
+    assert lines[0].split() == ["type", "shape", "size", "codec", "checksum", "time", "name"]
     assert lines[2].split()[2:4] == ["3.8", "KiB"]
 
 

@@ -7,11 +7,13 @@ import pathlib
 import re
 import signal
 import subprocess
+import time
 
 import pytest
 
 from conftest import BIN, GOLDEN, contents, is_mounted, run, wait_until
 from shard import build, entry
+from terminal import run_in_terminal
 
 CTXFS = BIN / "ctxfs"
 EPISODE = GOLDEN / "wshard" / "sealed_lz4.wshard"
@@ -97,7 +99,8 @@ def test_ls_details_are_those_of_index_json(mount):
     wanted = by_path["signal/rgb"]
     assert rgb == [
         wanted["dtype"], json.dumps(wanted["shape"], separators=(",", ":")),
-        str(wanted["size"]), wanted["codec"], wanted["checksum"], "rgb",
+        str(wanted["size"]), wanted["codec"], wanted["checksum"],
+        time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(EPISODE.stat().st_mtime)), "rgb",
     ]
 
 
@@ -366,3 +369,68 @@ def test_what_only_reads_is_in_the_sandbox(command, tmp_path):
         assert wait_until(confined)
         process.stdout.read()
         assert process.wait(timeout=30) == 0
+
+
+# ---- ls -l
+
+def rows_of(*arguments) -> list[list[str]]:
+    done = run(CTXFS, "ls", "-l", *arguments, env=dict(os.environ, TZ="Asia/Tokyo"))
+    assert done.returncode == 0, done.stderr
+    return [line.split(maxsplit=6) for line in done.stdout.decode().splitlines()]
+
+
+@pytest.fixture(name="shelf")
+def _shelf(tmp_path):
+    """A directory with files of each kind, made in no order."""
+    top = tmp_path / "shelf"
+    top.mkdir()
+    for name in ("z.gguf", "model.safetensors", "episode.wshard", "b.txt", "a.gguf"):
+        source = {"gguf": GOLDEN / "gguf/plain.gguf", "wshard": EPISODE,
+                  "safetensors": GOLDEN / "safetensors/llama.safetensors"}.get(
+                      name.split(".")[1])
+        (top / name).write_bytes(source.read_bytes() if source else b"text")
+        os.utime(top / name, (1_700_000_000, 1_700_000_000))
+    (top / "cut.wshard").write_bytes(EPISODE.read_bytes()[:200])
+    (top / "deep").mkdir()
+    return top
+
+
+def test_43_7_ls_l_has_formats_and_times(shelf):
+    rows = rows_of(shelf)
+    by_name = {row[6]: row for row in rows}
+    assert {name: row[0] for name, row in by_name.items()} == {
+        "a.gguf": "gguf", "b.txt": "-", "cut.wshard/": "unreadable", "deep/": "-",
+        "episode.wshard/": "shard", "model.safetensors": "safetensors", "z.gguf": "gguf"}
+    assert by_name["a.gguf"][5] == by_name["episode.wshard/"][5] == "2023-11-14T22:13:20Z"
+    assert by_name["episode.wshard/"][2] == str(EPISODE.stat().st_size)
+
+
+def test_43_7_directories_are_sorted_and_containers_are_not(shelf):
+    names = sorted(os.listdir(shelf))
+    for options in ((), ("-l",), ("-R",), ("--json",)):
+        done = run(CTXFS, "ls", *options, shelf)
+        if options == ("--json",):
+            found = [one["path"] for one in json.loads(done.stdout) ]
+        else:
+            found = [line.split()[-1].rstrip("/") for line in done.stdout.decode().splitlines()]
+        found = [name for name in found if "/" not in name]
+        assert found == names
+    container = GOLDEN / "gguf" / "plain.gguf"
+    listed = run(CTXFS, "ls", f"{container}//tensors").stdout.decode().splitlines()
+    assert [row[6] for row in rows_of(f"{container}//tensors")] == listed != sorted(listed)
+
+
+def test_43_7_ls_l_has_local_times_on_a_terminal(shelf):
+    code, seen = run_in_terminal(CTXFS, "ls", "-l", shelf, columns=120,
+                                 env={"TZ": "Asia/Tokyo", "NO_COLOR": "1"})
+    assert code == 0
+    drawn = seen[seen.index("type"):].splitlines()
+    assert "type" in drawn[0] and "time" in drawn[0]
+    assert any("2023-11-15 07:13  a.gguf" in line for line in drawn)
+    size = sum(path.stat().st_size for path in shelf.iterdir()
+               if path.suffix in (".gguf", ".txt", ".safetensors"))
+    assert drawn[-1].split(maxsplit=3) == [
+        "total", f"{size / 1024:.1f}", "KiB", "4 files, 3 directories"]
+    # One file is its own total.
+    _, seen = run_in_terminal(CTXFS, "ls", "-l", f"{shelf}//b.txt", columns=120)
+    assert "total" not in seen

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `ctxfs ls`: lists names and, on request, the index's metadata of the files.
+#include <array>
 #include <cstdio>
+#include <ctime>
 
+#include "core/base/bytes.h"
+#include "core/base/text/count_of.h"
+#include "core/container/unreadable.h"
 #include "core/tree/index_json.h"
 #include "core/vfs/source_tree.h"
 #include "core/views/list/views.h"
 #include "fs/commands/arguments.h"
 #include "fs/commands/confine.h"
+#include "fs/commands/named_files.h"
 #include "fs/commands/text.h"
 #include "fs/common/shown_text.h"
 #include "fs/common/terminal.h"
@@ -15,24 +21,42 @@
 namespace ctxfs {
 namespace {
 
+/// In place of the format of a container that does not open.
+constexpr const char* kUnreadable = "unreadable";
+
 class Lister {
  public:
   Lister(SourceTree& tree, const Arguments& arguments)
       : tree_(tree), arguments_(arguments) {}
 
+  /// Lists a file, or the files in a directory.
   Status List(const SourceTree::File& file) {
     if (!file.directory) return Show(file);
+    totals_ = true;
     if (!arguments_.recursive && !arguments_.details && !arguments_.json) {
-      return tree_.ForEach(
-          file, [this](const SourceTree::File& child) { return Show(child); },
+      return ForEachSorted(
+          tree_, file,
+          [this](const SourceTree::File& child) { return Show(child); },
           nullptr, SourceTree::Children::kNamed);
     }
-    const auto visit = [this](const SourceTree::File& child) -> Status {
-      CTXFS_TRY(Show(child));
-      if (!child.directory || !arguments_.recursive) return {};
-      return List(child);
-    };
-    return tree_.ForEach(file, visit);
+    return ForEachSorted(tree_, file, [this](const SourceTree::File& child) {
+      return ShowAndDescend(child);
+    });
+  }
+
+  /// Lists a file that matches a pattern, by its path.
+  Status ListMatch(const SourceTree::File& file) {
+    totals_ = by_path_ = true;
+    return ShowAndDescend(file);
+  }
+
+  /// With details on a terminal, adds a line with the totals of what was
+  /// listed. In a pipe, each line is a file.
+  void AddTotals() {
+    if (!totals_ || !arguments_.details || !in_table()) return;
+    std::string count = CountOf(files_, "file");
+    if (shown_ > files_) count += ", " + CountOf(shown_ - files_, "directory");
+    AddRow({"total", "", SizeText(bytes_), "", "", "", count});
   }
 
   /// Prints the lines collected for alignment on a terminal.
@@ -50,34 +74,56 @@ class Lister {
   bool complete() const { return complete_; }
 
  private:
+  /// Whether details are aligned for people.
+  bool in_table() const { return terminal_.is_terminal() && !arguments_.zero; }
+
+  Status ShowAndDescend(const SourceTree::File& file) {
+    CTXFS_TRY(Show(file));
+    return file.directory && arguments_.recursive ? List(file) : Status();
+  }
+
   Status Show(const SourceTree::File& file) {
     ++shown_;
+    files_ += file.directory ? 0U : 1U;
     if (arguments_.json) return ShowJson(file);
-    const std::string stored = arguments_.recursive ? file.path : file.name();
+    const bool path = arguments_.recursive || by_path_;
     const std::string slash = file.directory ? "/" : "";
-    const bool in_lines = !terminal_.is_terminal() || arguments_.zero ||
-                          (arguments_.recursive && !arguments_.details);
-    if (in_lines && arguments_.details) PrintDetails(Details(file));
-    if (arguments_.zero) {
-      std::fwrite((stored + slash).c_str(), 1, stored.size() + slash.size() + 1,
-                  stdout);
-      return {};
-    }
-    const std::string name = ListedName(stored) + slash + TargetOf(file);
-    if (in_lines) {
-      const Colour colour = file.directory ? Colour::kBlue : Colour::kNone;
-      std::puts(terminal_.Paint(colour, name).c_str());
-      return {};
-    }
+    const std::string stored = (path ? file.path : file.name()) + slash;
+    const std::string name = arguments_.zero
+                                 ? stored
+                                 : ListedName(path ? file.path : file.name()) +
+                                       slash + TargetOf(file);
     if (arguments_.details) {
       std::vector<std::string> row = Details(file);
       row.push_back(name);
-      table_.Add(std::move(row));
+      AddRow(std::move(row), file.directory);
+    } else if (arguments_.zero || !terminal_.is_terminal() ||
+               arguments_.recursive) {
+      PrintName(name, file.directory);
     } else {
       names_.push_back(name);
+      if (++held_ == kMaxHeld) Flush();
     }
-    if (++held_ == kMaxHeld) Flush();
     return {};
+  }
+
+  void PrintName(const std::string& name, bool directory) const {
+    if (arguments_.zero) {
+      std::fwrite(name.c_str(), 1, name.size() + 1, stdout);
+      return;
+    }
+    const Colour colour = directory ? Colour::kBlue : Colour::kNone;
+    std::puts(terminal_.Paint(colour, name).c_str());
+  }
+
+  /// Prints a row in a pipe. On a terminal, holds it for alignment.
+  void AddRow(std::vector<std::string> row, bool directory = false) {
+    if (!in_table()) {
+      PrintDetails(row);
+      return PrintName(row.back(), directory);
+    }
+    table_.Add(std::move(row));
+    if (++held_ == kMaxHeld) Flush();
   }
 
   /// With details, the target of a link: " -> TARGET".
@@ -94,24 +140,75 @@ class Lister {
         known && *known) {
       info = std::move(**known);
     }
-    const Result<uint64_t> size = tree_.Size(file);
-    if (size) info.size = *size;
-    if (!size) {
-      info.note = size.error().Text();
+    const Result<Attributes> attributes = tree_.Examine(file);
+    if (attributes) {
+      info.size = attributes->size;
+      time_ = attributes->mtime;
+    } else {
+      info.note = attributes.error().Text();
       complete_ = false;
     }
     return info;
   }
 
-  /// dtype, shape, size, codec and checksum.
+  /// Type, shape, size, codec, checksum and time. The type is the dtype of an
+  /// array, or the format of a container.
   std::vector<std::string> Details(const SourceTree::File& file) {
-    if (file.directory) return {"-", "-", "-", "-", "-"};
+    time_ = {};
+    if (file.directory) return DirectoryDetails(file);
     const EntryInfo info = InfoOf(file);
+    bytes_ = CheckedAdd(bytes_, info.size).value_or(UINT64_MAX);
+    std::string type = info.dtype;
+    if (type.empty() && !file.link && tree_.IsMirrored(file)) {
+      type = FormatOf(tree_.ContainerOf(file));
+    }
     const auto or_dash = [](const std::string& text) {
       return text.empty() ? "-" : text;
     };
-    return {or_dash(info.dtype), info.shape ? JsonLine(*info.shape) : "-",
-            SizeText(info.size), or_dash(info.codec), or_dash(info.checksum)};
+    return {or_dash(type),          info.shape ? JsonLine(*info.shape) : "-",
+            SizeText(info.size),    or_dash(info.codec),
+            or_dash(info.checksum), TimeText()};
+  }
+
+  /// Like Details. The size of a container is that of its file.
+  std::vector<std::string> DirectoryDetails(const SourceTree::File& directory) {
+    const Result<Attributes> attributes = tree_.Examine(directory);
+    if (attributes) time_ = attributes->mtime;
+    const auto container = tree_.ContainerAt(directory);
+    const std::string format = FormatOf(container);
+    std::string size = "-";
+    if (container && !(*container)->source()->is_directory()) {
+      size = SizeText((*container)->source()->size());
+    }
+    return {format.empty() ? "-" : format, "-", size, "-", "-", TimeText()};
+  }
+
+  /// The name of the format; empty if there is no container.
+  std::string FormatOf(
+      const Result<std::shared_ptr<const Container>>& container) {
+    if (!container) {
+      const bool none = container.error().code == Code::kNotContainer;
+      return none ? "" : kUnreadable;
+    }
+    if (WhyUnreadable(**container)) return kUnreadable;
+    return (*container)->Info(tree_.context()).at("format");
+  }
+
+  /// The time that was found last: for people in the local time zone.
+  std::string TimeText() const {
+    struct tm parts {};
+    const time_t seconds = time_.seconds;
+    const bool local = terminal_.is_terminal();
+    if (time_ == FileTime() ||
+        (local ? ::localtime_r(&seconds, &parts)
+               : ::gmtime_r(&seconds, &parts)) == nullptr) {
+      return "-";
+    }
+    std::array<char, 40> text{};
+    (void)std::strftime(text.data(), text.size(),
+                        local ? "%Y-%m-%d %H:%M" : "%Y-%m-%dT%H:%M:%SZ",
+                        &parts);
+    return text.data();
   }
 
   std::string SizeText(uint64_t bytes) const {
@@ -120,12 +217,14 @@ class Lister {
   }
 
   static void PrintDetails(const std::vector<std::string>& row) {
-    std::printf("%-5s %-16s %12s %-11s %-17s ", row[0].c_str(), row[1].c_str(),
-                row[2].c_str(), row[3].c_str(), row[4].c_str());
+    std::printf("%-5s %-16s %12s %-11s %-17s %-20s ", row[0].c_str(),
+                row[1].c_str(), row[2].c_str(), row[3].c_str(), row[4].c_str(),
+                row[5].c_str());
   }
 
   static TextTable Header() {
-    return {{"dtype", "shape", "size", "codec", "checksum", "name"}, {2}};
+    return {{"type", "shape", "size", "codec", "checksum", "time", "name"},
+            {2}};
   }
 
   Status ShowJson(const SourceTree::File& file) {
@@ -150,7 +249,12 @@ class Lister {
   std::vector<std::string> names_;
   size_t held_ = 0;
   bool complete_ = true;
-  uint64_t shown_ = 0;
+  uint64_t shown_ = 0;  // files and directories
+  uint64_t files_ = 0;
+  uint64_t bytes_ = 0;    // of files, with details
+  FileTime time_ = {};    // of the last file, if it is known
+  bool totals_ = false;   // whether a directory is listed
+  bool by_path_ = false;  // whether files are shown by their paths
 };
 
 /// Returns kOk, or the exit code of a printed error.
@@ -163,14 +267,23 @@ ExitCode ListOne(const std::string& operand, const Arguments& arguments) {
   Lister lister(**tree, arguments);
   // With details, describes a link itself, not its target.
   const bool follow = !arguments.details && !arguments.json;
-  const Result<SourceTree::File> top = (*tree)->Find(target.path, follow);
-  const Status listed = top ? lister.List(*top) : Status(top.error());
+  ExitCode code = ExitCode::kOk;
+  const Status listed = ForEachNamed(
+      **tree, target.path, follow,
+      [&](const SourceTree::File& file, bool matched) {
+        return matched ? lister.ListMatch(file) : lister.List(file);
+      },
+      [&](const std::string& path, const Error& error) {
+        code = PrintError(target.source + "//" + path, error);
+      });
+  if (listed) lister.AddTotals();
   lister.Flush();
   if (!listed) return PrintError(operand, listed.error());
-  return lister.complete() ? ExitCode::kOk : ExitCode::kDamaged;
+  return lister.complete() ? code : ExitCode::kDamaged;
 }
 
 int RunLs(const Arguments& arguments) {
+  ::tzset();  // reads a file, which the sandbox hides
   ConfineToReading(SourcesOf(arguments.operands), LeavingLinks::kFollowed);
   ExitCode last = ExitCode::kOk;  // the last error's
   for (const std::string& operand : arguments.operands) {
@@ -196,6 +309,7 @@ const Command kLsCommand{.name = "ls",
                          .examples =
                              "  ctxfs ls -l model.mcf//tensors\n"
                              "  ctxfs ls -R ~/models\n"
+                             "  ctxfs ls 'model.gguf//tensors/*attn_q*'\n"
                              "  ctxfs ls -lh model.gguf | sort -h -k 3\n"
                              "  ctxfs ls -0 data.tar | xargs -0 -n 1 echo\n",
                          .kind = OperandKind::kPath,
