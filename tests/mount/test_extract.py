@@ -60,7 +60,8 @@ def test_counts_and_failures_as_json(tmp_path):
     counts = json.loads(done.stdout)
     [failure] = counts.pop("failures")
     assert failure["path"] == "b" and "checksum" in failure["reason"]
-    assert counts == {"files": 1, "size": 3, "complete": 0, "left": 0, "failed": 1}
+    assert counts == {"files": 1, "size": 3, "complete": 0, "left": 0, "incomplete": 0,
+                      "failed": 1}
 
 
 def test_extract_all_adds_the_metadata_beside_the_entry(named, tmp_path):

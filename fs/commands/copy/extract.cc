@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,17 +19,20 @@
 #include <vector>
 
 #include "core/base/bytes.h"
+#include "core/base/errors.h"
 #include "core/base/json/json.h"
 #include "core/base/parallel.h"
 #include "core/base/text/count_of.h"
 #include "core/base/text/printable.h"
 #include "core/base/text/text.h"
+#include "core/container/complete.h"
 #include "core/io/io_error.h"
 #include "core/vfs/source_tree.h"
 #include "core/views/list/views.h"
 #include "fs/commands/arguments.h"
 #include "fs/commands/confine.h"
 #include "fs/commands/copy/new_file.h"
+#include "fs/commands/named_files.h"
 #include "fs/commands/progress.h"
 #include "fs/commands/target.h"
 
@@ -46,6 +50,14 @@ struct Job {
 /// Maximum number of failures in --json; standard error has all.
 constexpr size_t kMaxTold = 10'000;
 
+/// Whether a path leads into `views`, or `views~2`, its name in a container
+/// with an entry called `views`.
+bool LeadsIntoViews(const std::string& path) {
+  const std::string slashed = "/" + path + "/";
+  return slashed.find("/views/") != std::string::npos ||
+         slashed.find("/views~") != std::string::npos;
+}
+
 /// Whether a write failed because the target is full.
 bool IsFull(const Error& error) {
   return error.sys_errno == ENOSPC || error.sys_errno == EDQUOT;
@@ -53,14 +65,35 @@ bool IsFull(const Error& error) {
 
 class Extractor {
  public:
-  Extractor(SourceTree& tree, TargetTree& target, const Arguments& arguments)
-      : tree_(tree), target_(target), arguments_(arguments) {}
+  /// `views`: whether views are extracted.
+  Extractor(SourceTree& tree, TargetTree& target, const Arguments& arguments,
+            bool views)
+      : tree_(tree), target_(target), arguments_(arguments), views_(views) {}
 
   /// Creates the directories at and below `top`, and collects the files to
-  /// write.
-  void Plan(const SourceTree::File& top) {
-    top_ = top;
-    Plan(top, TargetTree::kTop);
+  /// write. They get their names below `above`, a directory.
+  void Plan(const SourceTree::File& top, const SourceTree::File& above) {
+    top_ = above;
+    if (top.path == above.path) return Plan(top, TargetTree::kTop);
+    if (const Result<size_t> into = DirectoryOf(top, above)) {
+      PlanChild(top, *into);
+    } else {
+      Fail(jobs_.size(), top.path, into.error());
+    }
+  }
+
+  /// Notes the containers above a file in their views.
+  void NoteAbove(const SourceTree::File& file) {
+    std::string above = file.path;
+    while (!above.empty()) {
+      above.resize(above.find('/') == above.npos ? 0 : above.rfind('/'));
+      if (const auto found = tree_.Find(above)) NoteIncomplete(*found);
+    }
+  }
+
+  /// Reports a file that cannot be found.
+  void Lose(const std::string& path, const Error& error) {
+    Fail(jobs_.size(), path, error);
   }
 
   /// Fails if the target lacks room for the planned files. Counts only sizes
@@ -97,31 +130,53 @@ class Extractor {
       if (flushed || (full_ && IsFull(flushed.error()))) return;
       Fail(UINT64_MAX, target_.Path(i), flushed.error());
     });
+    ReportIncomplete();
     PrintCounts();
     return code_;
   }
 
  private:
+  /// Creates the directories between `above` and `file`.
+  Result<size_t> DirectoryOf(const SourceTree::File& file,
+                             const SourceTree::File& above) {
+    size_t into = TargetTree::kTop;
+    size_t start = above.path.empty() ? 0 : above.path.size() + 1;
+    for (size_t end = 0;
+         (end = file.path.find('/', start)) != std::string::npos;
+         start = end + 1) {
+      const std::string path = file.path.substr(0, end);
+      const auto known = made_.find(path);
+      into = known != made_.end()
+                 ? known->second
+                 : CTXFS_TRY(
+                       target_.Add(into, file.path.substr(start, end - start)));
+      made_.emplace(path, into);
+    }
+    return into;
+  }
+
   void Plan(const SourceTree::File& file, size_t into) {
     if (!file.directory) return AddJob(file, into);
+    NoteIncomplete(file);
     const auto visit = [&](const SourceTree::File& child) {
-      if (!child.directory) {
-        AddJob(child, into);
-        return Status();
-      }
-      const Result<size_t> directory = target_.Add(into, child.name());
-      if (directory) {
-        Plan(child, *directory);
-      } else {
-        Fail(jobs_.size(), child.path, directory.error());
-      }
+      PlanChild(child, into);
       return Status();
     };
     const auto lost = [&](const std::string& path, const Error& error) {
-      Fail(jobs_.size(), path, error);
+      Lose(path, error);
     };
     const Status listed = tree_.ForEach(file, visit, lost);
-    if (!listed) Fail(jobs_.size(), file.path, listed.error());
+    if (!listed) Lose(file.path, listed.error());
+  }
+
+  void PlanChild(const SourceTree::File& child, size_t into) {
+    if (!child.directory) return AddJob(child, into);
+    const Result<size_t> directory = target_.Add(into, child.name());
+    if (directory) {
+      Plan(child, *directory);
+    } else {
+      Lose(child.path, directory.error());
+    }
   }
 
   void AddJob(const SourceTree::File& file, size_t into) {
@@ -132,6 +187,30 @@ class Extractor {
       if (!fresh) return names_.push_back({file, into, first->second});
     }
     jobs_.push_back({file, into});
+  }
+
+  /// Notes the container at `directory` if something of it is missing.
+  void NoteIncomplete(const SourceTree::File& directory) {
+    const auto container = tree_.ContainerAt(directory);
+    if (!container) return;
+    const Exports exports = (*container)->Export();
+    if (exports.arrays == nullptr && exports.table == nullptr) return;
+    const Status complete = CheckComplete(**container, tree_.context());
+    if (!complete) gaps_.push_back({directory.path, complete.error()});
+  }
+
+  /// Reports containers of which something is missing, so that files or views
+  /// are left out. A failure has told of an entry that cannot be read. Arrays
+  /// without values are missing in views alone.
+  void ReportIncomplete() {
+    const MutexLock lock(mutex_);
+    for (const auto& [path, error] : gaps_) {
+      const bool untold = failures_ == 0 && error.code != Code::kUnsupported;
+      if (!views_ && !untold) continue;
+      ++incomplete_;
+      Tell(UINT64_MAX, path.empty() ? arguments_.operands.front() : path,
+           Within("incomplete", error));
+    }
   }
 
   void AddLink(const SourceTree::File& link, size_t into) {
@@ -167,9 +246,14 @@ class Extractor {
   /// code is that of the last failure in tree order, in any order of threads.
   void Fail(uint64_t place, const std::string& path, const Error& error) {
     const MutexLock lock(mutex_);
+    ++failures_;
+    Tell(place, path, error);
+  }
+
+  void Tell(uint64_t place, const std::string& path, const Error& error)
+      CTXFS_REQUIRES(mutex_) {
     progress_.Clear();
     const ExitCode code = PrintError(path, error);
-    ++failures_;
     if (arguments_.json && told_.size() < kMaxTold) {
       told_.push_back({{"path", path}, {"reason", error.Text()}});
     }
@@ -184,7 +268,8 @@ class Extractor {
     const Json counts = {
         {"files", files_.load()},       {"size", bytes_.load()},
         {"complete", complete_.load()}, {"left", left_.load()},
-        {"failed", failures_},          {"failures", std::move(told_)}};
+        {"incomplete", incomplete_},    {"failed", failures_},
+        {"failures", std::move(told_)}};
     std::fputs(PrintableJson(FormatJson(counts)).c_str(), stdout);
   }
 
@@ -198,6 +283,9 @@ class Extractor {
     if (complete_ > 0)
       text += ", " + number(complete_) +
               (complete_ == 1 ? " was complete" : " were complete");
+    if (incomplete_ > 0) {
+      text += ", " + number(incomplete_) + " incomplete";
+    }
     if (left_ > 0) {
       text += ", " + number(left_) +
               " left out: the target is full, and the same command goes on";
@@ -300,7 +388,9 @@ class Extractor {
   SourceTree& tree_;
   TargetTree& target_;
   const Arguments& arguments_;
-  SourceTree::File top_;
+  const bool views_;
+  SourceTree::File top_;                           // of the files
+  std::map<std::string, size_t> made_;             // directories above matches
   std::vector<Job> jobs_;                          // files by first name
   std::vector<Job> names_;                         // further names
   std::vector<Job> links_;                         // symbolic links
@@ -311,6 +401,8 @@ class Extractor {
   std::atomic<uint64_t> bytes_ = 0;
   std::atomic<uint64_t> complete_ = 0;
   std::atomic<uint64_t> left_ = 0;
+  std::vector<std::pair<std::string, Error>> gaps_;  // of containers, by path
+  uint64_t incomplete_ = 0;  // containers of which something is missing
   std::atomic<bool> full_ = false;
   Mutex mutex_;
   uint64_t failures_ = 0;
@@ -319,12 +411,36 @@ class Extractor {
   ExitCode code_ = ExitCode::kOk;
 };
 
-/// Whether a path leads into `views`, or `views~2`, its name in a container
-/// with an entry called `views`.
-bool LeadsIntoViews(const std::string& path) {
-  const std::string slashed = "/" + path + "/";
-  return slashed.find("/views/") != std::string::npos ||
-         slashed.find("/views~") != std::string::npos;
+/// Copies the files that PATH names in `tree`: those at and below it, or those
+/// that match its patterns, below the part before these.
+ExitCode ExtractFrom(SourceTree& tree, const std::string& path,
+                     TargetTree& into, const Arguments& arguments, bool views) {
+  const std::string& operand = arguments.operands.front();
+  Extractor extractor(tree, into, arguments, views);
+  const std::string literal = LiteralPart(tree, path);
+  const Result<SourceTree::File> above = FindNamed(tree, literal);
+  if (!above) return PrintError(operand, above.error());
+  if (LeadsIntoViews(path)) extractor.NoteAbove(*above);
+  const auto visit = [&](const SourceTree::File& file, bool matched) -> Status {
+    if (matched) {
+      extractor.Plan(file, *above);
+      return {};
+    }
+    const SourceTree::File top = CTXFS_TRY(InsideOf(tree, file));
+    extractor.Plan(top, top);
+    return {};
+  };
+  const Status found =
+      ForEachNamed(tree, path, /*follow=*/true, visit,
+                   [&](const std::string& lost, const Error& error) {
+                     extractor.Lose(lost, error);
+                   });
+  if (!found) return PrintError(operand, found.error());
+  into.Keep();
+  if (Status fits = extractor.CheckRoom(); !fits) {
+    return PrintError(arguments.operands.back(), fits.error());
+  }
+  return extractor.Run();
 }
 
 /// Copies from the SOURCE into an existing directory, inside the sandbox.
@@ -338,16 +454,8 @@ ExitCode ExtractInto(TargetTree& into, const Arguments& arguments,
       SourceTree::Open(target.source, arguments.open, views,
                        arguments.list_mode(), LeavingLinks::kRefused);
   if (!tree) return PrintError(target.source, tree.error());
-  const Result<SourceTree::File> top = (*tree)->Find(target.path);
-  if (!top) return PrintError(arguments.operands.front(), top.error());
   (*tree)->cache().SpillTo(std::move(spill_file));
-  into.Keep();
-  Extractor extractor(**tree, into, arguments);
-  extractor.Plan(*top);
-  if (Status fits = extractor.CheckRoom(); !fits) {
-    return PrintError(arguments.operands.back(), fits.error());
-  }
-  return extractor.Run();
+  return ExtractFrom(**tree, target.path, into, arguments, !views.empty());
 }
 
 int RunExtract(const Arguments& arguments) {
