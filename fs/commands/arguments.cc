@@ -53,7 +53,7 @@ constexpr std::pair<char, bool Arguments::*> kFlagFields[] = {
     {'E', &Arguments::exact},   {'H', &Arguments::human},
     {'0', &Arguments::zero},    {'I', &Arguments::insecure_key_file},
     {'N', &Arguments::offline}, {'B', &Arguments::diff},
-    {'M', &Arguments::missing}};
+    {'M', &Arguments::missing}, {'q', &Arguments::quiet}};
 
 /// Stores an option's value. Fails if it is invalid.
 bool Take(char letter, const std::string& value, Arguments& arguments) {
@@ -255,6 +255,9 @@ class Parser {
 std::string ConflictIn(const Arguments& arguments, const Command& command) {
   if (!arguments.signed_by.empty() && arguments.published.empty()) {
     return "option '--signed-by' needs '--sha256'";
+  }
+  if (arguments.quiet && arguments.json) {
+    return "options '--quiet' and '--json' exclude each other";
   }
   const bool may_compare = command.options.find('B') != std::string_view::npos;
   if (may_compare && arguments.values && !arguments.diff) {

@@ -24,6 +24,7 @@ struct Arguments {
   bool zero = false;       // -0
   bool json = false;
   bool raw = false;
+  bool quiet = false;     // -q
   bool paths = false;     // --paths
   bool values = false;    // --values
   bool diff = false;      // --diff

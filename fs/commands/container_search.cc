@@ -22,6 +22,7 @@
 #include "core/vfs/containers/open_container.h"
 #include "core/vfs/mirror/hub_names.h"
 #include "core/vfs/sources.h"
+#include "fs/commands/named_files.h"
 
 namespace ctxfs {
 namespace {
@@ -127,34 +128,62 @@ ContainerSearch::Kind ContainerSearch::KindOf(const File& file,
 }
 
 std::optional<FoundContainer> ContainerSearch::Next() {
+  std::optional<FoundContainer> found = NextInTurn();
+  if (found) EndTurn(found->turn);
+  return found;
+}
+
+std::optional<FoundContainer> ContainerSearch::NextInTurn() {
   const MutexLock lock(mutex_);
   while (std::optional<Step> step = Take()) {
-    if (auto* container = std::get_if<FoundContainer>(&*step)) {
-      ++sources_[container->source].found;
-      return std::move(*container);
+    const uint64_t turn = next_turn_++;
+    turns_.insert(turn);
+    std::optional<FoundContainer> found = Conclude(*std::move(step));
+    if (!found) {
+      turns_.erase(turn);
+      continue;
     }
-    if (const auto* const inside = std::get_if<Inside>(&*step)) {
-      ++sources_[inside->found.source].found;
-      const MutexUnlock unlocked(mutex_);
-      return OpenInside(*inside);
-    }
-    const File* file = std::get_if<File>(&*step);
-    if (file == nullptr) continue;
-    FoundContainer found = Found(file->path);
-    Kind kind = Kind::kOther;
-    {
-      const MutexUnlock unlocked(mutex_);
-      kind = KindOf(*file, found.opened);
-    }
-    if (kind == Kind::kOther) ++others_;
-    found.other = kind == Kind::kOther;
-    if (found.other && find_others_ == Others::kFound) return found;
-    if (kind == Kind::kOther || kind == Kind::kPassedOver) continue;
-    if (kind == Kind::kBeside) found.mounted += "~dir";
-    ++sources_[found.source].found;
+    found->turn = turn;
     return found;
   }
   return std::nullopt;
+}
+
+bool ContainerSearch::IsFirstTurn(uint64_t turn) const {
+  const MutexLock lock(mutex_);
+  return !turns_.empty() && *turns_.begin() == turn;
+}
+
+void ContainerSearch::EndTurn(uint64_t turn) {
+  const MutexLock lock(mutex_);
+  turns_.erase(turn);
+}
+
+std::optional<FoundContainer> ContainerSearch::Conclude(Step step) {
+  if (auto* container = std::get_if<FoundContainer>(&step)) {
+    ++sources_[container->source].found;
+    return std::move(*container);
+  }
+  if (const auto* const inside = std::get_if<Inside>(&step)) {
+    ++sources_[inside->found.source].found;
+    const MutexUnlock unlocked(mutex_);
+    return OpenInside(*inside);
+  }
+  File* file = std::get_if<File>(&step);
+  if (file == nullptr) return std::nullopt;
+  FoundContainer found = Found(file->path);
+  Kind kind = Kind::kOther;
+  {
+    const MutexUnlock unlocked(mutex_);
+    kind = KindOf(*file, found.opened);
+  }
+  if (kind == Kind::kOther) ++others_;
+  found.other = kind == Kind::kOther;
+  if (found.other && find_others_ == Others::kFound) return found;
+  if (kind == Kind::kOther || kind == Kind::kPassedOver) return std::nullopt;
+  if (kind == Kind::kBeside) found.mounted += "~dir";
+  ++sources_[found.source].found;
+  return found;
 }
 
 std::optional<ContainerSearch::Step> ContainerSearch::Take() {
@@ -211,12 +240,20 @@ Result<std::deque<ContainerSearch::Inside>> ContainerSearch::ContainersIn(
   const std::shared_ptr<SourceTree> tree = CTXFS_TRY(
       SourceTree::Open(target.source, open, ViewSet(), ListMode::kPrimary,
                        LeavingLinks::kRefused, {.logs_damage = false}));
-  const SourceTree::File top = CTXFS_TRY(tree->Find(target.path));
   std::deque<Inside> all;
-  CTXFS_TRY(tree->ForEachContainer(
-      top, [&](const std::string& path, const auto& /*container*/) {
-        all.push_back({tree, path, {}});
-      }));
+  std::string matching;  // the file that a pattern names
+  const auto add = [&](const std::string& path, const auto& container) {
+    // One that PATH names is opened once. Others may be many: each is opened
+    // again in its turn.
+    Inside one{tree, path, path == matching, std::nullopt};
+    if (path == target.path) one.opened = container;
+    all.push_back(std::move(one));
+  };
+  const auto visit = [&](const SourceTree::File& file, bool matched) {
+    matching = matched ? file.path : "";
+    return tree->ForEachContainer(file, add);
+  };
+  CTXFS_TRY(ForEachNamed(*tree, target.path, /*follow=*/true, visit, add));
   if (!all.empty()) return all;
   return Error{Code::kNotFound, "there is no container in it"};
 }
@@ -240,6 +277,7 @@ ContainerSearch::Step ContainerSearch::StartInside(const Target& target) {
     one.found = found;
     one.found.path = target.source + "//" + one.path;
     one.found.mounted = one.path;
+    one.found.matched = one.matched;
     one.found.named = one.path == target.path;
     inside_.push_back(std::move(one));
   }
@@ -248,9 +286,12 @@ ContainerSearch::Step ContainerSearch::StartInside(const Target& target) {
 
 FoundContainer ContainerSearch::OpenInside(const Inside& inside) {
   FoundContainer found = inside.found;
-  const Result<SourceTree::File> file = inside.tree->Find(inside.path);
+  found.tree = inside.tree;
+  const auto open = [&]() -> Result<std::shared_ptr<const Container>> {
+    return inside.tree->ContainerOf(CTXFS_TRY(inside.tree->Find(inside.path)));
+  };
   const Result<std::shared_ptr<const Container>> container =
-      file ? inside.tree->ContainerOf(*file) : file.error();
+      inside.opened ? *inside.opened : open();
   if (!container) {
     found.error = container.error();
   } else if (const std::optional<Error> why = WhyUnreadable(**container)) {

@@ -29,10 +29,11 @@ namespace ctxfs {
 /// A container of a SOURCE, or a file whose name claims to be one.
 struct FoundContainer {
   std::string path;
-  size_t source = 0;    // number of the SOURCE
-  bool named = false;   // it is the SOURCE itself
-  std::string mounted;  // where a mount of the SOURCE shows it
-  bool other = false;   // it is no container (ContainerSearch::Others::kFound)
+  size_t source = 0;     // number of the SOURCE
+  bool named = false;    // it is the SOURCE itself
+  bool matched = false;  // a pattern of SOURCE//PATH names it
+  std::string mounted;   // where a mount of the SOURCE shows it
+  bool other = false;    // it is no container (ContainerSearch::Others::kFound)
   /// Why it cannot be examined: a SOURCE is not there, or a directory cannot be
   /// listed.
   std::optional<Error> error = std::nullopt;
@@ -45,6 +46,11 @@ struct FoundContainer {
   /// A container at or below a SOURCE//PATH, which its tree has opened; null
   /// for one that `path` opens.
   std::shared_ptr<const Container> container = nullptr;
+  std::shared_ptr<SourceTree> tree = nullptr;  // of `container`
+  uint64_t turn = 0;                           // NextInTurn
+
+  /// Closes what it holds open.
+  void Close() { opened = nullptr, container = nullptr, tree = nullptr; }
 
   /// How it is named to the user: the query of a URL may hold a signature.
   std::string shown() const { return WithoutQuery(path); }
@@ -76,6 +82,13 @@ class ContainerSearch {
   /// Returns the next container, in the order of the SOURCEs and of the names
   /// in a directory; nullopt after the last one.
   std::optional<FoundContainer> Next();
+
+  /// Like Next, for threads that conclude containers in the order in which they
+  /// are found: each has a turn, which lasts until EndTurn.
+  std::optional<FoundContainer> NextInTurn();
+  /// Whether no turn before `turn` lasts.
+  bool IsFirstTurn(uint64_t turn) const;
+  void EndTurn(uint64_t turn);
 
   /// Whether a SOURCE is searched, so that files may be passed over. This and
   /// the following are final when Next has returned nullopt.
@@ -112,7 +125,10 @@ class ContainerSearch {
   struct Inside {
     std::shared_ptr<SourceTree> tree;
     std::string path;  // in the tree
-    FoundContainer found;
+    bool matched;      // FoundContainer::matched
+    /// The container or its error, if the search has opened it already.
+    std::optional<Result<std::shared_ptr<const Container>>> opened;
+    FoundContainer found = {};
   };
   /// Whether a file is a link, and whether its target is inside the SOURCE,
   /// where the search finds it by its own name, or outside.
@@ -140,6 +156,8 @@ class ContainerSearch {
   /// Like TakeDirectory, for a directory of a store.
   Step TakePrefix(const std::string& url, bool foreign) CTXFS_REQUIRES(mutex_);
   Step TakeLink(const std::string& path) CTXFS_REQUIRES(mutex_);
+  /// Finds what a step leads to; nullopt if it is no container.
+  std::optional<FoundContainer> Conclude(Step step) CTXFS_REQUIRES(mutex_);
   /// Lists the containers at or below the current SOURCE//PATH.
   Step StartInside(const Target& target) CTXFS_REQUIRES(mutex_);
   static Result<std::deque<Inside>> ContainersIn(const Target& target,
@@ -153,7 +171,9 @@ class ContainerSearch {
   const Others find_others_;
   mutable Mutex mutex_;
   std::vector<Source> sources_ CTXFS_GUARDED_BY(mutex_);
-  size_t started_ CTXFS_GUARDED_BY(mutex_) = 0;  // SOURCEs
+  size_t started_ CTXFS_GUARDED_BY(mutex_) = 0;        // SOURCEs
+  std::set<uint64_t> turns_ CTXFS_GUARDED_BY(mutex_);  // that last
+  uint64_t next_turn_ CTXFS_GUARDED_BY(mutex_) = 0;
   std::vector<Level> levels_ CTXFS_GUARDED_BY(mutex_);
   std::deque<Inside> inside_ CTXFS_GUARDED_BY(mutex_);
   /// Device and inode of what links lead to.

@@ -498,3 +498,78 @@ def test_43_2_check_and_digest_take_a_path_that_names_a_container(tmp_path):
                              b"there is no container in it")):
         done = run(CTXFS, "check", f"{tmp_path}/hub//{missing}")
         assert done.returncode == 2 and reason in done.stdout + done.stderr
+
+
+# ---- A directory
+
+@pytest.fixture(name="lake")
+def _lake(tmp_path, sound, damaged):
+    """A directory of 60 containers, of which the first is the slowest, and two are damaged."""
+    top = tmp_path / "lake"
+    zeros = bytes(8 << 20)
+    for i in range(60):
+        path = top / f"d{i % 3}" / f"{i:02}.shard"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(damaged if i in (7, 40) else sound, path)
+    (top / "d0" / "00.shard").write_bytes(build([entry("a", zeros, checksum=crc32c(zeros))]))
+    return top
+
+
+def names_in(text: bytes, outcome: bytes) -> list[str]:
+    return [line.split(b":")[0].decode() for line in text.splitlines() if outcome in line]
+
+
+@pytest.mark.parametrize("jobs", ("1", "8"))
+def test_43_7_a_directory_is_checked_in_the_order_of_paths_from_it(lake, jobs):
+    expected = sorted(str(path.relative_to(lake)) for path in lake.rglob("*.shard"))
+    for operand in (lake, f"{lake}/"):
+        done = run(CTXFS, "check", "-j", jobs, operand)
+        assert done.returncode == 1
+        assert names_in(done.stdout, b" file") [:-1] == expected
+        assert done.stdout.splitlines()[-1] == b"60 checked, 2 damaged, 0 other files"
+    code, reports = check("-j", jobs, lake)
+    assert [one["source"] for one in reports] == [f"{lake}/{name}" for name in expected]
+    # Of several SOURCEs, each path says which.
+    both = run(CTXFS, "check", "-j", jobs, lake / "d1", lake / "d2")
+    assert names_in(both.stdout, b" file")[:-1] == [
+        f"{lake}/{name}" for name in expected if not name.startswith("d0")]
+
+
+def test_43_7_a_directory_without_order_is_waited_for_in_bounded_memory(lake):
+    """The threads that are ahead wait for the slowest."""
+    top = lake.parent / "many"
+    top.mkdir()
+    shutil.copy(lake / "d0" / "00.shard", top / "000000.shard")
+    for i in range(1, 3000):
+        os.link(lake / "d0" / "03.shard", top / f"{i:06}.shard")
+    done = run(CTXFS, "check", "-j", "4", top)
+    assert done.returncode == 0
+    assert names_in(done.stdout, b": clean") == [f"{i:06}.shard" for i in range(3000)]
+
+
+def test_43_7_quiet_is_faults_and_the_last_line(lake, sound, damaged, tmp_path):
+    done = run(CTXFS, "check", "-q", lake)
+    assert done.returncode == 1
+    faults = [line for line in run(CTXFS, "check", lake).stdout.splitlines()
+              if line.startswith((b"d1/07", b"d1/40")) and b" files, " not in line]
+    last = b"60 checked, 2 damaged, 0 other files"
+    assert faults and done.stdout.splitlines() == [*faults, last]
+    assert run(CTXFS, "check", "--quiet", lake / "d2").stdout == \
+        b"20 checked, 0 damaged, 0 other files\n"
+    # Of one container, the last line is its outcome.
+    one = run(CTXFS, "check", "-q", sound)
+    assert (one.returncode, one.stdout) == (0, run(CTXFS, "check", sound).stdout)
+    lines = run(CTXFS, "check", "-q", damaged).stdout.splitlines()
+    assert lines == run(CTXFS, "check", damaged).stdout.splitlines()
+    two = run(CTXFS, "check", "-q", sound, damaged).stdout.splitlines()
+    assert two == lines[:-1] + [b"2 checked, 1 damaged, 0 other files"]
+    done = run(CTXFS, "check", "-q", "--json", sound)
+    assert done.returncode == 2 and b"exclude each other" in done.stderr
+
+
+def test_43_7_quiet_has_progress_on_a_terminal(tmp_path):
+    zeros = bytes(1 << 20)
+    large = tmp_path / "large.shard"
+    large.write_bytes(build([entry(f"{i}", zeros, checksum=crc32c(zeros)) for i in range(16)]))
+    drawn = on_terminal(CTXFS, "check", "-q", "-j", "1", *[large] * 200, stdout=subprocess.DEVNULL)
+    assert b" % " in drawn and b" left" in drawn

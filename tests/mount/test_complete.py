@@ -75,3 +75,64 @@ def test_43_1_a_complete_model_has_no_note(mount, model):
     assert "model.safetensors" in names and "hf" in names
     assert not [name for name in names if name.endswith(".txt")]
     assert "incomplete" not in json.loads((mounted.point / ".ctxfs/info.json").read_text())
+
+
+# ---- Commands
+
+@pytest.mark.parametrize("case", INCOMPLETE)
+def test_43_1_check_says_that_a_view_is_incomplete(case):
+    source, name, named = INCOMPLETE[case]
+    done = run(CTXFS, "check", GOLDEN / source)
+    [line] = [one for one in done.stdout.decode().splitlines() if ": incomplete: " in one]
+    assert line.startswith(f"{GOLDEN / source}: incomplete: there is no views/{name}")
+    # Faults, if there are any, say why.
+    assert named in done.stdout.decode()
+    assert line.endswith(f"views/{name}") == (done.returncode != 0)
+    [report] = json.loads(run(CTXFS, "check", "--json", GOLDEN / source).stdout)
+    assert report["incomplete"].startswith(f"there is no views/{name}: ")
+    assert named in report["incomplete"]
+
+
+def test_43_1_check_counts_what_is_incomplete(tmp_path, model):
+    (model / "model-00002-of-00002.safetensors").unlink()
+    shutil.copy(GOLDEN / "gguf/plain.gguf", model)
+    last = run(CTXFS, "check", model).stdout.splitlines()[-1]
+    assert b", 1 incomplete, " in last
+    [whole] = json.loads(run(CTXFS, "check", "--json", GOLDEN / "gguf/plain.gguf").stdout)
+    assert whole["incomplete"] is None
+
+
+@pytest.mark.parametrize("case", INCOMPLETE)
+def test_43_1_extract_of_views_says_what_is_incomplete(case, tmp_path):
+    source, name, named = INCOMPLETE[case]
+    done = run(CTXFS, "extract", f"{GOLDEN / source}//views", tmp_path / "out")
+    assert done.returncode != 0
+    assert (tmp_path / "out" / f"{name}.incomplete.txt").exists()
+    told = [one for one in done.stderr.decode().splitlines() if ": incomplete: " in one]
+    assert len(told) == 1 and named in told[0]
+    assert b", 1 incomplete\n" in done.stdout
+    counts = json.loads(run(CTXFS, "extract", "--json", f"{GOLDEN / source}//views",
+                            tmp_path / "again").stdout)
+    assert counts["incomplete"] == 1
+    assert [one for one in counts["failures"] if "incomplete: " in one["reason"]]
+
+
+@pytest.mark.parametrize("case", INCOMPLETE)
+def test_43_1_extract_of_entries_fails_if_some_are_missing(case, tmp_path):
+    """An entry that cannot be read is a failure; of others, nothing else would tell."""
+    done = run(CTXFS, "extract", GOLDEN / INCOMPLETE[case][0], tmp_path / "out")
+    whole = case == "scale lost"
+    assert (done.returncode == 0) == whole, done.stdout
+    assert (b" 0 failed\n" in done.stdout) == whole
+
+
+def test_43_1_extract_says_of_each_container_in_a_directory_what_is_incomplete(tmp_path):
+    (tmp_path / "in").mkdir()
+    for name in ("missing_file_manifest.wshard",):
+        shutil.copy(GOLDEN / "wshard" / "chunked_bad" / name, tmp_path / "in")
+    shutil.copy(GOLDEN / "wshard" / "sealed_lz4.wshard", tmp_path / "in")
+    done = run(CTXFS, "extract", tmp_path / "in", tmp_path / "out")
+    assert done.returncode != 0 and done.stdout.endswith(b", 1 incomplete\n")
+    assert b"'missing_file_manifest.wshard': incomplete: " in done.stderr
+    whole = run(CTXFS, "extract", "-a", tmp_path / "in/sealed_lz4.wshard", tmp_path / "whole")
+    assert whole.returncode == 0 and whole.stdout.endswith(b" 0 failed\n")

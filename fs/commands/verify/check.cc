@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <cstdio>
 #include <deque>
+#include <map>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,7 +28,9 @@
 #include "fs/commands/confine.h"
 #include "fs/commands/container_search.h"
 #include "fs/commands/text.h"
+#include "fs/commands/verify/check_inputs.h"
 #include "fs/commands/verify/check_report.h"
+#include "fs/commands/verify/check_tally.h"
 #include "fs/commands/verify/checker.h"
 #include "fs/commands/verify/commit_check.h"
 #include "fs/commands/verify/commit_trees.h"
@@ -39,53 +41,6 @@
 
 namespace ctxfs {
 namespace {
-
-/// The totals over all containers, which decide the exit code.
-class Tally {
- public:
-  void Add(const CheckReport& report) {
-    for (const Fault& fault : report.faults) {
-      (fault.IsDamage() ? damaged_ : unchecked_) = true;
-    }
-    ++outcomes_[static_cast<size_t>(report.Outcome())];
-  }
-  /// Counts a SOURCE without a container.
-  void AddEmpty() { unchecked_ = true; }
-  /// Counts a directory with missing files.
-  void AddIncomplete() { damaged_ = true; }
-
-  uint64_t containers() const {
-    return std::accumulate(outcomes_.begin(), outcomes_.end(), uint64_t{0});
-  }
-
-  /// "19 checked, 3 damaged, 38 other files".
-  std::string Text(uint64_t others) const {
-    std::string text = fmt::format("{} checked, {} damaged",
-                                   containers() - Of(CheckOutcome::kUnchecked),
-                                   Of(CheckOutcome::kDamaged));
-    const std::pair<CheckOutcome, const char*> rest[] = {
-        {CheckOutcome::kPartial, "partial"},
-        {CheckOutcome::kUnchecked, "could not be checked"},
-        {CheckOutcome::kUnverifiable, "without checksums"}};
-    for (const auto& [outcome, words] : rest) {
-      if (Of(outcome) == 0) continue;
-      text += fmt::format(", {} {}", Of(outcome), words);
-    }
-    return text + ", " + CountOf(others, "other file");
-  }
-
-  /// Bit 0: damage. Bit 1: something was not checked.
-  size_t Bits() const { return (damaged_ ? 1U : 0U) + (unchecked_ ? 2U : 0U); }
-
- private:
-  uint64_t Of(CheckOutcome outcome) const {
-    return outcomes_[static_cast<size_t>(outcome)];
-  }
-
-  std::array<uint64_t, kCheckOutcomes> outcomes_{};
-  bool damaged_ = false;
-  bool unchecked_ = false;  // something could not be read or opened
-};
 
 /// Exit codes: clean, damaged, not all checked, damaged and not all checked.
 using Codes = std::array<int, 4>;
@@ -120,12 +75,6 @@ std::string DigestLine(const std::string& path, const std::string& sha256) {
   return (escaped == path ? "" : "\\") + sha256 + "  " + escaped;
 }
 
-/// The published digests or the manifest to compare files with, or neither.
-struct Published {
-  std::unique_ptr<ExpectedDigests> expected;  // of --sha256
-  std::optional<DigestManifest> manifest;     // of --against
-};
-
 /// Checks every container of the sources and prints the reports.
 class Checks {
  public:
@@ -154,7 +103,9 @@ class Checks {
         cache_, progress_);
     const unsigned threads = many ? arguments_.jobs : 1;
     ForEachInParallel(threads, threads, [&](uint64_t /*thread*/) {
+      const Stop stop(*this);
       while (std::optional<FoundContainer> found = Take()) {
+        const Turn turn(*this, found->turn);
         Check(checker, *found);
       }
     });
@@ -164,11 +115,44 @@ class Checks {
   }
 
  private:
+  /// Reports that wait until those of earlier containers are printed.
+  static constexpr size_t kMaxWaiting = 1000;
+
+  /// A container being checked. Afterwards, its report is printed, and those
+  /// that were waiting for it.
+  class Turn {
+   public:
+    Turn(Checks& checks, uint64_t turn) : checks_(checks), turn_(turn) {}
+    ~Turn() { checks_.EndTurn(turn_); }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+   private:
+    Checks& checks_;
+    const uint64_t turn_;
+  };
+
+  /// A thread, whose end must leave no other waiting.
+  class Stop {
+   public:
+    explicit Stop(Checks& checks) : checks_(checks) {}
+    ~Stop() {
+      const MutexLock lock(checks_.mutex_);
+      checks_.stopping_ = true;
+      checks_.printed_.NotifyAll();
+    }
+    Stop(const Stop&) = delete;
+    Stop& operator=(const Stop&) = delete;
+
+   private:
+    Checks& checks_;
+  };
+
   /// Finds the first containers. Returns whether there are at least `enough`.
   bool FindFirst(size_t enough) {
     const MutexLock lock(mutex_);
     while (first_.size() < enough) {
-      std::optional<FoundContainer> found = search_.Next();
+      std::optional<FoundContainer> found = search_.NextInTurn();
       if (!found) return false;
       first_.push_back(*std::move(found));
     }
@@ -178,13 +162,35 @@ class Checks {
   std::optional<FoundContainer> Take() {
     {
       const MutexLock lock(mutex_);
+      while (waiting_.size() >= kMaxWaiting && !stopping_) {
+        printed_.Wait(mutex_);
+      }
       if (!first_.empty()) {
         FoundContainer found = std::move(first_.front());
         first_.pop_front();
         return found;
       }
     }
-    return search_.Next();
+    std::optional<FoundContainer> found = search_.NextInTurn();
+    const MutexLock lock(mutex_);
+    PrintWaiting();  // for the files that were passed over
+    return found;
+  }
+
+  void EndTurn(uint64_t turn) {
+    const MutexLock lock(mutex_);
+    if (!waiting_.contains(turn)) search_.EndTurn(turn);
+    PrintWaiting();
+  }
+
+  /// Prints the reports whose turn it is.
+  void PrintWaiting() CTXFS_REQUIRES(mutex_) {
+    while (!waiting_.empty() && search_.IsFirstTurn(waiting_.begin()->first)) {
+      const auto first = waiting_.extract(waiting_.begin());
+      Print(first.mapped().found, std::move(first.mapped().report));
+      search_.EndTurn(first.key());
+    }
+    printed_.NotifyAll();
   }
 
   void Check(const Checker& checker, FoundContainer& found) {
@@ -286,8 +292,16 @@ class Checks {
     report.compared.push_back(std::move(compared));
   }
 
+  /// Keeps the report until its turn, without what the container holds open.
   void Report(const FoundContainer& found, CheckReport report) {
+    FoundContainer kept = found;
+    kept.Close();
     const MutexLock lock(mutex_);
+    waiting_.emplace(found.turn, Waiting{std::move(kept), std::move(report)});
+  }
+
+  void Print(const FoundContainer& found, CheckReport report)
+      CTXFS_REQUIRES(mutex_) {
     progress_.Clear();
     if (published_.manifest) {
       published_.manifest->Compare(found.above(), report);
@@ -299,12 +313,27 @@ class Checks {
       all_.push_back(ReportJson(found.shown(), report));
       return;
     }
-    PrintReport(reports_, found.shown(), report, arguments_.all);
+    const bool alone = found.named && arguments_.operands.size() == 1;
+    concluded_ = concluded_ || alone;
+    PrintReport(reports_, found.shown(), report,
+                {.name = ShownPath(found.shown()),
+                 .all = arguments_.all,
+                 .quiet = arguments_.quiet,
+                 .outcome = alone || !arguments_.quiet});
     for (const FileDigest& file : report.digests) {
       const std::string line =
           DigestLine(found.mounted + "/" + file.path, file.sha256);
       std::puts(terminal_ ? ShownText(line).c_str() : line.c_str());
     }
+  }
+
+  /// How lines name a path: below the SOURCE, if that is one directory.
+  std::string ShownPath(const std::string& path) const {
+    const std::string& top = arguments_.operands.front();
+    if (arguments_.operands.size() > 1 || !path.starts_with(top)) return path;
+    const size_t below = path.find_first_not_of('/', top.size());
+    const bool separate = top.ends_with('/') || path[top.size()] == '/';
+    return below == std::string::npos || !separate ? path : path.substr(below);
   }
 
   /// Prints the SOURCEs without a container, and the JSON or the totals.
@@ -320,7 +349,8 @@ class Checks {
     if (arguments_.json) {
       AddOtherNames(search_.other_names(), all_);
       std::fputs(PrintableJson(FormatJson(all_)).c_str(), stdout);
-    } else if (search_.searched() && tally_.containers() > 0) {
+    } else if (tally_.containers() > 0 &&
+               (search_.searched() || (arguments_.quiet && !concluded_))) {
       std::string text = tally_.Text(search_.others());
       if (compared_others_ > 0) {
         text += fmt::format(", {} of them as published", compared_others_);
@@ -339,7 +369,11 @@ class Checks {
     if (arguments_.json) {
       all_.push_back(ReportJson(source, report));
     } else {
-      PrintReport(reports_, source, report, arguments_.all);
+      PrintReport(reports_, source, report,
+                  {.name = source,
+                   .all = arguments_.all,
+                   .quiet = arguments_.quiet,
+                   .outcome = !arguments_.quiet});
     }
   }
 
@@ -349,11 +383,13 @@ class Checks {
     const std::optional<CheckReport> report =
         CompareNames(commits_, folder, arguments_.missing, each);
     if (!report) return;
-    if (!report->faults.empty()) tally_.AddIncomplete();
+    if (!report->faults.empty()) tally_.AddMissingFiles();
     if (arguments_.json) {
       all_.push_back(ReportJson(folder, *report));
     } else {
-      PrintNotes(reports_, folder, *report, arguments_.all);
+      PrintNotes(
+          reports_, folder, *report,
+          {.name = folder, .all = arguments_.all, .quiet = arguments_.quiet});
     }
   }
 
@@ -366,58 +402,21 @@ class Checks {
   BlockCache cache_{256 * limits::kMiB};
   Progress progress_;
   ContainerSearch search_;
+  struct Waiting {
+    FoundContainer found;
+    CheckReport report;
+  };
+
   Mutex mutex_;
+  CondVar printed_;  // waiting_ has become smaller
   std::deque<FoundContainer> first_ CTXFS_GUARDED_BY(mutex_);
+  std::map<uint64_t, Waiting> waiting_ CTXFS_GUARDED_BY(mutex_);  // by turn
+  bool stopping_ CTXFS_GUARDED_BY(mutex_) = false;   // a thread has ended
+  bool concluded_ CTXFS_GUARDED_BY(mutex_) = false;  // the outcome is printed
   Tally tally_ CTXFS_GUARDED_BY(mutex_);
   uint64_t compared_others_ CTXFS_GUARDED_BY(mutex_) = 0;
   Json all_ CTXFS_GUARDED_BY(mutex_) = Json::array();
 };
-
-Result<Buffer> ReadNamedFile(const std::string& path, uint64_t most) {
-  const SourcePtr source = CTXFS_TRY(OpenSource(path));
-  if (source->is_directory()) {
-    return Error{Code::kUnsupported, "it is a directory"};
-  }
-  if (source->size() > most) {
-    return Error{Code::kLimit,
-                 fmt::format("{} bytes, at most {}", source->size(), most)};
-  }
-  return ReadBuffer(*source, 0, source->size(), "the file", Request());
-}
-
-/// Reads the texts named by options. On failure, sets `failed` to the name and
-/// returns the reason.
-Result<Published> ReadPublished(const Arguments& arguments, Buffer key,
-                                std::string* failed) {
-  Published published;
-  const bool many = arguments.operands.size() > 1 ||
-                    IsPlainDirectory(arguments.operands.front());
-  if (!arguments.published.empty()) {
-    *failed = arguments.published;
-    published.expected = CTXFS_TRY(ExpectedDigests::Make(
-        arguments.published, std::string(AsText(key.span()))));
-    if (many && published.expected->IsOfOneFile()) {
-      return Error{Code::kUnsupported,
-                   "the digest is of one file: expected one SOURCE, a file"};
-    }
-  }
-  if (!arguments.identity.empty() && many) {
-    *failed = arguments.operands.front();
-    return Error{Code::kUnsupported,
-                 "the identity is of one container: expected one SOURCE, a "
-                 "file"};
-  }
-  if (!arguments.against.empty()) {
-    *failed = arguments.against;
-    if (arguments.operands.size() > 1) {
-      return Error{Code::kUnsupported,
-                   "the manifest is of one SOURCE: expected one operand"};
-    }
-    published.manifest = CTXFS_TRY(DigestManifest::Parse(CTXFS_TRY(
-        ReadNamedFile(arguments.against, DigestManifest::kMaxBytes))));
-  }
-  return published;
-}
 
 template <const Codes& kCodes>
 int RunCheck(const Arguments& arguments) {
@@ -456,9 +455,9 @@ const Command kCheckCommand{
     .summary = "Reads everything and verifies every checksum",
     .alias = "verify",
     .run = &RunCheck<kCheckCodes>,
-    .options = "AjJCDGPMYSKIN",
+    .options = "AqjJCDGPMYSKIN",
     .examples =
-        "  ctxfs check ~/models\n"
+        "  ctxfs check -q ~/models\n"
         "  ctxfs check --sha256=auto ~/.cache/huggingface/hub\n"
         "  ctxfs check --against=model.digest model.gguf\n"
         "  ctxfs check --checksums=sha256 model.mosh > sums\n",

@@ -121,25 +121,31 @@ Json ComparedJson(const ComparedFile& file) {
 /// Prints the lines of one report.
 class Printer {
  public:
-  Printer(std::FILE* to, const std::string& path, bool all)
+  Printer(std::FILE* to, const std::string& path, const ReportStyle& style)
       : to_(to),
-        source_(ShownName(path)),
-        all_(all),
-        most_(all ? SIZE_MAX : kMaxPrinted) {}
+        path_(path),
+        source_(ShownName(style.name)),
+        style_(style),
+        most_(style.all ? SIZE_MAX : kMaxPrinted) {}
 
   void Print(const CheckReport& report) const {
     if (report.cut) Line(Paint(Colour::kRed, report.cut->Text()));
-    const std::vector<const Fault*> faults = NamedOnce(report.faults, all_);
+    const std::vector<const Fault*> faults =
+        NamedOnce(report.faults, style_.all);
     PrintFaults(faults);
-    PrintTexts(report.warnings, "warning");
-    for (const ComparedFile& file : report.compared) PrintCompared(file);
+    if (!style_.quiet) {
+      PrintIncomplete(report);
+      PrintTexts(report.warnings, "warning");
+      for (const ComparedFile& file : report.compared) PrintCompared(file);
+    }
+    if (!style_.outcome) return;
     Line(CountOf(report.files, "file") + ", " + HumanSize(report.bytes) + ": " +
          Verdict(report, faults.size() + (HidesFaultsOfCut(report) ? 1 : 0)));
   }
 
   void PrintNotes(const CheckReport& report) const {
-    PrintFaults(NamedOnce(report.faults, all_));
-    PrintTexts(report.warnings, "note");
+    PrintFaults(NamedOnce(report.faults, style_.all));
+    if (!style_.quiet) PrintTexts(report.warnings, "note");
   }
 
  private:
@@ -152,7 +158,7 @@ class Printer {
 
   /// Whether the line of a cut file stands for faults that are not printed.
   bool HidesFaultsOfCut(const CheckReport& report) const {
-    return !all_ && std::ranges::any_of(report.faults, &Fault::of_cut);
+    return !style_.all && std::ranges::any_of(report.faults, &Fault::of_cut);
   }
 
   void PrintFaults(const std::vector<const Fault*>& faults) const {
@@ -160,6 +166,15 @@ class Printer {
       PrintFault(*faults[i]);
     }
     PrintMore(faults.size(), "fault");
+  }
+
+  /// Prints the missing view, and why unless faults say so.
+  void PrintIncomplete(const CheckReport& report) const {
+    if (report.incomplete.empty()) return;
+    const size_t end = report.faults.empty() ? std::string::npos
+                                             : report.incomplete.find(": ");
+    Line(Paint(Colour::kYellow, "incomplete:") + " " +
+         ShownText(report.incomplete.substr(0, end)));
   }
 
   void PrintTexts(const std::vector<std::string>& texts,
@@ -181,7 +196,7 @@ class Printer {
     if (!file.Matches()) return;  // a fault
     const ExpectedDigest& expected = file.expected;
     std::string text(NameOf(expected.digest.kind));
-    if (ShownName(file.path) != source_) {
+    if (file.path != path_) {
       text += " of " + Quote(BaseName(file.path));
     }
     text += " is as in " + ShownName(expected.from);
@@ -233,8 +248,9 @@ class Printer {
   }
 
   std::FILE* const to_;
+  const std::string path_;
   const std::string source_;
-  const bool all_;
+  const ReportStyle& style_;
   const size_t most_;
   const Terminal terminal_ = Terminal::Of(to_);
 };
@@ -279,8 +295,10 @@ Json ReportJson(const std::string& path, const CheckReport& report) {
                {"files", report.files},
                {"size", report.bytes},
                {"cut", report.cut ? CutJson(*report.cut) : Json()},
+               {"incomplete", nullptr},
                {"faults", Json::array()},
                {"warnings", report.warnings}};
+  if (!report.incomplete.empty()) json["incomplete"] = report.incomplete;
   for (const Fault& fault : report.faults) {
     json["faults"].push_back(FaultJson(fault));
   }
@@ -294,13 +312,13 @@ Json ReportJson(const std::string& path, const CheckReport& report) {
 }
 
 void PrintReport(std::FILE* to, const std::string& path,
-                 const CheckReport& report, bool all) {
-  Printer(to, path, all).Print(report);
+                 const CheckReport& report, const ReportStyle& style) {
+  Printer(to, path, style).Print(report);
 }
 
 void PrintNotes(std::FILE* to, const std::string& path,
-                const CheckReport& report, bool all) {
-  Printer(to, path, all).PrintNotes(report);
+                const CheckReport& report, const ReportStyle& style) {
+  Printer(to, path, style).PrintNotes(report);
 }
 
 }  // namespace ctxfs

@@ -69,6 +69,8 @@ struct CheckReport {
   std::optional<CutFile> cut;
   std::vector<Fault> faults;  // in the order of the tree
   std::vector<std::string> warnings;
+  /// Why a view of the container is left out; empty: none is.
+  std::string incomplete = {};
   uint64_t verified = 0;    // readable entries with a verified checksum
   uint64_t unverified = 0;  // readable entries without a checksum
   /// Digests of the readable files, if Checker::Options::digests is set.
@@ -100,13 +102,20 @@ struct CheckReport {
 /// The report of `path` as `ctxfs check --json` prints it.
 Json ReportJson(const std::string& path, const CheckReport& report);
 
-/// Prints the report of `path` for people: the first faults and warnings (all
-/// of them with `all`), and a line with the outcome.
+/// How a report is printed.
+struct ReportStyle {
+  std::string name;     // of the container in each line
+  bool all = false;     // print all faults and warnings, not only the first
+  bool quiet = false;   // print no warnings
+  bool outcome = true;  // print a line with the outcome
+};
+
+/// Prints the report of `path` for people: faults, warnings, and the outcome.
 void PrintReport(std::FILE* to, const std::string& path,
-                 const CheckReport& report, bool all);
+                 const CheckReport& report, const ReportStyle& style);
 
 /// Prints the faults and warnings of `path` as notes, without an outcome.
 void PrintNotes(std::FILE* to, const std::string& path,
-                const CheckReport& report, bool all);
+                const CheckReport& report, const ReportStyle& style);
 
 }  // namespace ctxfs

@@ -14,6 +14,7 @@
 #include "core/base/limits.h"
 #include "core/base/parallel.h"
 #include "core/codec/crypto/digest.h"
+#include "core/container/complete.h"
 #include "core/container/has_identity.h"
 #include "core/content/read_through.h"
 #include "core/io/directory.h"
@@ -31,6 +32,18 @@ std::tuple<Code, uint64_t, std::string> KeyOf(const Error& error) {
 std::string VerifiedBy(const Container& container) {
   const auto packed = container.source()->packed_file();
   return packed && packed->verified ? std::string(packed->compression) : "";
+}
+
+/// Why the container lacks a view of all arrays or of all columns; empty if it
+/// has them.
+std::string WhyIncomplete(const Container& container, const Json& info,
+                          const ReadContext& context) {
+  if (info.contains("incomplete")) return info["incomplete"];
+  if (container.Export().table == nullptr) return {};
+  const Status complete = CheckComplete(container, context);
+  return complete ? ""
+                  : "there is no view of the whole table: " +
+                        complete.error().Text();
 }
 
 }  // namespace
@@ -96,15 +109,16 @@ CheckReport Checker::Check(const FoundContainer& found) const {
     report.faults.push_back({"", std::nullopt, *found.error});
     return report;
   }
+  const bool alone = !found.named && !found.matched;
   if (found.container != nullptr) {
-    CheckContainer(found.container, {"", 0, /*alone=*/!found.named}, report);
+    CheckContainer(found.container, {"", 0, alone}, report);
     return report;
   }
   const Result<SourcePtr> source = found.opened != nullptr
                                        ? Result<SourcePtr>(found.opened)
                                        : OpenSource(found.path);
   if (source) {
-    CheckSource(*source, {"", 0, /*alone=*/!found.named}, report);
+    CheckSource(*source, {"", 0, alone}, report);
   } else {
     report.faults.push_back({"", std::nullopt, source.error()});
   }
@@ -168,6 +182,11 @@ void Checker::AddFindings(const Container& container, const Json& info,
                              std::nullopt,
                              {Code::kUnsupported, warning.text, warning.offset},
                              /*partial=*/true});
+  }
+  const std::string incomplete = WhyIncomplete(container, info, cache_);
+  if (!incomplete.empty() && place.path.empty()) report.incomplete = incomplete;
+  if (!incomplete.empty() && !place.path.empty()) {
+    report.warnings.push_back(place.path + ": incomplete: " + incomplete);
   }
   for (const Json& warning : info.value("warnings", Json::array())) {
     const std::string text = warning.get<std::string>();

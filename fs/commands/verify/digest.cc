@@ -78,7 +78,8 @@ int RunDigest(const Arguments& arguments) {
       writer.Add(found->PathOf(file.path), file);
     }
     if (report.faults.empty()) continue;
-    PrintReport(stderr, found->shown(), report, arguments.all);
+    PrintReport(stderr, found->shown(), report,
+                {.name = found->shown(), .all = arguments.all});
     for (const Fault& fault : report.faults) {
       code = std::max(code, fault.IsDamage() ? 1 : 2);
     }
