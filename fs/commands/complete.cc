@@ -206,9 +206,9 @@ class Completer {
         }
         return;
       case OperandKind::kPath:
+      case OperandKind::kSource:
         if (current_.find("//", 1) != std::string::npos) return OfferPaths();
         break;
-      case OperandKind::kSource:
       case OperandKind::kAnything:
         break;
     }

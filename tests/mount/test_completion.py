@@ -173,6 +173,14 @@ def test_candidates():
     assert complete("ctxfs", "ls", f"{EPISODE}//.c") == [f"{EPISODE}//.ctxfs/"]
 
 
+def test_43_2_commands_of_containers_complete_paths(tmp_path):
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "model.gguf").write_bytes((GOLDEN / "gguf/plain.gguf").read_bytes())
+    for command in ("check", "digest", "report", "info", "diff"):
+        assert complete("ctxfs", command, f"{tmp_path}//d/m") == [f"{tmp_path}//d/model.gguf"]
+    assert "-q" in complete("ctxfs", "check", "-")
+
+
 def test_what_cannot_be_opened_offers_nothing(tmp_path):
     (tmp_path / "text").write_text("no container")
     assert complete("ctxfs", "ls", f"{tmp_path}/text//") == []
