@@ -276,8 +276,61 @@ def test_exit_codes_are_those_of_check(tmp_path, cluster, episode, damaged, caps
     assert run("3", GOLDEN / "zip" / "aes.zip") == _cli.UNCHECKED
     assert run("4", tmp_path / "absent") == _cli.UNCHECKED
     output = capsys.readouterr()
-    assert "1 containers, 1 damaged, 0 other files" in output.out
+    assert "1 container, 1 damaged, 1 incomplete, 0 other files" in output.out
     assert ": byte 736: meta/episode: checksum mismatch" in output.err
+
+
+INCOMPLETE = (
+    ("safetensors/sharded_missing/model.safetensors.index.json", "model-00002-of-00002"),
+    ("gguf/split_missing/tiny-00001-of-00003.gguf", "tiny-00002-of-00003.gguf"),
+    ("torch/records.pt", "'missing'"),
+    ("onnx/external_traversal.onnx", "external"),
+)
+
+
+@pytest.mark.parametrize("command", ("check", "extract"))
+@pytest.mark.parametrize("source, named", INCOMPLETE)
+def test_43_1_what_is_incomplete_says_so(source, named, command, tmp_path):
+    job = Job(command, UNIT_BYTES, target=str(tmp_path / "out"))
+    counts = run_inline(job, [GOLDEN / source], tmp_path / "r.parquet")
+    [row] = rows_of(tmp_path / "r.parquet")
+    assert "there is no views/" in row["incomplete"] and named in row["incomplete"]
+    assert counts.incomplete == 1
+    assert counts.gaps == [f"{GOLDEN / source}: incomplete: {row['incomplete']}"]
+    # A second run, which examines nothing again, says so, too.
+    again = run_inline(job, [GOLDEN / source], tmp_path / "r.parquet")
+    assert (again.kept, again.incomplete) == (1, 1)
+
+
+def test_43_1_the_last_line_counts_what_is_incomplete(tmp_path, capsys):
+    counts = run_inline(Job("check", UNIT_BYTES), [GOLDEN / INCOMPLETE[0][0]],
+                        tmp_path / "r.parquet")
+    _cli._conclude(counts)
+    output = capsys.readouterr()
+    assert "1 container, " in output.out and ", 1 incomplete, 0 other files" in output.out
+    assert ": incomplete: there is no views/" in output.err
+
+
+def test_43_1_a_report_of_an_earlier_version_goes_on(tmp_path, episode):
+    path = tmp_path / "r.parquet"
+    run_inline(Job("check", UNIT_BYTES), [episode], path)
+    table = pq.read_table(path)
+    pq.write_table(table.drop_columns(["incomplete"]), path)
+    shutil.copy(episode, tmp_path / "new.wshard")
+    counts = run_inline(Job("check", UNIT_BYTES), [episode, tmp_path / "new.wshard"], path)
+    assert (counts.kept, counts.containers, counts.incomplete) == (1, 2, 0)
+    assert [row["incomplete"] for row in rows_of(path)] == [None, None]
+
+
+def test_43_1_what_is_whole_is_not_incomplete(tmp_path, episode):
+    counts = run_inline(Job("check", UNIT_BYTES), [episode], tmp_path / "r.parquet")
+    assert counts.incomplete == 0 and rows_of(tmp_path / "r.parquet")[0]["incomplete"] is None
+
+
+@pytest.mark.parametrize("number, text", ((0, "0 containers"), (1, "1 container"),
+                                          (2, "2 containers")))
+def test_43_14_containers_are_counted_in_the_plural_that_fits(number, text):
+    assert _cli._count(number, "container") == text
 
 
 def test_one_run_at_a_time_writes_a_report(tmp_path):

@@ -123,14 +123,19 @@ def _work_through(options) -> int:
     return _conclude(counts)
 
 
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" + "s" * (number != 1)
+
+
 def _conclude(counts) -> int:
-    for fault in counts.faults:
+    for fault in counts.faults + counts.gaps:
         print(fault, file=sys.stderr)
     found = counts.outcomes
-    parts = [f"{counts.containers} containers", f"{found['damaged']} damaged"]
+    parts = [_count(counts.containers, "container"), f"{found['damaged']} damaged"]
     parts += [f"{found['unchecked']} could not be checked"] * (found["unchecked"] > 0)
     parts += [f"{found['unverifiable']} without checksums"] * (found["unverifiable"] > 0)
-    parts += [f"{found['foreign']} other files"]
+    parts += [f"{counts.incomplete} incomplete"] * (counts.incomplete > 0)
+    parts += [_count(found["foreign"], "other file")]
     parts += [f"{counts.kept} of an earlier run"] * (counts.kept > 0)
     print(", ".join(parts))
     if found["unchecked"]:

@@ -33,7 +33,7 @@ _IDENTITY = [("container", pa.string()), ("bytes", pa.uint64()), ("mtime_ns", pa
 _OUTCOME = [("outcome", pa.string()), ("faults", pa.uint64()), ("reason", pa.string()),
             ("fault_entry", pa.string()), ("fault_code", pa.string()),
             ("fault_offset", pa.uint64()), ("fault_list", pa.list_(_FAULT)),
-            ("warnings", pa.list_(pa.string()))]
+            ("warnings", pa.list_(pa.string())), ("incomplete", pa.string())]
 _COUNTS = pa.map_(pa.string(), pa.int64())
 _COLUMNS = {
     "check": [("files", pa.uint64()), ("verified", pa.uint64()), ("read_bytes", pa.uint64())],
@@ -125,8 +125,9 @@ class Report:
                               f"not of '{self._command}': choose another name")
         return file
 
-    def reported(self) -> Iterator[tuple[bytes, str, int]]:
-        """The key, the outcome and the bytes of each container that is in it."""
+    def reported(self) -> Iterator[tuple[bytes, str, int, bool]]:
+        """The key, the outcome and the bytes of each container that is in it, and whether it is
+        incomplete."""
         for path in self._files():
             with self._open(path) as file:
                 yield from _heads(file)
@@ -169,7 +170,7 @@ class Report:
         for path in self._files():
             with self._open(path) as file:
                 for table in _rows_of(file, left):
-                    waiting.append(table)
+                    waiting.append(self._with_all_columns(table))
                     rows += len(table)
                     if rows >= GROUP_ROWS:
                         yield pa.concat_tables(waiting)
@@ -178,12 +179,22 @@ class Report:
             yield pa.concat_tables(waiting)
 
 
-def _heads(file: pq.ParquetFile) -> Iterator[tuple[bytes, str, int]]:
+    def _with_all_columns(self, table: pa.Table) -> pa.Table:
+        """An earlier version's report lacks columns."""
+        for field in self._schema:
+            if field.name not in table.column_names:
+                table = table.append_column(field, pa.nulls(len(table), field.type))
+        return table.select(self._schema.names)
+
+
+def _heads(file: pq.ParquetFile) -> Iterator[tuple[bytes, str, int, bool]]:
     """Of the rows of containers: those of entries have no outcome."""
-    for batch in file.iter_batches(columns=["container", "bytes", "mtime_ns", "outcome"]):
+    names = ["container", "bytes", "mtime_ns", "outcome"]
+    names += ["incomplete"] * ("incomplete" in file.schema_arrow.names)
+    for batch in file.iter_batches(columns=names):
         batch = batch.filter(pc.is_valid(batch["outcome"]))
-        for row in zip(*(batch.column(name).to_pylist() for name in batch.schema.names)):
-            yield key_of(*row[:3]), row[3], row[1]
+        for row in zip(*(batch.column(name).to_pylist() for name in names)):
+            yield key_of(*row[:3]), row[3], row[1], len(row) > 4 and row[4] is not None
 
 
 def _rows_of(file: pq.ParquetFile, left: set[bytes]) -> Iterator[pa.Table]:

@@ -41,6 +41,8 @@ class Counts:
         self.kept = 0  # of an earlier run
         self.found = 0
         self.faults: list[str] = []  # the first ones, as text
+        self.incomplete = 0  # containers without all of their views
+        self.gaps: list[str] = []  # why, of the first ones, as text
         self.started = time.monotonic()
         self.read = 0  # bytes, by this run
 
@@ -73,7 +75,8 @@ def merged(heads: list[dict[str, Any]]) -> dict[str, Any]:
     whole = dict(heads[0])
     for head in heads[1:]:
         whole["fault_list"] = (whole["fault_list"] + head["fault_list"])[:LISTED_FAULTS]
-        whole["format"] = whole["format"] or head["format"]
+        for key in ("format", "incomplete"):
+            whole[key] = whole[key] or head[key]
         for flag in ("damaged", "unchecked", "checksums"):
             if flag in whole or flag in head:
                 whole[flag] = whole.get(flag, False) or head.get(flag, False)
@@ -93,7 +96,7 @@ class Run:
         self._job = job
         self._report = report
         self._progress = progress
-        self._earlier = {key: (outcome, size) for key, outcome, size in report.reported()}
+        self._earlier = {key: rest for key, *rest in report.reported()}
         self._current: set[bytes] = set()
         self._again: collections.deque[tuple[Unit, int]] = collections.deque()
         self._active: dict[str, tuple[Future, Unit, int]] = {}
@@ -129,6 +132,7 @@ class Run:
             self._current.add(candidate.key)
             self.counts.outcomes[earlier[0]] += 1
             self.counts.bytes += earlier[1]
+            self.counts.incomplete += earlier[2]
             self.counts.kept += 1
 
     def _submit(self, waiting: Iterator[Unit]) -> bool:
@@ -212,3 +216,7 @@ class Run:
             where = f"{head['container']}: " + (f"'{fault['entry']}': " if fault["entry"] else "")
             self.counts.faults.append(where + fault["reason"])
             del self.counts.faults[10:]
+        if head["incomplete"]:
+            self.counts.incomplete += 1
+            self.counts.gaps.append(f"{head['container']}: incomplete: {head['incomplete']}")
+            del self.counts.gaps[10:]

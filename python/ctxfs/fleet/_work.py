@@ -68,7 +68,7 @@ def work(job: Job, unit: Unit) -> Done:
 def head_of(candidate: Candidate) -> dict[str, Any]:
     return {"container": shown(candidate.path), "bytes": candidate.size,
             "mtime_ns": candidate.mtime_ns, "format": None, "faults": 0, "fault_list": [],
-            "warnings": [], "foreign": False}
+            "warnings": [], "incomplete": None, "foreign": False}
 
 
 def note(head: dict, entry: str, code: str, offset: int | None, reason: str) -> None:
@@ -128,6 +128,7 @@ def _describe(info: dict, part: Part | None, head: dict) -> None:
     head["format"] = info.get("format")
     if _is_first(part):
         head["warnings"] = [_text(str(one)) for one in info.get("warnings", [])[:LISTED_FAULTS]]
+        head["incomplete"] = _word(info.get("incomplete"))
 
 
 def _head_bytes(candidate: Candidate) -> bytes:
