@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <span>
 
 #include "core/report/sections/element_windows.h"
@@ -13,8 +14,7 @@ namespace {
 
 constexpr uint64_t kPairsAtATime = 65'536;  // elements read at a time
 
-/// The sums over all pairs, as long doubles, which do not overflow for squares
-/// of float64.
+/// The differences of pairs of elements.
 class PairSums {
  public:
   void Add(double a, double b) {
@@ -22,27 +22,17 @@ class PairSums {
       AddOther(a, b);
       return;
     }
-    product_ += static_cast<long double>(a) * b;
-    first_ += static_cast<long double>(a) * a;
-    second_ += static_cast<long double>(b) * b;
-    ++finite_;
+    ValueDifference::Sums& sums = found_.sums;
+    sums.product += static_cast<long double>(a) * b;
+    sums.first_squares += static_cast<long double>(a) * a;
+    sums.second_squares += static_cast<long double>(b) * b;
+    ++sums.pairs;
     if (a != b) AddDifferent(a, std::abs(a - b));
   }
 
-  ValueDifference Found() const {
-    ValueDifference result = found_;
-    if (finite_ > 0) {
-      result.mean_absolute =
-          static_cast<double>(sum_ / static_cast<long double>(finite_));
-    }
-    if (first_ > 0 || second_ > 0) {
-      const long double length = std::sqrt(first_) * std::sqrt(second_);
-      result.cosine =
-          length > 0
-              ? static_cast<double>(std::clamp(product_ / length, -1.0L, 1.0L))
-              : 0;
-    }
-    return result;
+  const ValueDifference& Found() {
+    found_.Conclude();
+    return found_;
   }
 
  private:
@@ -55,7 +45,8 @@ class PairSums {
 
   void AddDifferent(double a, double difference) {
     ++found_.different;
-    sum_ += difference;
+    found_.sums.absolute += difference;
+    found_.sums.squares += static_cast<long double>(difference) * difference;
     found_.max_absolute = std::max(found_.max_absolute, difference);
     if (a != 0) {
       found_.max_relative =
@@ -68,14 +59,43 @@ class PairSums {
   }
 
   ValueDifference found_;
-  uint64_t finite_ = 0;
-  long double sum_ = 0;
-  long double product_ = 0;
-  long double first_ = 0;
-  long double second_ = 0;
 };
 
 }  // namespace
+
+void ValueDifference::Add(const ValueDifference& other) {
+  elements += other.elements;
+  different += other.different;
+  unlike += other.unlike;
+  max_absolute = std::max(max_absolute, other.max_absolute);
+  max_relative = std::max(max_relative, other.max_relative);
+  for (size_t i = 0; i < bins.size(); ++i) bins[i] += other.bins[i];
+  sums.pairs += other.sums.pairs;
+  sums.absolute += other.sums.absolute;
+  sums.squares += other.sums.squares;
+  sums.product += other.sums.product;
+  sums.first_squares += other.sums.first_squares;
+  sums.second_squares += other.sums.second_squares;
+  Conclude();
+}
+
+void ValueDifference::Conclude() {
+  const long double a = std::sqrt(sums.first_squares);
+  const long double b = std::sqrt(sums.second_squares);
+  if (sums.pairs > 0) {
+    mean_absolute = static_cast<double>(sums.absolute /
+                                        static_cast<long double>(sums.pairs));
+  }
+  if (a > 0 || b > 0) {
+    cosine = a > 0 && b > 0 ? static_cast<double>(std::clamp(
+                                  sums.product / (a * b), -1.0L, 1.0L))
+                            : 0;
+  }
+  if (sums.squares > 0) {
+    relative_l2 = a > 0 ? static_cast<double>(std::sqrt(sums.squares) / a)
+                        : std::numeric_limits<double>::infinity();
+  }
+}
 
 Result<ValueDifference> DifferenceOf(const ArrayInfo& first,
                                      const ArrayInfo& second,

@@ -29,7 +29,28 @@ struct ValueDifference {
   /// Cosine of the angle between the arrays as vectors; 1 if both are all
   /// zeros, 0 if only one is.
   double cosine = 1;
+  /// The length of the differences as a vector, relative to that of the first
+  /// array; infinite if only the first array is all zeros.
+  double relative_l2 = 0;
   std::array<uint64_t, kBinEnds.size() + 1> bins{};  // of unequal pairs
+
+  /// Sums over the pairs of finite numbers, of which the above are made. Long
+  /// doubles do not overflow for squares of float64.
+  struct Sums {
+    uint64_t pairs = 0;
+    long double absolute = 0;       // |a - b|
+    long double squares = 0;        // (a - b)^2
+    long double product = 0;        // a * b
+    long double first_squares = 0;  // a^2
+    long double second_squares = 0;
+  };
+  Sums sums;
+
+  /// Adds what `other` has found in another two arrays: the result is that of
+  /// all four, as two.
+  void Add(const ValueDifference& other);
+  /// Computes the numbers that `sums` determines.
+  void Conclude();
 };
 
 /// Compares two usual arrays (IsUsual) of equal size, whose dtypes
