@@ -35,18 +35,31 @@ Status CheckEntries(const FileTable& entries, const ReadContext& context) {
   return {};
 }
 
-}  // namespace
-
-Status CheckComplete(const Container& container, const ReadContext& context) {
-  const Exports exports = container.Export();
-  if (exports.complete != nullptr) {
-    CTXFS_TRY(exports.complete(context));
-  }
+/// Fails with a fault of the container or of its entries.
+Status CheckFaults(const Container& container, const ReadContext& context) {
   std::vector<Error> faults = container.Faults();
   if (!faults.empty()) {
     return FirstOf(faults.size(), std::move(faults.front()));
   }
   return CheckEntries(*container.Entries(), context);
+}
+
+Status CheckExports(const Container& container, const ReadContext& context) {
+  const Exports exports = container.Export();
+  return exports.complete != nullptr ? exports.complete(context) : Status();
+}
+
+}  // namespace
+
+Status CheckComplete(const Container& container, const ReadContext& context) {
+  CTXFS_TRY(CheckExports(container, context));
+  return CheckFaults(container, context);
+}
+
+Status CheckPresent(const Container& container, const ReadContext& context) {
+  const Status arrays = CheckExports(container, context);
+  if (!arrays && arrays.error().code != Code::kUnsupported) return arrays;
+  return CheckFaults(container, context);
 }
 
 }  // namespace ctxfs

@@ -15,4 +15,8 @@ namespace ctxfs {
 /// reports them.
 Status CheckComplete(const Container& container, const ReadContext& context);
 
+/// Like CheckComplete, for a reader of bytes: an array of a type that ctxfs
+/// cannot decode counts as present.
+Status CheckPresent(const Container& container, const ReadContext& context);
+
 }  // namespace ctxfs

@@ -12,6 +12,7 @@
 #include "core/content/made_once.h"
 #include "core/formats/gguf/facts.h"
 #include "core/formats/gguf/gguf.h"
+#include "core/formats/gguf/hub_names.h"
 #include "core/formats/gguf/limits.h"
 #include "core/formats/gguf/metadata_text.h"
 #include "core/formats/gguf/tokenizer.h"
@@ -67,6 +68,11 @@ Exports GgufContainer::Export() const {
   Exports exports = TensorExports();
   exports.bundle_name = "model";
   return exports;
+}
+
+std::optional<NamesOnHub> GgufContainer::FindHubNames(
+    const ReadContext& context) const {
+  return GgufHubNames(*parts_.front().source, header(), context);
 }
 
 Status GgufContainer::AddFacts(const ReadContext& context, Facts& facts) const {

@@ -11,13 +11,18 @@
 
 #include "core/container/facts/facts.h"
 #include "core/container/format.h"
+#include "core/container/has_hub_names.h"
+#include "core/container/has_parts.h"
 #include "core/container/tensor_container.h"
 #include "core/formats/gguf/header.h"
 
 namespace ctxfs::gguf {
 
 /// A GGUF file, or the files of a split model. The entries are the tensors.
-class GgufContainer final : public TensorContainer, public SaysFacts {
+class GgufContainer final : public TensorContainer,
+                            public SaysFacts,
+                            public HasParts,
+                            public HasHubNames {
  public:
   GgufContainer(std::shared_ptr<const Source> source,
                 const OpenOptions& options)
@@ -34,6 +39,9 @@ class GgufContainer final : public TensorContainer, public SaysFacts {
   const Source& FileOf(uint32_t tensor) const override {
     return *At(tensor).part.source;
   }
+  std::vector<std::string> PartsBeside() const override;
+  std::optional<NamesOnHub> FindHubNames(
+      const ReadContext& context) const override;
 
   uint32_t count() const override { return count_; }
   std::string_view TensorName(uint32_t tensor) const override;

@@ -32,6 +32,12 @@ std::string SplitSuffix(int64_t number, int64_t count) {
 
 }  // namespace
 
+std::vector<std::string> GgufContainer::PartsBeside() const {
+  std::vector<std::string> files;
+  for (size_t i = 1; i < parts_.size(); ++i) files.push_back(parts_[i].file);
+  return files;
+}
+
 void GgufContainer::WarnOfSplit(std::string what, Severity severity) {
   if (split_warnings_.size() < kMaxFaults) {
     split_warnings_.push_back({std::move(what), kNoOffset, severity});

@@ -240,6 +240,14 @@ Container::Tables SafetensorsIndexContainer::Files() const {
   return files;
 }
 
+std::vector<std::string> SafetensorsIndexContainer::PartsBeside() const {
+  std::vector<std::string> files;
+  for (size_t i = 0; i < shards_.size(); ++i) {
+    if (shards_[i].container != nullptr) files.push_back(index_.files[i]);
+  }
+  return files;
+}
+
 Exports SafetensorsIndexContainer::Export() const {
   Exports exports = TensorExports();
   exports.bundle_name = "model";

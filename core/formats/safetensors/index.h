@@ -10,6 +10,7 @@
 
 #include "core/container/facts/facts.h"
 #include "core/container/format.h"
+#include "core/container/has_parts.h"
 #include "core/container/tensor_container.h"
 #include "core/formats/safetensors/index_json.h"
 #include "core/formats/safetensors/safetensors.h"
@@ -19,7 +20,8 @@ namespace ctxfs::safetensors {
 /// A model in several safetensors files, opened by its index. The entries are
 /// the tensors of all files (docs/formats/safetensors.md, section 8).
 class SafetensorsIndexContainer final : public TensorContainer,
-                                        public SaysFacts {
+                                        public SaysFacts,
+                                        public HasParts {
  public:
   SafetensorsIndexContainer(std::shared_ptr<const Source> source,
                             const OpenOptions& options)
@@ -30,6 +32,7 @@ class SafetensorsIndexContainer final : public TensorContainer,
 
   void AddInfo(Json& info, const ReadContext& context) const override;
   Tables Files() const override;
+  std::vector<std::string> PartsBeside() const override;
   Exports Export() const override;
   Json Metadata(const Request& request) const override;
   Status AddFacts(const ReadContext& context, Facts& facts) const override;

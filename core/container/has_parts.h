@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace ctxfs {
+
+/// A container that shows entries of other files as its own, such as a model of
+/// several shards. A separate interface, because few formats have parts.
+class HasParts {
+ public:
+  virtual ~HasParts() = default;
+
+  /// Returns the paths of these files, in the container's folder; only of those
+  /// that can be read.
+  virtual std::vector<std::string> PartsBeside() const = 0;
+};
+
+}  // namespace ctxfs

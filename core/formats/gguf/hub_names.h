@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+
+#include "core/base/request.h"
+#include "core/container/has_hub_names.h"
+#include "core/formats/gguf/header.h"
+#include "core/io/source.h"
+
+namespace ctxfs::gguf {
+
+/// Returns the hub's names of the tensors of a model, from its architecture
+/// (docs/formats/gguf.md, section 12); nullopt if there is no table for it.
+std::optional<NamesOnHub> GgufHubNames(const Source& source,
+                                       const GgufHeader& header,
+                                       const Request& request);
+
+}  // namespace ctxfs::gguf
