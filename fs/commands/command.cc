@@ -30,7 +30,7 @@ constexpr OptionInfo kOptions[] = {
     {'U', 0, "values", "",
      "also compare the values of changed arrays: greatest differences, cosine "
      "and a histogram"},
-    {'T', 0, "stat", "", "print counts and bytes alone"},
+    {'T', 0, "stat", "", "print counts and bytes alone, with bars"},
     {'C', 0, "checksums", "sha256",
      "print a line for sha256sum --check for each file, the report to standard "
      "error"},

@@ -13,25 +13,11 @@ import numpy
 import pytest
 
 from conftest import BIN, GOLDEN, hub_repository, run, sound_containers, wait_until
+from models import safetensors
 from shard import build, entry
 
 CTXFS = BIN / "ctxfs"
 QUANTISED = GOLDEN / "gguf" / "q8_0.gguf"
-TYPES = {"float32": "F32", "float16": "F16", "int32": "I32", "uint16": "BF16"}
-
-
-def safetensors(path, arrays, metadata=None):
-    """A file of arrays; those of uint16 are bfloat16."""
-    header, data = {}, b""
-    if metadata:
-        header["__metadata__"] = metadata
-    for name, array in arrays.items():
-        header[name] = {"dtype": TYPES[array.dtype.name], "shape": list(array.shape),
-                        "data_offsets": [len(data), len(data) + array.nbytes]}
-        data += array.tobytes()
-    text = json.dumps(header).encode()
-    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
-    return path
 
 
 def dequantised() -> dict:
@@ -84,7 +70,7 @@ def test_a_model_and_its_quantised_copy(tmp_path):
     assert by_path(found)["tensors/w"]["values"]["different"] == 0
     text = run(CTXFS, "diff", "--values", base, QUANTISED).stdout.decode()
     assert "format: safetensors -> gguf\n" in text
-    assert "~ tensors/random  f32 [2,64] -> q8_0 [2,64]\n" in text
+    assert "~ tensors/random  f32 [2,64] -> q8_0 [2,64]  changed  relative L2 " in text
 
 
 def test_a_model_and_its_fine_tune(tmp_path):
@@ -112,7 +98,9 @@ def test_a_model_and_its_fine_tune(tmp_path):
     assert totals == {"same": 1, "changed": 3, "renamed": 1, "removed": 1, "added": 1, "failed": 0}
     told = run(CTXFS, "diff", "--stat", base, other)
     assert told.returncode == 1
-    assert [line.split()[:2] for line in told.stdout.decode().splitlines()] == [
+    lines, kinds = told.stdout.decode().splitlines(), 5
+    assert all(" | " in line for line in lines[:-kinds])
+    assert [line.split()[:2] for line in lines[-kinds:]] == [
         ["same", "1"], ["changed", "3"], ["renamed", "1"], ["removed", "1"], ["added", "1"]]
 
 
@@ -196,7 +184,7 @@ def test_stored_checksums_tell_without_reading(tmp_path):
     a, b, c = (tmp_path / f"{name}.shard" for name in "abc")
     assert run(CTXFS, "diff", a, b).returncode == 0
     told = run(CTXFS, "diff", a, c)
-    assert (told.returncode, told.stdout) == (1, b"~ e  checksum differs\n1 changed\n")
+    assert (told.returncode, told.stdout) == (1, b"~ e  changed  checksum differs\n1 changed\n")
     (tmp_path / "files").mkdir()
     (tmp_path / "files" / "e").write_bytes(b"x")
     code, found = diff(a, tmp_path / "files")

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `ctxfs diff`: compares two containers, directories or files.
-#include <fmt/core.h>
-
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -11,117 +9,14 @@
 #include "core/base/text/human_size.h"
 #include "core/io/urls/url.h"
 #include "fs/commands/arguments.h"
+#include "fs/commands/compare/diff_groups.h"
+#include "fs/commands/compare/diff_printer.h"
 #include "fs/commands/compare/diff_result.h"
-#include "fs/common/shown_text.h"
-#include "fs/common/terminal.h"
 
 namespace ctxfs {
 namespace {
 
 constexpr int kFailedCode = DiffTally::kFailedCode;
-
-/// "f32 [2,3]"; empty for other entries than arrays.
-std::string TypeText(const DiffEntry& entry) {
-  if (!entry.is_array()) return {};
-  return entry.dtype + " " + JsonLine(entry.shape);
-}
-
-/// The name of an entry; the operand itself has the path "".
-std::string NameOf(const DiffEntry& entry) {
-  return entry.path.empty() ? "(the file)" : entry.path;
-}
-
-/// At most four digits: "1e-10", "0.05".
-std::string Digits(double value) { return fmt::format("{:.4g}", value); }
-
-/// Prints the differences for people.
-class DiffPrinter {
- public:
-  void Print(const EntryDifference& one) const {
-    switch (one.kind) {
-      case DiffKind::kSame:
-        return;
-      case DiffKind::kAdded:
-        Line(Colour::kGreen, '+', Described(*one.second));
-        return;
-      case DiffKind::kRemoved:
-        Line(Colour::kRed, '-', Described(*one.first));
-        return;
-      case DiffKind::kRenamed:
-        Line(Colour::kBlue, '>',
-             NameOf(*one.first) + " -> " + NameOf(*one.second));
-        return;
-      case DiffKind::kFailed:
-        Line(Colour::kRed, '!', NameOf(one.any()) + ": " + one.error->Text());
-        return;
-      case DiffKind::kChanged:
-        Line(Colour::kYellow, '~', NameOf(*one.first) + "  " + Change(one));
-        for (const std::string& key : one.keys) Below(key);
-        PrintValues(one);
-    }
-  }
-
- private:
-  void Line(Colour colour, char mark, const std::string& text) const {
-    const std::string line = std::string(1, mark) + " " + ShownText(text);
-    std::puts(terminal_.Paint(colour, line).c_str());
-  }
-  static void Below(const std::string& text) {
-    std::printf("    %s\n", ShownText(text).c_str());
-  }
-
-  static std::string Described(const DiffEntry& entry) {
-    std::string text = NameOf(entry) + "  ";
-    if (entry.is_array()) text += TypeText(entry) + "  ";
-    return text + HumanSize(entry.size);
-  }
-
-  static std::string Change(const EntryDifference& one) {
-    if (one.type_changed) {
-      const auto type = [](const DiffEntry& entry) {
-        if (entry.file.link) return std::string("link");
-        return entry.is_array() ? TypeText(entry) : std::string("file");
-      };
-      return type(*one.first) + " -> " + type(*one.second);
-    }
-    std::string text = one.first->is_array() ? TypeText(*one.first) + "  " : "";
-    if (one.first->size != one.second->size) {
-      text += HumanSize(one.first->size) + " -> " +
-              HumanSize(one.second->size) + "  ";
-    }
-    if (one.offset) {
-      return text + fmt::format("differs from byte {}", *one.offset);
-    }
-    return text +
-           (one.first->file.link ? "target differs" : "checksum differs");
-  }
-
-  static void PrintValues(const EntryDifference& one) {
-    if (one.no_values) Below("no values: " + *one.no_values);
-    if (!one.values) return;
-    const ValueDifference& values = *one.values;
-    Below(
-        fmt::format("{} of {} values differ; max {}, relative {}; mean {}; "
-                    "cosine {:.6g}",
-                    values.different, values.elements,
-                    Digits(values.max_absolute), Digits(values.max_relative),
-                    Digits(values.mean_absolute), values.cosine));
-    if (values.unlike > 0) {
-      Below(fmt::format("{} differ in NaN or infinity", values.unlike));
-    }
-    std::string bins;
-    for (size_t i = 0; i < values.bins.size(); ++i) {
-      if (values.bins[i] == 0) continue;
-      const std::optional<double> end = BinEnd(i);
-      bins += (bins.empty() ? "" : ", ") +
-              (end ? "below " + Digits(*end) : std::string("more")) + ": " +
-              std::to_string(values.bins[i]);
-    }
-    if (!bins.empty()) Below("differences " + bins);
-  }
-
-  const Terminal terminal_ = Terminal::Of(stdout);
-};
 
 void PrintTally(const DiffTally& tally) {
   for (size_t i = 0; i < kDiffKinds; ++i) {
@@ -133,16 +28,16 @@ void PrintTally(const DiffTally& tally) {
 }
 
 void PrintDiffJson(const Arguments& arguments, const DiffSide& first,
-                   const DiffSide& second,
-                   const std::vector<EntryDifference>& found,
-                   const DiffTally& tally) {
+                   const DiffSide& second, const DiffResult& result) {
   Json json = {{"first", WithoutQuery(arguments.operands.front())},
                {"second", WithoutQuery(arguments.operands.back())},
                {"formats", {first.format(), second.format()}},
-               {"totals", TallyJson(tally)}};
+               {"incomplete", IncompleteJson(result)},
+               {"names", NamesJson(result)},
+               {"totals", TallyJson(result.tally)}};
   if (!arguments.stat) {
     json["entries"] = Json::array();
-    for (const EntryDifference& one : found) {
+    for (const EntryDifference& one : result.found) {
       if (one.kind == DiffKind::kSame) continue;
       json["entries"].push_back(DifferenceJson(one));
     }
@@ -151,21 +46,27 @@ void PrintDiffJson(const Arguments& arguments, const DiffSide& first,
 }
 
 void PrintDiffText(const Arguments& arguments, const DiffSide& first,
-                   const DiffSide& second,
-                   const std::vector<EntryDifference>& found,
-                   const DiffTally& tally) {
+                   const DiffSide& second, const DiffResult& result) {
+  const DiffPrinter printer;
+  printer.PrintIncomplete(result);
   if (first.format() != second.format()) {
     std::printf("format: %s -> %s\n",
                 first.format().empty() ? "none" : first.format().c_str(),
                 second.format().empty() ? "none" : second.format().c_str());
   }
+  if (result.names) {
+    std::printf("names: %llu tensors of %s by their names on the hub\n",
+                static_cast<unsigned long long>(result.names->arrays),
+                result.names->architecture.c_str());
+  }
+  const std::vector<DiffGroup> groups = GroupsOf(result.found);
   if (arguments.stat) {
-    PrintTally(tally);
+    printer.PrintStat(groups);
+    PrintTally(result.tally);
     return;
   }
-  const DiffPrinter printer;
-  for (const EntryDifference& one : found) printer.Print(one);
-  std::puts(tally.Text().c_str());
+  printer.Print(groups);
+  std::puts(result.tally.Text().c_str());
 }
 
 int RunDiff(const Arguments& arguments) {
@@ -174,9 +75,9 @@ int RunDiff(const Arguments& arguments) {
   const std::optional<DiffResult> result =
       DiffResult::Of(arguments, first, second);
   if (!result) return kFailedCode;
-  (arguments.json ? &PrintDiffJson : &PrintDiffText)(
-      arguments, first, second, result->found, result->tally);
-  return result->tally.ExitCode();
+  (arguments.json ? &PrintDiffJson : &PrintDiffText)(arguments, first, second,
+                                                     *result);
+  return result->ExitCode();
 }
 
 }  // namespace

@@ -167,13 +167,22 @@ class Comparison {
       return left == right;
     }
     const bool by_elements = a.has_stored_elements() && b.has_stored_elements();
-    const std::optional<bool> told = EqualByChecksum(a, b, by_elements);
-    if (told) return *told;
+    if (a.converted || b.converted) {
+      if (!by_elements) return CannotConvert();
+    } else if (const std::optional<bool> told =
+                   EqualByChecksum(a, b, by_elements)) {
+      return *told;
+    }
     const Content left = CTXFS_TRY(ComparedBytes(first_, a, by_elements));
     const Content right = CTXFS_TRY(ComparedBytes(second_, b, by_elements));
     one.offset = CTXFS_TRY(
         FirstDifference(left, first_.context(), right, second_.context()));
     return !one.offset;
+  }
+
+  static Error CannotConvert() {
+    return {Code::kUnsupported,
+            "its shape or type is not one that the converter changes"};
   }
 
   /// Finds the differences between two JSON texts.
@@ -208,6 +217,7 @@ class Comparison {
                                                 const DiffEntry& b) {
     if (a.shape != b.shape) return "the shapes differ";
     for (const DiffEntry* const one : {&a, &b}) {
+      if (one->array == nullptr && one->converted) return CannotConvert().what;
       if (one->array == nullptr) {
         return "values of " + (one->dtype.empty() ? "bytes" : one->dtype) +
                " are not decoded";

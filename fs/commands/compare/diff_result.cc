@@ -4,8 +4,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
+#include "core/io/urls/url.h"
 #include "fs/commands/confine.h"
 #include "fs/commands/progress.h"
 #include "fs/commands/target.h"
@@ -30,14 +32,17 @@ Json ValuesJson(const ValueDifference& values) {
     bins.push_back(
         {{"below", end ? Json(*end) : Json()}, {"count", values.bins[i]}});
   }
-  return {{"elements", values.elements},
-          {"different", values.different},
-          {"unlike", values.unlike},
-          {"max_absolute", values.max_absolute},
-          {"max_relative", values.max_relative},
-          {"mean_absolute", values.mean_absolute},
-          {"cosine", values.cosine},
-          {"histogram", std::move(bins)}};
+  return {
+      {"elements", values.elements},
+      {"different", values.different},
+      {"unlike", values.unlike},
+      {"max_absolute", values.max_absolute},
+      {"max_relative", values.max_relative},
+      {"mean_absolute", values.mean_absolute},
+      {"cosine", values.cosine},
+      {"relative_l2",
+       std::isfinite(values.relative_l2) ? Json(values.relative_l2) : Json()},
+      {"histogram", std::move(bins)}};
 }
 
 uint64_t CountArrays(const DiffSide& side) {
@@ -100,6 +105,12 @@ std::optional<DiffResult> DiffResult::Of(const Arguments& arguments,
   }
   Progress progress;
   DiffResult result;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    for (const auto& one : (i == 0 ? first : second).incomplete()) {
+      result.incomplete.push_back({WithoutQuery(arguments.operands[i]), one});
+    }
+  }
+  result.names = MapNames(first, second);
   result.found = DiffEntries(
       first, second, {.values = arguments.values, .jobs = arguments.jobs},
       progress);
@@ -110,6 +121,10 @@ std::optional<DiffResult> DiffResult::Of(const Arguments& arguments,
   }
   for (const EntryDifference& one : result.found) result.tally.Add(one);
   return result;
+}
+
+int DiffResult::ExitCode() const {
+  return incomplete.empty() ? tally.ExitCode() : DiffTally::kFailedCode;
 }
 
 std::optional<double> BinEnd(size_t bin) {
@@ -136,6 +151,22 @@ Json TallyJson(const DiffTally& tally) {
         {"entries", tally.entries[i]}, {"size", tally.bytes[i]}};
   }
   return json;
+}
+
+Json IncompleteJson(const DiffResult& result) {
+  Json json = Json::array();
+  for (const auto& [source, container] : result.incomplete) {
+    json.push_back({{"source", source},
+                    {"path", container.path},
+                    {"error", container.error.Text()}});
+  }
+  return json;
+}
+
+Json NamesJson(const DiffResult& result) {
+  if (!result.names) return nullptr;
+  return {{"architecture", result.names->architecture},
+          {"mapped", result.names->arrays}};
 }
 
 }  // namespace ctxfs

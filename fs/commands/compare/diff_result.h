@@ -11,6 +11,7 @@
 #include "core/report/container_summary.h"
 #include "fs/commands/arguments.h"
 #include "fs/commands/compare/diff_entries.h"
+#include "fs/commands/compare/diff_names.h"
 #include "fs/commands/compare/diff_side.h"
 
 namespace ctxfs {
@@ -40,8 +41,19 @@ struct DiffTally {
 
 /// What `ctxfs diff` finds, whatever it is shown as.
 struct DiffResult {
+  /// A container of a side that lacks entries; `source` is the operand.
+  struct Incomplete {
+    std::string source;
+    IncompleteContainer container;
+  };
+
   std::vector<EntryDifference> found;
   DiffTally tally;
+  std::vector<Incomplete> incomplete;
+  std::optional<MappedNames> names;
+
+  /// That of the tally, but kFailedCode if anything is incomplete.
+  int ExitCode() const;
 
   /// Confines the process to reading, opens both operands and compares them.
   /// `first` and `second`, which were not opened, must outlive the result.
@@ -60,5 +72,11 @@ Json DifferenceJson(const EntryDifference& one);
 
 /// The totals of `ctxfs diff --json`: {KIND: {"entries", "size"}}.
 Json TallyJson(const DiffTally& tally);
+
+/// The member "incomplete": [{"source", "path", "error"}].
+Json IncompleteJson(const DiffResult& result);
+
+/// The member "names": {"architecture", "mapped"}, or null.
+Json NamesJson(const DiffResult& result);
 
 }  // namespace ctxfs

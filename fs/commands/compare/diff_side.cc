@@ -9,9 +9,12 @@
 
 #include "core/base/limits.h"
 #include "core/base/text/human_size.h"
+#include "core/container/complete.h"
 #include "core/container/facts/model_files.h"
+#include "core/container/has_parts.h"
 #include "core/container/unreadable.h"
 #include "core/io/urls/url.h"
+#include "core/views/arrays/converted.h"
 #include "core/views/list/views.h"
 #include "core/views/view.h"
 #include "fs/commands/confine.h"
@@ -122,8 +125,26 @@ Status DiffSide::Open(const std::string& operand) {
   if (around != nullptr) {
     format_ = around->format;
     container_ = around->container;
+    if (top.directory) CTXFS_TRY(NoteIncomplete(*around));
   }
   return top.directory ? Walk(top, around) : AddFile(top, around);
+}
+
+bool DiffSide::Rename(const std::string& name, const std::string& to) {
+  if (entries_.contains(to)) return false;
+  auto node = entries_.extract(name);
+  node.key() = to;
+  entries_.insert(std::move(node));
+  return true;
+}
+
+void DiffSide::Convert(const HubArray& how) {
+  if (how.heads == 0 && how.added == 0) return;
+  DiffEntry& entry = entries_.find(how.name)->second;
+  std::optional<ArrayInfo> array;
+  if (entry.array != nullptr) array = Converted(*entry.array, how);
+  entry.converted = true;
+  entry.array = array ? &converted_.emplace_back(*std::move(array)) : nullptr;
 }
 
 Result<Content> DiffSide::OpenFile(const DiffEntry& entry) const {
@@ -133,9 +154,8 @@ Result<Content> DiffSide::OpenFile(const DiffEntry& entry) const {
 }
 
 Result<DiffSide::Scope*> DiffSide::ScopeAt(const SourceTree::File& directory) {
-  for (const auto& scope : scopes_) {
-    if (scope->path == directory.path) return scope.get();
-  }
+  const auto known = scopes_.find(directory.path);
+  if (known != scopes_.end()) return known->second.get();
   Result<std::shared_ptr<const Container>> container =
       tree_->ContainerAt(directory);
   if (!container) {
@@ -153,7 +173,7 @@ Result<DiffSide::Scope*> DiffSide::ScopeAt(const SourceTree::File& directory) {
   for (const ArrayInfo& array : scope->arrays) {
     scope->by_name.emplace(array.name, &array);
   }
-  return scopes_.emplace_back(std::move(scope)).get();
+  return scopes_.emplace(directory.path, std::move(scope)).first->second.get();
 }
 
 Result<DiffSide::Scope*> DiffSide::ScopeAround(const std::string& path) {
@@ -183,29 +203,77 @@ Status DiffSide::Walk(const SourceTree::File& directory, Scope* scope) {
   if (Scope* const own = CTXFS_TRY(ScopeAt(directory)); own != nullptr) {
     if (own->error) return AddLost(directory.path, *own->error);
     scope = own;
+    CTXFS_TRY(NoteIncomplete(*own));
   }
+  if (scope == nullptr) return WalkPlain(directory);
   // Elsewhere, documents are files of the tree.
-  if (scope != nullptr && scope->path == directory.path &&
-      directory.path == top_) {
+  if (scope->path == directory.path && directory.path == top_) {
     AddDocuments(*scope);
   }
   return tree_->ForEach(
       directory,
-      [&](const SourceTree::File& file) { return Visit(file, scope); },
+      [&](const SourceTree::File& file) {
+        return file.directory ? Walk(file, scope) : AddFile(file, scope);
+      },
       [&](const std::string& path, const Error& error) {
-        (void)AddLost(path, error);
+        NoteLost(path, error);
       });
 }
 
-Status DiffSide::Visit(const SourceTree::File& file, Scope* scope) {
-  if (file.directory) return Walk(file, scope);
-  // A container in a directory is compared by its entries; one that does not
-  // parse, by its bytes.
-  if (scope == nullptr) {
-    const auto inside = Inside(file);
-    if (inside && *inside) return Walk(**inside, scope);
+Status DiffSide::WalkPlain(const SourceTree::File& directory) {
+  // Which files are parts of a model is known when all have been opened.
+  std::vector<Child> children;
+  CTXFS_TRY(tree_->ForEach(
+      directory,
+      [&](const SourceTree::File& file) -> Status {
+        Child child{file, std::nullopt};
+        // A container in a directory is compared by its entries; one that does
+        // not parse, by its bytes.
+        auto inside = Inside(file);
+        if (inside) child.inside = *std::move(inside);
+        if (child.inside) CTXFS_TRY(NoteParts(file, *child.inside));
+        children.push_back(std::move(child));
+        return {};
+      },
+      [&](const std::string& path, const Error& error) {
+        NoteLost(path, error);
+      }));
+  for (const Child& child : children) {
+    if (!child.inside) {
+      CTXFS_TRY(child.file.directory ? Walk(child.file, nullptr)
+                                     : AddFile(child.file, nullptr));
+      continue;
+    }
+    Scope* const scope = CTXFS_TRY(ScopeAt(*child.inside));
+    if (scope != nullptr) scope->part = parts_.contains(child.file.path);
+    CTXFS_TRY(Walk(*child.inside, nullptr));
   }
-  return AddFile(file, scope);
+  return {};
+}
+
+Status DiffSide::NoteParts(const SourceTree::File& file,
+                           const SourceTree::File& inside) {
+  const Scope* const scope = CTXFS_TRY(ScopeAt(inside));
+  if (scope == nullptr) return {};
+  const auto* const whole =
+      dynamic_cast<const HasParts*>(scope->container.get());
+  if (whole == nullptr) return {};
+  const size_t name = file.path.size() - file.name().size();
+  for (const std::string& part : whole->PartsBeside()) {
+    parts_.insert(file.path.substr(0, name) + part);
+  }
+  return {};
+}
+
+Status DiffSide::NoteIncomplete(Scope& scope) {
+  if (scope.checked || scope.error) return {};
+  scope.checked = true;
+  const Status present = CheckPresent(*scope.container, context());
+  if (present) return {};
+  const Error& error = present.error();
+  if (error.Exhausted() || error.code == Code::kInterrupted) return error;
+  incomplete_.push_back({Below(scope.path), error});
+  return {};
 }
 
 Status DiffSide::AddFile(const SourceTree::File& file, const Scope* scope) {
@@ -228,6 +296,7 @@ Status DiffSide::AddFile(const SourceTree::File& file, const Scope* scope) {
     const Result<uint64_t> size = tree_->Size(file);
     if (size) entry.size = *size;
     if (!size) entry.error = size.error();
+    if (scope != nullptr && scope->part && entry.is_array()) return {};
     if (scope != nullptr && entry.is_array()) {
       entry.array = scope->Find(name);
       // The operand may be a directory or a file of the container.

@@ -2,15 +2,18 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/base/result.h"
 #include "core/container/exports.h"
+#include "core/container/has_hub_names.h"
 #include "core/vfs/source_tree.h"
 #include "fs/commands/arguments.h"
 
@@ -33,8 +36,9 @@ struct DiffEntry {
   std::string dtype = {};  // empty: not an array
   std::vector<uint64_t> shape = {};
   std::string codec = {};
-  std::string checksum = {};                  // "crc32c:9a71bb4c" or empty
-  const ArrayInfo* array = nullptr;           // null: elements unknown
+  std::string checksum = {};         // "crc32c:9a71bb4c" or empty
+  const ArrayInfo* array = nullptr;  // null: elements unknown
+  bool converted = false;  // `array` is not as stored: a converter changed it
   std::optional<Error> error = std::nullopt;  // why it cannot be compared
 
   bool is_array() const { return !dtype.empty(); }
@@ -42,6 +46,12 @@ struct DiffEntry {
   bool plain() const { return size == stored_size; }
   /// Whether `array` has the stored elements, not dequantised ones.
   bool has_stored_elements() const;
+};
+
+/// A container of a side that lacks some of its entries, and the first reason.
+struct IncompleteContainer {
+  std::string path;  // below the operand; empty for the operand itself
+  Error error;
 };
 
 /// One operand of `ctxfs diff`, and its entries by the names that match them to
@@ -57,6 +67,14 @@ class DiffSide {
   Status Open(const std::string& operand);
 
   const Entries& entries() const { return entries_; }
+  /// Gives an entry another name. Returns whether none had that name.
+  bool Rename(const std::string& name, const std::string& to);
+  /// Changes the values of the array `how.name` as a converter has done.
+  void Convert(const HubArray& how);
+
+  const std::vector<IncompleteContainer>& incomplete() const {
+    return incomplete_;
+  }
   /// The operand's format, such as "gguf"; empty if it is no container.
   const std::string& format() const { return format_; }
   /// The container that the operand is or is in; null if there is none.
@@ -74,6 +92,8 @@ class DiffSide {
     std::shared_ptr<const Container> container;
     std::string format;
     std::optional<Error> error;  // why it does not parse
+    bool part = false;           // a model of several files shows its arrays
+    bool checked = false;        // CheckPresent was called
     std::vector<ArrayInfo> arrays;
     std::map<std::string_view, const ArrayInfo*> by_name;
 
@@ -86,8 +106,22 @@ class DiffSide {
   /// The directory of a file that is a container; nullopt if it is none or does
   /// not parse.
   Result<std::optional<SourceTree::File>> Inside(const SourceTree::File& file);
+  /// A file of a directory that is no container, and the directory of a
+  /// container that it is.
+  struct Child {
+    SourceTree::File file;
+    std::optional<SourceTree::File> inside;
+  };
+
   Status Walk(const SourceTree::File& directory, Scope* scope);
-  Status Visit(const SourceTree::File& file, Scope* scope);
+  Status WalkPlain(const SourceTree::File& directory);
+  /// Notes the files whose arrays the container at `inside` shows.
+  Status NoteParts(const SourceTree::File& file,
+                   const SourceTree::File& inside);
+  Status NoteIncomplete(Scope& scope);
+  void NoteLost(const std::string& path, const Error& error) {
+    (void)AddLost(path, error);
+  }
   Status AddFile(const SourceTree::File& file, const Scope* scope);
   void AddDocuments(const Scope& scope);
   /// Adds an entry that cannot be compared.
@@ -102,8 +136,12 @@ class DiffSide {
   std::string top_;  // the operand's path in the tree
   std::string format_;
   std::shared_ptr<const Container> container_;
-  std::vector<std::unique_ptr<Scope>> scopes_;
+  std::map<std::string, std::unique_ptr<Scope>> scopes_;  // by Scope::path
+  /// Paths of files whose arrays a model of several files shows.
+  std::set<std::string> parts_;
+  std::vector<IncompleteContainer> incomplete_;
   Entries entries_;
+  std::deque<ArrayInfo> converted_;
   uint64_t entry_bytes_ = 0;  // memory of the entries
 };
 

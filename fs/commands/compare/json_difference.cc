@@ -16,7 +16,7 @@ constexpr size_t kMaxDiffering = 20;
 constexpr size_t kMaxShown = 60;  // bytes of a value
 
 /// A value as text. A long value is cut, with its length.
-std::string Shown(const Json* value) {
+std::string ShownValue(const Json* value) {
   if (value == nullptr) return "-";
   const std::string text = JsonLine(*value);
   if (text.size() <= kMaxShown) return text;
@@ -47,7 +47,7 @@ class Walker {
       }
     }
     if (++count_ > kMaxDiffering) return;
-    lines_.push_back(at + ": " + Shown(a) + " -> " + Shown(b));
+    lines_.push_back(at + ": " + ShownValue(a) + " -> " + ShownValue(b));
   }
 
   std::vector<std::string> Lines() && {

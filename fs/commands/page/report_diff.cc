@@ -78,6 +78,12 @@ int WriteComparison(const Arguments& arguments, int to) {
       {"second", SideOf(arguments, arguments.operands[1], second, left_out)},
       {"totals", TallyJson(result->tally)},
       {"values", arguments.values}};
+  for (const auto& [source, container] : result->incomplete) {
+    left_out.push_back(fmt::format(
+        "{} is incomplete: {}",
+        NameOfPath(container.path.empty() ? source : container.path),
+        container.error.Text()));
+  }
   const std::string rows = RowsOf(*result, left_out);
   comparison["left_out"] = std::move(left_out);
   const std::string title = fmt::format(
@@ -90,7 +96,7 @@ int WriteComparison(const Arguments& arguments, int to) {
   for (const std::string* part : {&head, &data, TheFrame().tail.get()}) {
     if (!WriteAll(to, AsBytes(*part), "pipe")) return DiffTally::kFailedCode;
   }
-  return result->tally.ExitCode();
+  return result->ExitCode();
 }
 
 }  // namespace ctxfs
