@@ -134,10 +134,6 @@ class Container : public std::enable_shared_from_this<Container> {
   /// discarded (Json::is_discarded) if the read failed.
   virtual Json Metadata(const Request& /*request*/) const { return nullptr; }
 
-  /// The file that has the bytes of an entry: source(), unless the entries are
-  /// those of other containers, such as the shards of a model.
-  virtual const Source& FileOf(uint32_t /*entry*/) const { return *source_; }
-
   /// Adds the properties of an entry in `metadata`, the result of Metadata(),
   /// to `info`.
   virtual void Annotate(const Json& /*metadata*/, EntryInfo& /*info*/) const {}

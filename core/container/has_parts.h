@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
+
+#include "core/io/source.h"
 
 namespace ctxfs {
 
@@ -15,6 +18,9 @@ class HasParts {
   /// Returns the paths of these files, in the container's folder; only of those
   /// that can be read.
   virtual std::vector<std::string> PartsBeside() const = 0;
+
+  /// The file that has the bytes of an entry.
+  virtual const Source& FileOf(uint32_t entry) const = 0;
 };
 
 }  // namespace ctxfs

@@ -5,6 +5,7 @@
 
 #include "core/container/elements.h"
 #include "core/container/entry.h"
+#include "core/container/has_parts.h"
 
 namespace ctxfs {
 
@@ -26,10 +27,12 @@ CountedOnce::Sums CountedOnce::Add(const Container& container) {
     return known->second;
   };
   (void)is_counted(*container.source());
+  const auto* const whole = dynamic_cast<const HasParts*>(&container);
   const Source* last = nullptr;
   bool last_is_counted = false;
   for (uint32_t entry = 0; entry < entries->count(); ++entry) {
-    const Source& source = container.FileOf(entry);
+    const Source& source =
+        whole == nullptr ? *container.source() : whole->FileOf(entry);
     if (&source != last) last_is_counted = is_counted(source);
     last = &source;
     if (!last_is_counted) continue;

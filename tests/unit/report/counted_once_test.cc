@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/container/has_parts.h"
 #include "core/io/directory.h"
 #include "core/io/source.h"
 #include "core/report/container_summary.h"
@@ -31,7 +32,7 @@ std::shared_ptr<const Source> FileOfNumber(uint64_t number) {
 }
 
 /// A container whose entries are arrays of 10 elements in `files`.
-class InFiles final : public Container {
+class InFiles final : public Container, public HasParts {
  public:
   InFiles(uint64_t own, std::vector<uint64_t> files)
       : Container(FileOfNumber(own)) {
@@ -45,6 +46,7 @@ class InFiles final : public Container {
   void AddInfo(Json& info, const ReadContext& /*context*/) const override {
     info["format"] = "fake";
   }
+  std::vector<std::string> PartsBeside() const override { return {}; }
   const Source& FileOf(uint32_t entry) const override { return *files_[entry]; }
   Tables Files() const override {
     return {
