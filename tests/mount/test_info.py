@@ -170,10 +170,16 @@ def test_43_5_a_directory_counts_shards_once(index_first, tmp_path):
 def test_43_6_hostile_names_of_a_directory_are_escaped(tmp_path):
     metadata = {"name": EVIL}
     folder = tmp_path / f"m{EVIL.partition('</')[0]}"
-    safetensors(folder / f"{EVIL.replace('/', '')}.safetensors",
-                {EVIL: numpy.ones(3, "f4")}, metadata)
+    path = safetensors(folder / f"{EVIL.replace('/', '')}.safetensors",
+                       {EVIL.replace("/", ""): numpy.ones(3, "f4")}, metadata)
+    header = json.dumps({EVIL: {"dtype": EVIL, "shape": [4], "data_offsets": [0, 4]}}).encode()
+    (folder / "dtype.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + bytes(4))
     for option in ((), ("--long",), ("--layers",), ("--json",), ("--raw",)):
-        assert not CONTROLS.search(info(*option, folder)), option
+        for source in (folder, path, folder / "dtype.safetensors"):
+            assert not CONTROLS.search(info(*option, source)), option
+    name = os.fsdecode(run(CTXFS, "ls", "-0", f"{path}//tensors").stdout.split(b"\0")[0])
+    for option in ((), ("--json",), ("--raw",)):
+        assert not CONTROLS.search(info(*option, f"{path}//tensors/{name}")), option
 
 
 def test_43_6_ten_thousand_containers_are_bounded(tmp_path):

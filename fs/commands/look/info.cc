@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "core/base/text/count_of.h"
 #include "core/base/text/text.h"
@@ -36,7 +35,7 @@ class RawLines {
   explicit RawLines(const std::string& path) : path_(RawField(path)) {}
 
   void Print(const std::string& key, const std::string& value) const {
-    std::printf("%s\t%s\t%s\n", path_.c_str(), key.c_str(),
+    std::printf("%s\t%s\t%s\n", path_.c_str(), RawField(key).c_str(),
                 RawField(value).c_str());
   }
 
@@ -46,7 +45,7 @@ class RawLines {
 
   void PrintMembers(const Json& object, const std::string& prefix = {}) const {
     for (const auto& [key, value] : object.items()) {
-      Print(prefix + RawField(key), value);
+      Print(prefix + key, value);
     }
   }
 
@@ -68,7 +67,7 @@ void PrintRaw(const std::string& path, const Json& file) {
 void PrintRaw(const ContainerDescription& one) {
   const RawLines lines(one.path);
   for (const Fact& fact : one.identity.facts.all()) {
-    lines.Print("fact." + RawField(fact.key), fact.value);
+    lines.Print("fact." + fact.key, fact.value);
   }
   lines.PrintMembers(one.info);
   const ContainerSummary& summary = one.summary;
@@ -89,7 +88,7 @@ void PrintRaw(const ContainerDescription& one) {
   if (!one.layers) return;
   for (const SizeGroup& layer :
        one.layers->layers.Largest(LayerTables::kRows)) {
-    lines.Print("layer." + RawField(layer.name), std::to_string(layer.bytes));
+    lines.Print("layer." + layer.name, std::to_string(layer.bytes));
   }
 }
 
@@ -217,10 +216,9 @@ class Descriptions {
     return at == std::string::npos ? path : path.substr(at);
   }
 
-  /// Separates pages by an empty line.
   void BeginPage() {
     rows_.Flush();
-    if (std::exchange(printed_, true)) std::puts("");
+    rows_.Separate();
   }
 
   void PrintTotals() const {
@@ -239,8 +237,7 @@ class Descriptions {
   InfoRows rows_;
   JsonArray json_;
   uint64_t failed_ = 0;
-  bool listed_ = false;   // whether a directory's containers have lines
-  bool printed_ = false;  // whether a page was printed
+  bool listed_ = false;  // whether a directory's containers have lines
   ExitCode last_ = ExitCode::kOk;
 };
 

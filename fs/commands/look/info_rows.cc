@@ -106,12 +106,17 @@ void InfoRows::Count(const Container& container,
       AddUpTo(parameters_, without(summary.elements, before.elements));
 }
 
+void InfoRows::Separate() {
+  if (std::exchange(printed_, true)) std::puts("");
+}
+
 void InfoRows::Flush() {
   if (table_.empty()) return;
   std::string text = table_.Aligned(terminal_, "  ");
   if (titled_) {
     text.erase(0, text.find('\n') + 1);  // the header
   } else {
+    Separate();
     std::puts(terminal_.Paint(Colour::kBold, ShownName(directory_)).c_str());
   }
   std::fputs(text.c_str(), stdout);

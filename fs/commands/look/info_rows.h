@@ -32,6 +32,9 @@ class InfoRows {
   /// Counts a container that has no line.
   void Count(const Container& container, const ContainerSummary& summary);
 
+  /// Prints an empty line, but not before the first page or table.
+  void Separate();
+
   /// Prints the lines that wait for alignment.
   void Flush();
 
@@ -48,7 +51,8 @@ class InfoRows {
 
   const Terminal terminal_ = Terminal::Of(stdout);
   std::string directory_;
-  bool titled_ = false;  // whether the title and the header were printed
+  bool titled_ = false;   // whether the title and the header were printed
+  bool printed_ = false;  // whether a page or table was printed
   TextTable table_ = Header();
   size_t held_ = 0;
   CountedOnce counted_;
