@@ -32,47 +32,15 @@ install(CODE "
 install(FILES ${links}/mount.ctxfs ${links}/fsck.ctxfs
   DESTINATION ${CTXFS_HELPER_DIR} COMPONENT runtime)
 
-# Writes the gzip-compressed contents of `file` to `output`, without a time.
-find_program(CTXFS_GZIP gzip REQUIRED)
-function(ctxfs_gzip file output)
-  execute_process(COMMAND ${CTXFS_GZIP} -9nc ${file} OUTPUT_FILE ${output}
-    COMMAND_ERROR_IS_FATAL ANY)
-  set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND
-    PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
-endfunction()
-
-# The manuals, each from one source in docs/man.
-find_program(CTXFS_SCDOC scdoc REQUIRED)
-set(manuals ${PROJECT_BINARY_DIR}/man)
-foreach(page ctxfs.1 ctxfs.5 mount.ctxfs.8 fsck.ctxfs.8)
-  configure_file(docs/man/${page}.scd ${manuals}/${page}.scd @ONLY)
-  execute_process(COMMAND ${CTXFS_SCDOC} INPUT_FILE ${manuals}/${page}.scd
-    OUTPUT_FILE ${manuals}/${page} COMMAND_ERROR_IS_FATAL ANY)
-  ctxfs_gzip(${manuals}/${page} ${manuals}/${page}.gz)
-  string(REGEX MATCH "[0-9]$" section ${page})
-  install(FILES ${manuals}/${page}.gz
-    DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section} COMPONENT runtime)
-endforeach()
-
-# Completions, where each shell of the distribution looks for them: zsh in
-# vendor-completions for packages, in site-functions for /usr/local.
-set(completions ${PROJECT_SOURCE_DIR}/packaging/completions)
-set(bash_dir ${CMAKE_INSTALL_DATAROOTDIR}/bash-completion/completions)
-foreach(name ctxfs mount.ctxfs fsck.ctxfs)
-  # bash loads the file with the name of the command.
-  install(FILES ${completions}/ctxfs.bash DESTINATION ${bash_dir}
-    RENAME ${name} COMPONENT runtime)
-endforeach()
+include(cmake/manuals.cmake)
+ctxfs_install_manuals(${CMAKE_INSTALL_MANDIR} runtime)
+# zsh looks in vendor-completions for packages, in site-functions for /usr/local.
 if(CMAKE_INSTALL_PREFIX STREQUAL "/usr")
   set(zsh_dir vendor-completions)
 else()
   set(zsh_dir site-functions)
 endif()
-install(FILES ${completions}/_ctxfs
-  DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/zsh/${zsh_dir} COMPONENT runtime)
-install(FILES ${completions}/ctxfs.fish
-  DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/fish/vendor_completions.d
-  COMPONENT runtime)
+ctxfs_install_completions(${CMAKE_INSTALL_DATAROOTDIR} ${zsh_dir} runtime)
 
 install(DIRECTORY packaging/examples DESTINATION ${CMAKE_INSTALL_DOCDIR}
   COMPONENT runtime PATTERN systemd EXCLUDE)

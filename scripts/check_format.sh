@@ -5,6 +5,6 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-mapfile -t files < <(find core fs python tests -name '*.cc' -o -name '*.h' | sort)
+mapfile -t files < <(find core fs packaging python tests -name '*.cc' -o -name '*.h' | sort)
 clang-format-14 --dry-run -Werror "${files[@]}"
 echo "${#files[@]} files, 0 faults"

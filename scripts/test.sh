@@ -19,7 +19,7 @@
 #            threads read
 #   fuzz     builds with clang and runs the fuzz targets for a moment
 #   arm64    compiles for arm64 and runs a part of the tests by qemu (scripts/arm64.sh)
-#   package  makes the packages and tries them in a Debian of their own
+#   package  makes the packages and the wheel, and tries them in systems of their own
 #   trixie   builds and runs the quick tests in a Debian 13 (scripts/debian.sh);
 #            skipped, and says so, where there can be none
 #   trixie-package  the same for the packages of Debian 13
@@ -148,7 +148,12 @@ for part in "$@"; do
     fuzz) scripts/fuzz.sh --seconds 5 ;;
     package)
       scripts/install.sh package_test
-      scripts/package.sh
+      scripts/package.sh 2>&1 | tee build/package.log
+      scripts/wheel.sh 2>&1 | tee -a build/package.log
+      if grep -i 'warning:' build/package.log; then
+        echo "test.sh: who makes packages sees warnings" >&2
+        exit 1
+      fi
       ctest --preset package
       ;;
     trixie) run_in trixie quick ;;

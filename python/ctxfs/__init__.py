@@ -38,7 +38,7 @@ __all__ = [
 ]
 __version__ = _ctxfs.version()
 
-_fetch_program = _os.path.join(_os.path.dirname(__file__), "ctxfs-fetch")
+_fetch_program = _os.path.join(_os.path.dirname(__file__), "bin", "ctxfs-fetch")
 _ctxfs.set_hooks(_make_error, _threading.main_thread().ident or 0,
                  _os.fsencode(_fetch_program) if _os.path.exists(_fetch_program) else b"")
 _os.register_at_fork(after_in_child=lambda: _ctxfs.note_fork(_threading.get_ident()))

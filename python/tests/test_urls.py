@@ -118,7 +118,7 @@ def web(tmp_path_factory):
 
 def fetching() -> dict[int, str]:
     """The names of the processes that the program of this package runs."""
-    program = os.path.join(os.path.dirname(ctxfs.__file__), "ctxfs-fetch")
+    program = os.path.join(os.path.dirname(ctxfs.__file__), "bin", "ctxfs-fetch")
     found = {}
     for entry in pathlib.Path("/proc").iterdir():
         with contextlib.suppress(OSError):

@@ -217,7 +217,8 @@ def test_43_14_a_message_without_a_row_is_found():
 
 def test_troubleshooting_has_the_messages_of_the_code():
     """The messages in the first column are what the program prints."""
-    code = "".join(p.read_text() for p in (console.ROOT / "fs").rglob("*.cc"))
+    code = "".join(p.read_text() for folder in ("fs", "packaging")
+                   for p in (console.ROOT / folder).rglob("*.cc"))
     for folder in ("formats", "remote", "vfs"):
         code += "".join(p.read_text() for p in (console.ROOT / "core" / folder).rglob("*.cc"))
     # String literals are joined over lines.

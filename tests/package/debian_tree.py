@@ -10,6 +10,7 @@ import subprocess
 
 SUITE = platform.freedesktop_os_release()["VERSION_CODENAME"]
 MIRROR = os.environ.get("CTXFS_DEBIAN_MIRROR", "http://deb.debian.org/debian")
+SCRIPTS = pathlib.Path("/usr/share/debootstrap/scripts")
 # What apt, dpkg and ldconfig write about every package, and mount(8) about mounts.
 BOOKKEEPING = ("/var/lib/dpkg/", "/var/lib/apt/", "/var/cache/", "/var/log/", "/tmp/",
                "/run/mount")
@@ -20,12 +21,14 @@ ENVIRONMENT = {
 }
 
 
-def make_base(archive: pathlib.Path) -> None:
-    """Writes a tar of a minimal Debian; takes minutes and fetches 60 MB."""
+def make_base(archive: pathlib.Path, suite: str = SUITE, mirror: str = MIRROR) -> None:
+    """Writes a tar of a minimal system; takes minutes and fetches 60 MB."""
     folder = archive.parent / "debootstrap"
     subprocess.run(["rm", "-rf", "--one-file-system", folder], check=True)
+    # What debootstrap is to do for a suite that is younger than it.
+    script = [] if (SCRIPTS / suite).exists() else [SCRIPTS / "gutsy"]
     subprocess.run(
-        ["debootstrap", "--variant=minbase", SUITE, folder, MIRROR],
+        ["debootstrap", "--variant=minbase", suite, folder, mirror, *script],
         check=True, timeout=900, stdout=subprocess.DEVNULL,
     )
     partial = archive.with_suffix(".partial")
