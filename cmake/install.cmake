@@ -55,6 +55,11 @@ install(CODE "
   COMPONENT runtime)
 install(DIRECTORY ${units}/systemd DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples
   COMPONENT runtime)
+# With the same places, links from one to another lead there.
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR}
+  COMPONENT runtime PATTERN man EXCLUDE)
+install(FILES README.md ARCHITECTURE.md CONTRIBUTING.md SECURITY.md
+  DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT runtime)
 install(FILES LICENSE NOTICE.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT license)
 
 # libctxfs: find_package(ctxfs), `pkg-config ctxfs` for C (the shared library)

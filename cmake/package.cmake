@@ -3,7 +3,14 @@
 # `cpack` in a build of the preset `package` makes ctxfs_VERSION_ARCH.deb,
 # libctxfs1_... and libctxfs-dev_... (for the Debian that it runs on) and a .tar.gz
 # of the whole installation (scripts/package.sh).
-set(CTXFS_MAINTAINER "ctxfs maintainers <ctxfs@example.org>" CACHE STRING
+# Who makes the packages, as Debian's tools learn it; there is no address to write
+# to but the forms that SECURITY.md names.
+if(DEFINED ENV{DEBEMAIL} AND DEFINED ENV{DEBFULLNAME})
+  set(default_maintainer "$ENV{DEBFULLNAME} <$ENV{DEBEMAIL}>")
+else()
+  set(default_maintainer "ctxfs maintainers <maintainers@ctxfs.invalid>")
+endif()
+set(CTXFS_MAINTAINER "${default_maintainer}" CACHE STRING
   "Maintainer of the packages, as in Debian's control file")
 
 # The packages of a later Debian are newer, so that upgrading it replaces them.

@@ -5,6 +5,7 @@ import gzip
 import json
 import os
 import pathlib
+import re
 import subprocess
 
 import pytest
@@ -85,6 +86,25 @@ def test_completions_are_where_shells_look(prefix):
 def test_examples_are_installed(prefix):
     examples = prefix / "usr/share/doc/ctxfs/examples"
     assert {"compose.yaml", "kubernetes.yaml", "systemd"} <= set(os.listdir(examples))
+
+
+def test_43_17_the_documentation_is_installed(prefix):
+    """With every link in it from one document to another."""
+    top = prefix / "usr/share/doc/ctxfs"
+    documents = {path.relative_to(ROOT) for path in (ROOT / "docs").rglob("*.md")}
+    assert documents <= {path.relative_to(top) for path in top.rglob("*.md")}
+    for document in [*top.glob("*.md"), *top.rglob("docs/**/*.md")]:
+        for link in re.findall(r"\]\(([^)#:]+\.(?:md|png|svg))[)#]", document.read_text()):
+            # Sources are not installed.
+            if not re.search(r"(^|/)(core|fs|golden|tests)/", link):
+                assert (document.parent / link).exists(), f"{document}: {link}"
+
+
+def test_43_17_nothing_is_of_an_example():
+    for top in ("cmake", "packaging", "scripts"):
+        for path in (ROOT / top).rglob("*"):
+            if path.is_file() and b"example.org" in path.read_bytes():
+                raise AssertionError(path)
 
 
 def test_a_moved_tree_works(tmp_path):

@@ -103,6 +103,11 @@ def test_contents():
         "/usr/share/fish/vendor_completions.d/ctxfs.fish",
         *(f"/usr/share/doc/ctxfs/examples/{path.relative_to(EXAMPLES)}"
           for path in EXAMPLES.rglob("*") if path.is_file()),
+        *(f"/usr/share/doc/ctxfs/{path.relative_to(ROOT)}"
+          for path in (ROOT / "docs").rglob("*")
+          if path.is_file() and path.parent.name != "man"),
+        *(f"/usr/share/doc/ctxfs/{name}.md"
+          for name in ("README", "ARCHITECTURE", "CONTRIBUTING", "SECURITY")),
     }
     library = files_of(package("libctxfs-dev"))
     shared = files_of(package("libctxfs1"))
