@@ -100,6 +100,19 @@ def test_43_17_the_documentation_is_installed(prefix):
                 assert (document.parent / link).exists(), f"{document}: {link}"
 
 
+def test_43_17_who_only_builds_it_sees_no_warnings(tmp_path):
+    """Their compilers are asked for none; those of developers for errors."""
+    for preset, warns in (("package", False), ("release", False), ("quick", True)):
+        done = run("cmake", "--preset", preset, "-B", tmp_path / preset,
+                   "-DCTXFS_TESTS=OFF", "-DCTXFS_PACKAGE_TESTS=OFF", cwd=ROOT)
+        assert done.returncode == 0, done.stderr.decode()
+        flags = " ".join(line for line in (tmp_path / preset / "build.ninja").read_text().splitlines()
+                         if line.startswith("  FLAGS = "))
+        asked = {flag for flag in flags.split()
+                 if flag.startswith("-W") and not flag.startswith(("-Wno-", "-Winvalid-pch"))}
+        assert ("-Wall" in asked and "-Werror" in asked) if warns else not asked
+
+
 def test_43_17_nothing_is_of_an_example():
     for top in ("cmake", "packaging", "scripts"):
         for path in (ROOT / top).rglob("*"):
