@@ -93,7 +93,7 @@ def test_43_7_commands_of_containers_take_those_that_match(command, models):
     done = run(CTXFS, command, "--json", f"{models}//*/*.gguf")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    key = "source" if command == "check" else "path"
+    key = "path" if command == "digest" else "source"
     tops = {one[key].removeprefix(f"{models}//")[:10] for one in found}
     assert tops == {"a/one.gguf", "b/two.gguf"}
 
