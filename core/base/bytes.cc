@@ -15,9 +15,9 @@
 namespace ctxfs {
 namespace {
 
-// Smaller memory is recycled well by the heap. Larger memory comes from mmap
-// (fs/main.cc): cached blocks would leave holes of their size in the heap of
-// each thread that made one.
+// Smaller Buffers use operator new, because the heap reuses small memory well.
+// Larger Buffers get memory from mmap (fs/main.cc): otherwise evicted blocks
+// would leave holes in the heap of each thread that decoded one.
 constexpr size_t kLeast = size_t{128} << 10;
 // Bytes of freed Buffers that are kept for new ones (BoundSpareMemory).
 constexpr size_t kMaxSpare = size_t{32} << 20;
@@ -84,8 +84,8 @@ Spares& AllSpares() {
   return *spares;
 }
 
-/// Heap memory, or null. The kernel backs as much of it as possible with huge
-/// pages, which are faster than small ones.
+/// Returns heap memory; null if there is none. Asks the kernel to back large
+/// memory with huge pages, which are faster than small ones.
 std::byte* Allocate(size_t capacity) {
   constexpr size_t kHuge = size_t{2} << 20;
   auto* const bytes = static_cast<std::byte*>(std::malloc(capacity));
@@ -96,7 +96,8 @@ std::byte* Allocate(size_t capacity) {
   return bytes;
 }
 
-/// Rounds up, so that sizes within an eighth of each other can reuse memory.
+/// Rounds `size` up by at most an eighth, so that Buffers of similar size can
+/// reuse the same memory.
 size_t CapacityFor(size_t size) {
   const size_t step = std::bit_floor(size) / 8;
   return (size + step - 1) / step * step;

@@ -97,7 +97,7 @@ class Buffer {
 
  private:
   struct Release {
-    Free free;  // null: heap memory
+    Free free;  // null: delete[]
     size_t size;
     void operator()(std::byte* bytes) const {
       free != nullptr ? free(bytes, size) : delete[] bytes;
@@ -110,15 +110,16 @@ class Buffer {
 
 Buffer BufferOf(std::string_view text);
 
-/// Bounds the spare memory for large Buffers, 32 MiB by default. It counts
-/// against no cache.
+/// Bounds the spare memory for large Buffers. The bound is at most 32 MiB,
+/// which is the default. Spare memory counts against no cache.
 void BoundSpareMemory(size_t bytes);
-/// Frees the spare memory. Called before work that may use its whole allowance.
+/// Frees the spare memory. Called before work that may use all the memory that
+/// it is allowed.
 void FreeSpareMemory();
 
 /// Reads little-endian fields in order. The first field that does not fit fails
-/// the reader for good: later getters return zero and do not advance. A header
-/// is thus straight-line code, with one test of ok() before use.
+/// the reader for good: later getters return zero and do not advance. So code
+/// that reads a header needs only one test of ok(), before it uses the fields.
 class ByteReader {
  public:
   /// `file_offset` is the offset of `bytes` in the container.

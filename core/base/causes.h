@@ -10,13 +10,14 @@
 
 namespace ctxfs {
 
-/// Errors that other errors repeat with the name of a part before them
-/// (Within): a missing file fails with each tensor in it.
+/// A set of errors that may have caused others. A missing file, for example,
+/// makes each tensor in it fail. The tensor's error repeats the text of the
+/// file's error after a prefix (Within).
 class Causes {
  public:
   void Add(const Error& error) { reasons_.insert(error.what); }
 
-  /// Whether `error` only repeats one of the causes.
+  /// Whether `error` repeats the text of an added error after a prefix.
   bool Explain(const Error& error) const {
     const std::string_view what = error.what;
     for (size_t at = what.find(": "); at != std::string_view::npos;

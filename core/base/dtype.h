@@ -28,7 +28,8 @@ enum class DType : uint8_t {
   kC32,
   kC64,
   kC128,
-  // Floats of 8 bits: exponent and mantissa bits; fnuz has no -0 and one NaN.
+  // Floats of 8 bits, named by their exponent and mantissa bits. The fnuz types
+  // have no -0 and only one NaN.
   kF8E4M3,
   kF8E5M2,
   kF8E4M3Fnuz,
@@ -53,7 +54,8 @@ constexpr unsigned DTypeBits(DType dtype) {
 constexpr size_t DTypeSize(DType dtype) { return (DTypeBits(dtype) + 7) / 8; }
 
 namespace internal {
-// Indexed by DType. Not in DTypeName, which would make a copy at each call.
+// Indexed by DType. Defined outside of DTypeName, because each call would copy
+// an array that is local to it.
 inline constexpr std::string_view kDTypeNames[kDTypeCount] = {
     "bool",        "i8",          "u8",      "i16",     "u16",     "i32",
     "u32",         "i64",         "u64",     "f16",     "bf16",    "f32",
@@ -96,7 +98,7 @@ auto VisitNumber(DType dtype, const Use& use, const Otherwise& otherwise) {
   }
 }
 
-/// The type with that name, spelled exactly as DTypeName does.
+/// Returns the type whose DTypeName is exactly `name`.
 constexpr std::optional<DType> DTypeOf(std::string_view name) {
   for (size_t i = 0; i < kDTypeCount; ++i) {
     if (DTypeName(static_cast<DType>(i)) == name) return static_cast<DType>(i);

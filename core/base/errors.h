@@ -22,8 +22,8 @@ inline Error OverLimit(std::string what, uint64_t limit,
   return {Code::kLimit, std::move(what), offset};
 }
 
-/// Whether the bytes are wrong. If not, they could not be read: a failed read,
-/// a limit, a missing key.
+/// Whether `error` says that bytes are wrong or missing. Other errors say only
+/// that bytes could not be read: a failed read, a limit, a missing key.
 inline bool IsDamage(const Error& error) {
   return error.code == Code::kCorrupt || error.code == Code::kChecksum ||
          error.code == Code::kNotFound;

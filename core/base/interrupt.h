@@ -12,11 +12,12 @@
 
 namespace ctxfs {
 
-/// Output bytes of a codec between two checks.
+/// Bytes that a codec outputs between two checks for an interrupt.
 constexpr size_t kBytesPerCheck = size_t{1} << 20;
 
-/// Receives notice that an Interrupt may be interrupted now, from any thread
-/// and under the notifier's locks: it takes no lock but its own.
+/// Is notified that an Interrupt may be interrupted now. MayBeInterrupted may
+/// be called by any thread and under locks of the notifier, so it must take no
+/// lock except its own.
 class InterruptListener {
  public:
   virtual void MayBeInterrupted() = 0;
@@ -67,17 +68,19 @@ class Interrupt {
   virtual bool MayTake(uint64_t /*bytes*/) const { return true; }
   static constexpr uint64_t kUnknownWork = UINT64_MAX;
 
-  /// Registers a wait for notice that interrupted() may have become true, until
-  /// RemoveListener has returned. The wait also tests again at AskAgainAt().
+  /// From now until RemoveListener has returned, notifies `one` when
+  /// interrupted() may have become true. A wait must also test interrupted() at
+  /// AskAgainAt().
   virtual void AddListener(InterruptListener& /*one*/) const {}
   virtual void RemoveListener(InterruptListener& /*one*/) const {}
-  /// When interrupted() may become true without notice to the listeners.
+  /// Returns the time at which interrupted() may become true without a
+  /// notification of the listeners.
   virtual Clock::time_point AskAgainAt() const {
     return Clock::time_point::max();
   }
 
   /// kInterrupted if the computation is to stop. A caller that gets this error
-  /// returns it and drops its partial results.
+  /// must return it and drop its partial results.
   Status Check() const {
     if (!interrupted()) return {};
     return Error{Code::kInterrupted, "interrupted"};

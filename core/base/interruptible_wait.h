@@ -9,9 +9,9 @@
 
 namespace ctxfs {
 
-/// Calls `tell` whenever `interrupt` may have been interrupted, from any
-/// thread; `tell` takes no lock but its own (InterruptListener). `interrupt`
-/// outlives this object.
+/// Calls `tell` whenever `interrupt` may have been interrupted. Any thread may
+/// make this call, and `tell` must take no lock except its own
+/// (InterruptListener). `interrupt` must outlive this object.
 template <typename Tell>
 class ListeningTo final : private InterruptListener {
  public:
@@ -33,11 +33,11 @@ class ListeningTo final : private InterruptListener {
 /// Waits for a condition or an interrupt. While the condition is false:
 ///   if (wait.IsInterrupted()) return ...;
 ///   wait.Wait(mutex);
-/// Neither is missed: the condition changes under `mutex`, and an interrupt
-/// after IsInterrupted ends the following Wait.
+/// The condition must change only under `mutex`; then no change is missed. An
+/// interrupt after IsInterrupted makes the following Wait return.
 class InterruptibleWait final : private InterruptListener {
  public:
-  /// `changed` and `interrupt` outlive this object.
+  /// `changed` and `interrupt` must outlive this object.
   InterruptibleWait(CondVar& changed, const Interrupt& interrupt)
       : changed_(changed), interrupt_(interrupt) {
     interrupt_.AddListener(*this);

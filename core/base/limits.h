@@ -5,7 +5,7 @@
 #include <cstdint>
 
 /// Limits for containers of any format; the folder of each format has its own
-/// limits. A count or size from a file is compared with one of these before
+/// limits. A count or size from a file must be compared with a limit before
 /// anything is allocated for it.
 namespace ctxfs::limits {
 
@@ -36,20 +36,20 @@ constexpr uint64_t kSpillBytes = 10 * kGiB;
 /// in any of our codecs, rounded up.
 constexpr uint64_t kStoredBytes = kDecodedBytes + 16 * kMiB;
 
-/// Tensor headers that info.json covers: each is a read somewhere in the
+/// Tensor headers that info.json covers: each costs a read somewhere in the
 /// container (docs/formats/model_shard.md, section 6).
 constexpr uint32_t kHeadersExamined = 4096;
 
-/// Values of this project's conventions that are kept from a container's
-/// metadata (docs/formats/conventions.md).
+/// Values that are stored from a container's metadata because this project's
+/// conventions define them (docs/formats/conventions.md).
 constexpr uint64_t kConventionValues = 2'000'000;
 
 /// Entries of a container of tensors or lanes whose arrays have views: an array
 /// costs a read and some hundred bytes (docs/views.md, section 1).
 constexpr uint32_t kArrayEntries = 1'000'000;
 
-/// Bytes and nesting of a container's JSON metadata, and values of metadata
-/// that is kept as a whole, each of which costs up to 150 bytes.
+/// Bytes and nesting of a container's JSON metadata; and the number of its
+/// values, if all are stored, because each value costs up to 150 bytes.
 constexpr uint64_t kJsonBytes = 100 * kMiB;
 constexpr size_t kJsonDepth = 128;
 constexpr uint64_t kJsonValues = 4'000'000;
@@ -66,8 +66,9 @@ constexpr size_t kDirectoryNames = 1'000'000;
 /// arrays are not shown as PNG (docs/views.md, section 6).
 constexpr uint64_t kPictureSide = 65'535;
 constexpr uint64_t kPictureBytes = 256 * kMiB;
-/// Bytes of a table as text, which is generated to be measured, and remembered
-/// positions in its columns for finding rows again (docs/views.md, section 7).
+/// Bytes of a table as text: all text is generated to find its size. And
+/// positions in columns that are stored to find rows again (docs/views.md,
+/// section 7).
 constexpr uint64_t kTableText = 4 * kGiB;
 constexpr uint64_t kTablePlaces = 16'000'000;
 
@@ -98,7 +99,8 @@ constexpr unsigned kContainerDepth = 8;
 constexpr uint64_t kWorkBytes = 16 * kMiB;
 constexpr uint64_t kWorkFactor = 1024;
 
-/// Bytes of one extended attribute's value: some tools read all of them.
+/// Bytes of one extended attribute's value: some tools read all attributes of a
+/// file.
 constexpr size_t kXattrBytes = 4 * kKiB;
 
 }  // namespace ctxfs::limits

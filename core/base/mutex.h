@@ -6,7 +6,8 @@
 #include <cstdint>
 #include <mutex>
 
-// Clang checks these (-Wthread-safety); libstdc++'s mutex has no annotations.
+// Annotations that clang checks (-Wthread-safety). Mutex exists because the
+// mutex of libstdc++ has none.
 #if defined(__clang__)
 #define CTXFS_ANNOTATION(x) __attribute__((x))
 #else
@@ -45,8 +46,9 @@ class CTXFS_SCOPED_CAPABILITY MutexLock {
   Mutex& mutex_;
 };
 
-/// Waits on a Mutex held by the caller. The condition changes under that Mutex,
-/// or is tested after taking a Ticket.
+/// A condition variable for a Mutex that the waiting caller holds. So that no
+/// notification is missed, the condition must change only under that Mutex, or
+/// the waiter must take a Ticket before it tests the condition.
 class CondVar {
  public:
   using Clock = std::chrono::steady_clock;
@@ -80,7 +82,7 @@ class CondVar {
     } else {
       condition_.wait_until(lock, end, notified);
     }
-    lock.unlock();  // a notifier that holds `mutex` takes own_ next
+    lock.unlock();  // first, as a notifier may lock own_ under `mutex`
     mutex.lock();
   }
   void NotifyAll() {

@@ -14,9 +14,9 @@
 namespace ctxfs {
 
 /// Calls `work` with every number below `count`, in this thread and up to
-/// `jobs` - 1 others, fewer if the system has no more. Returns when all threads
-/// have ended. If a call throws, no further number is started, and the first
-/// exception is rethrown after that.
+/// `jobs` - 1 others, fewer if the system cannot start more. Returns when all
+/// other threads have ended. If a call throws, no further number is started,
+/// and the first exception is rethrown when the other threads have ended.
 inline void ForEachInParallel(uint64_t count, unsigned jobs,
                               const std::function<void(uint64_t)>& work) {
   std::atomic<uint64_t> next = 0;

@@ -5,7 +5,7 @@
 
 namespace ctxfs::limits {
 
-/// Maximum dimensions of an array in any format: as numpy and torch.
+/// Maximum dimensions of an array in any format, as in numpy and torch.
 constexpr size_t kArrayRank = 64;
 
 }  // namespace ctxfs::limits

@@ -11,9 +11,9 @@
 
 namespace ctxfs {
 
-/// How many bytes right after a read will be read, too: a remote source fetches
-/// them along with it. Counted from the end of that read, so sources that read
-/// from other sources need not convert it.
+/// How many bytes directly after a read will be read next. A remote source
+/// fetches them together with the read. The count starts at the end of the
+/// read, so a source that reads from another source passes it on unchanged.
 struct Ahead {
   enum class Likelihood : uint8_t {
     kUnknown,   // nothing is known
@@ -40,8 +40,8 @@ class Request {
 
   const Interrupt& interrupt() const { return *interrupt_; }
 
-  /// The thread of another process that made this request: results of one
-  /// request can help its next one. 0 if unknown.
+  /// Identifies the thread, of another process, that made this request; 0 if
+  /// unknown. Results of one request can help the next one of the same thread.
   uint64_t caller() const { return caller_; }
 
   const Ahead& ahead() const { return ahead_; }
@@ -53,13 +53,13 @@ class Request {
     return narrower;
   }
 
-  /// This request, waiting for servers by `own` unless it has waits already.
+  /// This request, with `own` as its ServerWait unless it already has one.
   Request WithWaitUnlessSet(ServerWait& own) const {
     Request narrower = *this;
     if (narrower.wait_ == nullptr) narrower.wait_ = &own;
     return narrower;
   }
-  /// The waits for servers; must be set.
+  /// Returns the ServerWait, which must be set.
   ServerWait& wait() const { return *wait_; }
 
   /// This request, limited to `work`.
@@ -69,8 +69,8 @@ class Request {
     return narrower;
   }
 
-  /// This request, before a read with `ahead`. If all reads of a request are
-  /// certain, they stay certain.
+  /// This request for a read that is followed by `ahead`. If this request is
+  /// kCertain, the result is kCertain, too.
   Request With(Ahead ahead) const {
     Request narrower = *this;
     narrower.ahead_.bytes = ahead.bytes;
@@ -88,7 +88,7 @@ class Request {
   }
 
   /// kInterrupted if the requester has given up. Every loop that may run for
-  /// more than a few milliseconds calls it.
+  /// more than a few milliseconds must call it.
   Status Check() const { return interrupt_->Check(); }
 
   /// Like Check, before work of about `bytes` bytes outside of a Block.
@@ -101,8 +101,8 @@ class Request {
     return Check();
   }
 
-  /// Counts bytes before they are decoded, computed, rendered or scanned.
-  /// kLimit if they exceed the bound of the request.
+  /// Counts bytes before they are decoded, computed, rendered or scanned. Fails
+  /// with kLimit if they exceed the bound of the request.
   Status Charge(uint64_t bytes) const {
     return work_ == nullptr ? Status() : work_->Charge(bytes);
   }

@@ -16,7 +16,7 @@ enum class Code : uint8_t {
   kNotFound,      // no such entry or file
   kNotContainer,  // no known format recognises the bytes
   kVersion,       // a known format in a version we do not read
-  kUnsupported,   // a method or encryption we do not decode; may be sound
+  kUnsupported,   // a method we do not decode; the file may be sound
   kCorrupt,       // the bytes contradict the format or each other
   kChecksum,      // the bytes contradict their checksum
   kLimit,         // a count or size exceeds a limit of limits.h
@@ -44,8 +44,8 @@ struct Error {
     return code == Code::kNoMemory || code == Code::kTooManyFiles;
   }
 
-  /// Whether the same request would fail again. A failed read or allocation and
-  /// an interrupt are transient.
+  /// Whether the same request would fail again. Failed reads, changed files,
+  /// interrupts, and lack of memory or descriptors are transient.
   bool Permanent() const {
     return code != Code::kIo && code != Code::kStale &&
            code != Code::kInterrupted && !Exhausted();
@@ -63,10 +63,10 @@ struct Error {
 /// continuing would read uninitialised memory.
 [[noreturn, gnu::cold]] void AbortOnWrongResult();
 
-/// A T or an Error, spelled like C++23's std::expected. Converts from both;
-/// CTXFS_TRY returns failures to the caller. Reading the value of an error ends
-/// the process in every build; after a test of the Result the compiler removes
-/// that check.
+/// A T or an Error, spelled like C++23's std::expected. Both convert to it;
+/// CTXFS_TRY returns failures to the caller. Reading the value of a Result that
+/// holds an error ends the process in every build. The compiler removes this
+/// check if the code has tested the Result before.
 template <typename T>
 class [[nodiscard]] Result {
  public:
@@ -163,8 +163,8 @@ inline void TakeValue(Status&& /*success*/) {}
 #define CTXFS_TRY_COUNTED(count, ...) \
   CTXFS_TRY_NAMED(CTXFS_JOIN_TOKENS(ctxfs_try_, count), __VA_ARGS__)
 
-/// The value of a Result; if it holds an error, returns that from the enclosing
-/// function. For a Status there is no value:
+/// Evaluates to the value of a Result. If the Result holds an error, returns
+/// the error from the enclosing function. For a Status there is no value:
 ///
 ///   const Header header = CTXFS_TRY(ReadHeader(source));
 ///   CTXFS_TRY(header.Check());

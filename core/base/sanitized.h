@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// CTXFS_SANITIZED: 1 in a build with the address or thread sanitizer, which
-/// has its own operator new, makes further system calls, and is slow; else 0.
+/// CTXFS_SANITIZED: 1 in a build with the address, thread or memory sanitizer,
+/// else 0. Such a build has its own operator new, makes further system calls,
+/// and is slow.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define CTXFS_SANITIZED 1
 #elif defined(__has_feature)

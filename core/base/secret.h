@@ -17,7 +17,7 @@ class MasterKey {
  public:
   static constexpr size_t kBytes = 32;
 
-  /// `bytes` has kBytes; the caller wipes its own copy.
+  /// `bytes` has kBytes bytes; the caller must wipe its own copy.
   explicit MasterKey(Bytes bytes);
   MasterKey(const MasterKey&) = delete;
   MasterKey& operator=(const MasterKey&) = delete;

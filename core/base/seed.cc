@@ -10,12 +10,13 @@
 namespace ctxfs {
 namespace {
 
-/// Not std::random_device: it would need a C library of 2022 or later, which a
-/// Python wheel should not.
+/// Does not use std::random_device, which needs a C library of 2022 or later: a
+/// Python wheel must run with older ones.
 uint64_t AskSystem() {
   uint64_t key = 0;
   if (::getrandom(&key, sizeof key, GRND_NONBLOCK) == sizeof key) return key;
-  // Just after boot there may be no randomness; no file can know this either.
+  // Just after boot the kernel may have no randomness. The author of a file
+  // cannot predict the following values either.
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return static_cast<uint64_t>(now.count()) ^
          static_cast<uint64_t>(::getpid()) << 32 ^

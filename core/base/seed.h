@@ -6,7 +6,7 @@
 namespace ctxfs {
 
 /// Returns a random seed for hash tables, so that no file can choose keys that
-/// collide. Differs at each call; only the first one asks the system.
+/// collide. Differs at each call; only the first call makes a system call.
 uint64_t RandomSeed();
 
 }  // namespace ctxfs

@@ -9,10 +9,11 @@
 
 namespace ctxfs {
 
-/// The time that one request waits for servers. All its fetches share one
-/// timeout, extended by another one for each 4 MiB received: a slow line may
-/// transfer a large entry. Lives on the stack of the serving thread; the
-/// fetcher's client changes it under its mutex.
+/// The time that one request waits for servers. All fetches of the request
+/// share one timeout. Each 4 MiB that the request receives extends the time by
+/// the same timeout, so that a slow line can transfer a large entry. Lives on
+/// the stack of the serving thread; the fetcher's client changes it under the
+/// client's mutex.
 class ServerWait {
  public:
   using Clock = std::chrono::steady_clock;
@@ -26,10 +27,11 @@ class ServerWait {
   /// Counts bytes received for the request.
   void NoteArrival(uint64_t bytes) { came_ += bytes; }
 
-  /// Ends the waits at `end` at the latest: the request is a retry.
+  /// Ends the waits at `end` at the latest: for a request that is a retry.
   void EndBy(Clock::time_point end) { latest_ = std::min(latest_, end); }
 
-  /// The deadline of the request, if `timeout` is that of a fetch.
+  /// Returns the deadline of the request; `timeout` is the timeout of one
+  /// fetch.
   Clock::time_point End(std::chrono::milliseconds timeout) const {
     const auto further = static_cast<int64_t>(came_ / kBytesPerTimeout);
     return std::min(latest_, began_ + (1 + further) * timeout);

@@ -7,7 +7,8 @@
 
 namespace ctxfs {
 
-/// Interrupts and ends the threads of an object at its destruction.
+/// An Interrupt that an object sets at its destruction, so that its threads
+/// end.
 class StopFlag final : public Interrupt {
  public:
   bool interrupted() const override { return set_; }

@@ -16,10 +16,12 @@ namespace ctxfs {
 
 namespace limits {
 
-/// Default of -o index= for a single container: maximum heap, in bytes, of all
-/// open containers. Also the bound for opening one while none is open.
+/// Default of -o index= for a mount of a single container: the maximum heap, in
+/// bytes, of all open containers. Each call of OpenContainer has this bound,
+/// too.
 constexpr uint64_t kOpenBytes = 2 * kGiB;
-/// Bytes of heap that work may take without a queue.
+/// Bytes of heap that work may take without waiting for its turn (WithinCache,
+/// Admission).
 constexpr uint64_t kSmallWorkBytes = kMiB;
 
 }  // namespace limits
@@ -29,8 +31,8 @@ constexpr uint64_t kSmallWorkBytes = kMiB;
 /// work checks for an interrupt (AllowedWork). So an interruptible parser is
 /// bounded, too, whatever it allocates.
 ///
-/// Allowances nest: inner work is bounded by all of them. Lives on the stack of
-/// the thread that it bounds.
+/// Allowances nest: inner work is bounded by all of them. An allowance must be
+/// on the stack of the thread that it bounds.
 class HeapAllowance {
  public:
   /// The error for exceeding the bound: `code` (kLimit: with EFBIG), and the
@@ -61,7 +63,8 @@ class HeapAllowance {
   }
 
  protected:
-  /// Returns the number of further bytes granted. The work needs `bytes`.
+  /// Called when the work needs `bytes` more than the bound. Returns by how
+  /// many bytes the bound grows.
   virtual uint64_t Grow(uint64_t /*bytes*/) { return 0; }
   virtual Refusal refusal() const { return refusal_; }
 
@@ -79,13 +82,13 @@ class HeapAllowance {
   const Refusal refusal_;
   const int64_t start_ = thread_heap_bytes;
   uint64_t most_;
-  int64_t end_;  // of thread_heap_bytes, by this and all outer ones
+  int64_t end_;  // of thread_heap_bytes: the least of this and outer ones
   bool exceeded_ = false;
 };
 
 /// Returns whether there is memory to append `more` elements. A full vector or
-/// string doubles its capacity, and its old and new memory exist at once.
-/// Called before elements are appended.
+/// string doubles its capacity, and its old and new memory exist at once. Must
+/// be called before elements are appended.
 template <typename Vector>
 Status AdmitGrowth(const Vector& vector, size_t more = 1) {
   if (more <= vector.capacity() - vector.size()) return {};
@@ -101,9 +104,10 @@ inline Status AppendAdmitted(std::string& text, std::string_view more) {
   return {};
 }
 
-/// Interrupts work also when it exceeds its HeapAllowance. Inner work with its
-/// own allowance, or unmetered, has its own AllowedWork: exceeding the inner
-/// allowance does not interrupt the outer work.
+/// Interrupts work also when it exceeds its HeapAllowance: the innermost one
+/// when this object was created. While another allowance or an UnmeteredHeap is
+/// innermost, this object ignores the heap, so inner work needs an AllowedWork
+/// of its own.
 class AllowedWork final : public Interrupt {
  public:
   explicit AllowedWork(const Interrupt& request) : request_(request) {}

@@ -16,7 +16,8 @@ constinit inline thread_local int64_t thread_heap_bytes = 0;
 /// The innermost allowance of this thread; null: none.
 constinit inline thread_local HeapAllowance* thread_heap_allowance = nullptr;
 
-/// Measures the heap that work of this thread leaves allocated.
+/// Measures the heap that this thread has allocated and not freed since the
+/// construction of this object.
 class HeapMeter {
  public:
   uint64_t bytes() const {

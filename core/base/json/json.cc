@@ -63,10 +63,10 @@ class Walker final : public JsonEvents {
 
   JsonVisitor& visitor_;
   JsonVisitor::Path path_;
-  size_t passing_over_ = 0;  // levels below the value that is skipped
+  size_t passing_over_ = 0;  // open levels of the value that is skipped
 };
 
-/// Builds the value.
+/// Builds a Json in `root`.
 class Builder final : public JsonVisitor {
  public:
   explicit Builder(Json& root) : root_(root) {}
@@ -81,7 +81,7 @@ class Builder final : public JsonVisitor {
     if (Count()) Place(path, std::move(value));
   }
 
-  /// Whether there were too many values: then it is not all here.
+  /// Whether there were too many values. If so, `root` is incomplete.
   bool too_many() const { return count_ > limits::kJsonValues; }
 
  private:
@@ -97,7 +97,8 @@ class Builder final : public JsonVisitor {
     }
     Json& parent = *open_.back();
     if (parent.is_array()) {
-      // Parsing ends at the next value if there is no memory for it.
+      // Drops the value if its memory is refused: HeapAllowance::Check then
+      // fails the parsing at the next event.
       auto& elements = parent.get_ref<Json::array_t&>();
       if (elements.empty() || AdmitGrowth(elements)) {
         elements.push_back(std::move(value));
@@ -109,7 +110,7 @@ class Builder final : public JsonVisitor {
 
   Json& root_;
   uint64_t count_ = 0;
-  std::vector<Json*> open_;  // the values we are inside of, outermost first
+  std::vector<Json*> open_;  // the enclosing values, outermost first
 };
 
 /// Text that grows only while the HeapAllowance admits it. After a refusal it
@@ -128,7 +129,7 @@ class AdmittedText final
   bool ended_ = false;
 };
 
-/// Returns what Json::dump does, but checks the HeapAllowance as it grows.
+/// Like Json::dump, but cuts the text when the HeapAllowance refuses memory.
 std::string Text(const Json& value, int indent) {
   auto out = std::make_shared<AdmittedText>();
   nlohmann::detail::serializer<Json> writer(out, ' ',
@@ -208,7 +209,8 @@ Json FloatJson(float value) {
 std::string JsonLine(const Json& value) { return Text(value, -1); }
 
 std::string AsUtf8(std::string_view text) {
-  // If the HeapAllowance refuses memory, the line is cut, and no JSON.
+  // If the HeapAllowance refuses memory, the line is cut and therefore not
+  // JSON; the result is then empty.
   const Json whole = Json::parse(JsonLine(text), nullptr, false);
   return whole.is_string() ? whole.get<std::string>() : std::string();
 }

@@ -32,16 +32,16 @@ enum class JsonDialect : uint8_t { kStandard, kPython };
 /// Parses the JSON value at the start of `text` and ignores the rest. Fails
 /// with kCorrupt (offset: byte within `text`) or kLimit (more than
 /// limits::kJsonBytes, nested deeper than limits::kJsonDepth, more than
-/// limits::kJsonValues), or like Request::CheckMemory for `request`.
+/// limits::kJsonValues), or with the error of request.CheckMemory().
 Result<ParsedJson> ParseJson(std::string_view text, const Request& request,
                              JsonDialect dialect = JsonDialect::kStandard);
-/// Outside of any request.
+/// Like the function above, without a request.
 Result<ParsedJson> ParseJson(std::string_view text,
                              JsonDialect dialect = JsonDialect::kStandard);
 
 /// Receives the parts of a JSON value while it is parsed, so that only the
-/// parts that a caller needs take memory. Equal keys arrive in order, so a
-/// visitor that overwrites keeps the last one.
+/// parts that a caller needs take memory. A repeated key arrives repeatedly, in
+/// the order of the text, so a visitor that overwrites keeps the last value.
 class JsonVisitor {
  public:
   /// Keys from the root; all elements of an array have the empty key.

@@ -120,7 +120,7 @@ class PythonText {
   const char* until_ = nullptr;
   const char* substitute_ = nullptr;
   std::optional<double> number_;
-  std::vector<uint16_t> units_;  // for each NUL, its surrogate or 0
+  std::vector<uint16_t> units_;  // per NUL in a string: its surrogate, or 0
 };
 
 /// The progress of the JSON library's parser in a text.
@@ -146,8 +146,9 @@ class JsonProgress {
  private:
   friend class JsonCursor;
 
-  /// Whether the work may continue; called for each character. The parser holds
-  /// two copies of a token, each with up to twice the needed capacity.
+  /// Whether the work may continue; called for each character. Requires memory
+  /// for four times the current token: the parser holds two copies of it, each
+  /// with up to twice the needed capacity.
   bool MayGoOn() {
     if (at_ < next_) return true;
     constexpr uint64_t kCopies = 4;
@@ -271,7 +272,8 @@ class JsonReader {
     events_.OnClose();
     return !events_.error_;
   }
-  /// Prepares for an event. Fails, and returns false, if memory has run out.
+  /// Prepares for an event. Fails, and returns false, if the HeapAllowance is
+  /// exceeded.
   bool Begin() {
     progress_.BeginToken();
     events_.at_ = progress_.read();

@@ -22,7 +22,7 @@ using JsonScalar =
     std::variant<std::nullptr_t, bool, int64_t, uint64_t, double, std::string*>;
 
 /// Receives the events of a JSON value, in order. A handler may call Fail,
-/// which stops reading. Only OnOpen can limit the depth.
+/// which stops reading. The reader does not limit the depth, so OnOpen must.
 class JsonEvents {
  public:
   virtual ~JsonEvents() = default;

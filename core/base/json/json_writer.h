@@ -29,8 +29,8 @@ class JsonWriter {
 
   bool ok() const { return status_.has_value(); }
   const Status& status() const { return status_; }
-  /// Whether `bytes` more fit; if not, the writer fails. Called before a text
-  /// is generated that takes long.
+  /// Whether `bytes` more fit; if not, the writer fails. Call this before
+  /// generating a text that takes long to generate.
   bool HasRoom(uint64_t bytes);
 
   void BeginObject() { Begin('{'); }

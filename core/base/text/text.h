@@ -14,9 +14,9 @@ std::string Quote(std::string_view name);
 
 bool IsUtf8(std::string_view text);
 
-/// Whether `text` in double quotes is already its JSON: printable ASCII without
-/// a quote or a backslash. Most texts are, and a JSON library takes ten times
-/// as long for each.
+/// Whether `text` is printable ASCII without a quote or a backslash. The JSON
+/// of such a text is the text in double quotes. Most texts are such, and the
+/// JSON library takes ten times as long to write one.
 inline bool IsPlainText(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) {
     return c >= ' ' && c <= '~' && c != '"' && c != '\\';

@@ -8,8 +8,8 @@
 
 namespace ctxfs {
 
-/// Parses all of `text` as a number in `base`; nullopt if it is none or does
-/// not fit into a T.
+/// Parses all of `text` as a number in `base`; nullopt if it is not a number or
+/// does not fit into a T.
 template <typename T>
 std::optional<T> WholeNumber(std::string_view text, int base = 10) {
   T number = 0;
