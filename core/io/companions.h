@@ -25,19 +25,19 @@ class Companions {
   explicit Companions(const Companions& before)
       : before_(before.Known()), asked_(before.asked()) {}
 
-  /// Opens the companion at `path` by `open`; if it was removed, renews the one
-  /// in `before`.
+  /// Opens the companion at `path` by `open`. If it was removed, renews the
+  /// companion of `before` at this path.
   Opened Open(const std::string& path, const std::function<Opened()>& open);
 
   /// Fails with kStale if an open companion, or one of its own companions, has
   /// changed.
   Status CheckUnchanged() const;
-  /// Whether Open was ever called.
+  /// Whether Open was ever called, here or for `before`.
   bool asked() const { return asked_; }
 
  private:
-  /// A directory has no descriptor, so it is kept; a file is kept only while
-  /// its container is open.
+  /// A directory has no descriptor, so a Companion keeps it. A file has one, so
+  /// it is referenced weakly, and closed with its container.
   struct Companion {
     std::weak_ptr<const Source> file;
     SourcePtr directory;

@@ -62,7 +62,8 @@ Error NotInStore() {
           kNoOffset, ENOENT};
 }
 
-/// Finds `path` without following links; returns a link at the end itself.
+/// Finds `path` without following links; if the last component is a link,
+/// returns the link itself.
 Result<Fd> FindThere(const std::string& path) {
   Result<Fd> found = FindWithoutLinks(path);
   if (!found) {

@@ -29,21 +29,23 @@ bool IsRepositoryFolder(std::string_view name);
 /// Whether `text` is a commit: 40 hex digits in lower case.
 bool IsCommit(std::string_view text);
 
-/// Returns the required target of a link in `directory` with the text `target`:
-/// REPOSITORY/blobs/NAME, if the text is exactly that, with one ".." for each
-/// directory up to REPOSITORY. `directory` is absolute and without links.
-/// Touches no file: the target may be missing, or be a link itself.
+/// Returns the path of the blob, REPOSITORY/blobs/NAME, to which a link in
+/// `directory` with the text `target` leads. Returns nullopt unless the text is
+/// one ".." for each directory up to REPOSITORY and then blobs/NAME.
+/// `directory` must be absolute and without links. Does not access the file
+/// system: the blob may be missing, or be a link itself.
 std::optional<std::string> BlobOf(std::string_view directory,
                                   std::string_view target);
 
-/// Like BlobOf, for the link `name` in an open directory; nothing if `name` is
-/// no link.
+/// Like BlobOf, for the link `name` in an open directory; nullopt if `name` is
+/// not a link.
 std::optional<std::string> BlobOfLink(const Fd& directory,
                                       const std::string& name);
 
-/// Returns the required target of a link with the text `target` at the path
-/// `blob`: CACHE/blobs/XX/HASH, if the text is exactly "../../blobs/XX/HASH"
-/// and `blob` is CACHE/TYPE--NAME/blobs/ETAG. Touches no file.
+/// Returns the path of the entry of the store, CACHE/blobs/XX/HASH, to which a
+/// link at the path `blob` with the text `target` leads. Returns nullopt unless
+/// the text is "../../blobs/XX/HASH" and `blob` is CACHE/TYPE--NAME/blobs/ETAG.
+/// Does not access the file system.
 std::optional<std::string> StoreEntryOf(std::string_view blob,
                                         std::string_view target);
 
@@ -58,18 +60,18 @@ std::optional<std::string> StoredAt(const std::string& blob);
 /// is missing.
 Result<Fd> FindBlob(const std::string& blob);
 
-/// If `path` is a link to a blob without an entry in the store, returns that as
-/// the error; nullopt for any other path.
+/// If `path` is a link to a blob whose entry in the store is missing, returns
+/// the Error that says so; nullopt for any other path.
 std::optional<Error> MissingFromStore(const std::string& path);
 
-/// Describes the failure `error` to open another file of a model: "is missing",
-/// or that it is not in the store.
+/// Describes `error`, a failure to open another file of a model: "is missing",
+/// and if its blob is not in the store, this reason.
 std::string WhyMissing(const Error& error);
 
-/// Returns the directories to which links below `directory` may lead, and those
-/// that describe its files: REPOSITORY/blobs, REPOSITORY/trees and CACHE/blobs,
-/// for each repository that can contain `directory` according to its path. They
-/// may be missing.
+/// Returns the directories to which links below `directory` may lead
+/// (REPOSITORY/blobs and CACHE/blobs) and that describe its files
+/// (REPOSITORY/trees), for each repository that can contain `directory`
+/// according to its path. The directories need not exist.
 std::vector<std::string> TreesBeside(std::string_view directory);
 
 }  // namespace ctxfs

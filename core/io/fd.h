@@ -25,8 +25,8 @@ class Fd {
   bool ok() const { return fd_ >= 0; }
   int get() const { return fd_; }
 
-  /// Returns its current absolute path without links; empty if unknown. Ends in
-  /// " (deleted)" if the file was removed.
+  /// Returns the file's current absolute path without links; empty if unknown.
+  /// Ends in " (deleted)" if the file was removed.
   std::string real_path() const {
     char path[PATH_MAX];
     const ssize_t size = ::readlink(proc_path().c_str(), path, sizeof(path));

@@ -13,8 +13,8 @@ namespace ctxfs {
 /// inactive until Start. Safe for any number of threads.
 class MountGuard {
  public:
-  /// Opens the table of mounts; Forbids works from now on. Fails if /proc is
-  /// not mounted; then nothing is forbidden.
+  /// Opens the table of mounts, which Forbids needs. Fails if /proc is not
+  /// mounted; then nothing is forbidden.
   static Status Start();
   static bool started();
   /// Undoes Start and Permit: for tests.

@@ -20,7 +20,7 @@ struct ReadAccess {
     return {st.st_uid, st.st_gid, bits};
   }
 
-  /// Whether everyone of `others` may read it.
+  /// Whether everyone who may read a file of `others` may also read this one.
   bool Include(const ReadAccess& others) const {
     if (bits == 0444) return true;
     return uid == others.uid && gid == others.gid && (others.bits & ~bits) == 0;

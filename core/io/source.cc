@@ -32,7 +32,8 @@ std::atomic<uint64_t> g_bytes_read = 0;
 constexpr int64_t kSecondNs = 1'000'000'000;
 std::atomic<int64_t> g_path_check_ns = kSecondNs;
 
-/// Whether all of `readers` may search the way from `directory` to `path`.
+/// Whether all of `readers` may search every directory on the way from
+/// `directory` to `path`.
 bool MayReach(const std::string& directory, const std::string& path,
               const ReadAccess& readers) {
   for (size_t end = path.find('/'); end != std::string::npos;
@@ -154,7 +155,7 @@ Result<std::shared_ptr<const FileSource>> FileSource::Open(
   std::shared_ptr<const FileSource> source(
       new FileSource(std::make_shared<const File>(std::move(fd)),
                      std::move(first_path), st, known, std::move(companions)));
-  // Counts as an examination: the path was looked up just now.
+  // Records that the path was examined just now, because open() looked it up.
   (void)source->PathIsDue();
   return source;
 }
@@ -195,7 +196,7 @@ Result<SourcePtr> FileSource::OpenLinked(const std::string& directory,
   const Fd own = CTXFS_TRY(FindPath(directory, O_DIRECTORY));
   const Fd parent = CTXFS_TRY(
       FindBeneath(directory, at == 0 ? "." : path.substr(0, at), O_DIRECTORY));
-  // Valid only while the link still leads to the opened file.
+  // The link of this file counts only while it still leads to the opened file.
   const std::optional<std::string> own_blob = BlobOfLink(own, name());
   if (!own_blob || StoredAt(*own_blob) != first_path_) return outside;
   const std::optional<std::string> blob = BlobOfLink(parent, link);

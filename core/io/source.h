@@ -24,8 +24,8 @@
 namespace ctxfs {
 
 /// For whom a file is opened: for the mounting user, or for everyone who may
-/// read it. With kEveryone, a file beside it is opened only if it is readable
-/// for all users who may read this file.
+/// read it. With kEveryone, another file beside it is opened only if everyone
+/// who may read the first file may also read the other file.
 enum class AccessScope : uint8_t { kMounter, kEveryone };
 
 struct SourceOptions {
@@ -71,8 +71,8 @@ class Source {
   /// Length in bytes at open.
   virtual uint64_t size() const = 0;
 
-  /// Upper bound of the bytes of real files behind these bytes; less than
-  /// size() for decompressed bytes.
+  /// At most so many bytes are stored in real files for this source. For a
+  /// decompressed source this is the compressed size, usually less than size().
   virtual uint64_t stored_size() const { return size(); }
 
   /// Modification time at open.
@@ -91,15 +91,15 @@ class Source {
   /// skip some. Ranges past the end are ignored.
   virtual void Prefetch(std::span<const SourceRange> /*ranges*/) const {}
 
-  /// Fails with kStale if the file has changed since it was opened. Called
-  /// before bytes from an earlier ReadAt are served.
+  /// Fails with kStale if the file has changed since it was opened. Must be
+  /// called before bytes from an earlier ReadAt are served.
   virtual Status CheckUnchanged() const { return {}; }
 
   /// Like CheckUnchanged, for this file and all files opened beside it.
   virtual Status CheckAllUnchanged() const { return CheckUnchanged(); }
 
-  /// Whether another file beside it was opened or missed: data derived from
-  /// these bytes may depend on that file.
+  /// Whether another file beside this one was opened or found missing. If so,
+  /// data derived from this source may depend on that file.
   virtual bool asked_others() const { return false; }
 
   /// Whether this is a temporary file with derived bytes.
@@ -150,8 +150,8 @@ class Source {
   /// Opens another file of the same set. Like OpenBeside, with two differences
   /// for download caches (core/io/download_cache.h): if this file was opened
   /// through a link, `path` is relative to the directory of the link; and if
-  /// that is a link of such a cache, the last component may be a link to the
-  /// same blobs, from the same snapshot.
+  /// that link belongs to such a cache, the last component of `path` may be a
+  /// link in the same snapshot to a blob in the same directory.
   virtual Result<SourcePtr> OpenSibling(const std::string& path,
                                         const Request& request) const {
     return OpenBeside(path, request);
@@ -186,15 +186,15 @@ class Companions;
 /// A regular file, read with pread. Its FileIdentity is compared after every
 /// read, so bytes of a file that was truncated, overwritten or replaced are
 /// never returned. Replacing or removing a file changes its ctime. With
-/// watch_ctime, the name is therefore checked only when ctime has changed and,
-/// at most once a second, at other times.
+/// watch_ctime, the path is therefore checked only when ctime has changed and,
+/// at most once a second, while it has not.
 class FileSource final : public Source {
  public:
   /// Fails with kIo if `path` cannot be opened or is not a regular file.
   static Result<std::shared_ptr<const FileSource>> Open(
       const std::string& path, const SourceOptions& options = {});
 
-  /// Opens the file at `path` below `directory`, which ends in a slash; see
+  /// Opens the file at `path` below `directory`, which must end in a slash; see
   /// Source::OpenBeside. Never opens for reading a file that is not regular or,
   /// with kEveryone, one that some of `readers` may not read.
   static Result<SourcePtr> OpenIn(const std::string& directory,
@@ -237,7 +237,8 @@ class FileSource final : public Source {
   enum class State : uint8_t { kUnchanged, kTouched, kChanged };
 
   /// Opens `path` in `directory` if both `path` and the link by which this file
-  /// was opened are links of a download cache. Otherwise fails as leading out.
+  /// was opened are links of a download cache. Otherwise fails with kCorrupt,
+  /// because `path` leads out of `directory`.
   Result<SourcePtr> OpenLinked(const std::string& directory,
                                const std::string& path) const;
 
@@ -245,9 +246,10 @@ class FileSource final : public Source {
              const struct stat& st, const SourceOptions& options,
              std::shared_ptr<Companions> companions);
 
-  /// Compares the file with its state at open. If `path` is set or ctime has
-  /// changed, also checks that its path does not lead to another file. Fails
-  /// with kIo if the file cannot be examined.
+  /// Compares the file with its state at open, and records the result in
+  /// state_. If `path` is set, or if ctime has changed under watch_ctime, also
+  /// checks whether the file's path leads to another file. Fails with kIo if
+  /// the file cannot be examined.
   Result<struct stat> Examine(bool path) const;
   bool PathIsDue() const;
   bool PathLeadsElsewhere() const;
@@ -267,7 +269,7 @@ class FileSource final : public Source {
 
 /// Sets the minimum interval at which a FileSource with watch_ctime checks
 /// whether its name leads to another file while its ctime is unchanged; one
-/// second by default. Process-wide, called before files are opened.
+/// second by default. Process-wide; must be called before files are opened.
 void SetPathCheckInterval(std::chrono::seconds interval);
 
 /// Bytes in memory: for tests, fuzzing, and nested containers.
@@ -309,7 +311,7 @@ class DerivedSource : public Source {
 /// A part of another source, such as a nested container.
 class SliceSource final : public DerivedSource {
  public:
-  /// [offset, offset + size) lies within `whole`.
+  /// [offset, offset + size) must lie within `whole`.
   SliceSource(SourcePtr whole, uint64_t offset, uint64_t size)
       : DerivedSource(std::move(whole)), offset_(offset), size_(size) {}
 
@@ -340,9 +342,9 @@ class UnpackedSource final : public DerivedSource {
   Buffer bytes_;
 };
 
-/// Reads `length` bytes at `offset`. The caller has checked `length` against a
-/// limit; this function checks it against the size of the source before it
-/// allocates. Errors call the bytes `what`.
+/// Reads `length` bytes at `offset`. The caller must have checked `length`
+/// against a limit; this function checks it against the size of the source
+/// before it allocates. Errors call the bytes `what`.
 Result<Buffer> ReadBuffer(const Source& source, uint64_t offset,
                           uint64_t length, const char* what,
                           const Request& request);

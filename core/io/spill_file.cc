@@ -20,7 +20,8 @@
 namespace ctxfs {
 namespace {
 
-/// Falls back to unlinking: not every file system supports O_TMPFILE.
+/// Opens a new unnamed file. Where the file system does not support O_TMPFILE,
+/// creates a named file and unlinks it.
 int OpenUnlinked(const std::string& directory, int more_flags) {
   const int fd = ::open(directory.c_str(),
                         O_TMPFILE | O_RDWR | O_CLOEXEC | more_flags, 0600);
@@ -38,8 +39,8 @@ Error Failure(const std::string& what) {
   return {Code::kIo, what + ": " + std::strerror(failed), kNoOffset, failed};
 }
 
-/// Reserves a range of a file on the disk. Returns the errno, ENOSPC if the
-/// disk is full; 0 also if the file system cannot reserve.
+/// Reserves a range of a file on the disk. Returns 0 or an errno: ENOSPC if the
+/// disk is full, and 0 also if the file system cannot reserve.
 int Allocate(int fd, uint64_t offset, uint64_t size) {
   int failed = 0;
   do {
@@ -52,14 +53,15 @@ int Allocate(int fd, uint64_t offset, uint64_t size) {
   return failed == EOPNOTSUPP || failed == ENOSYS ? 0 : failed;
 }
 
-/// Free bytes on the disk of a file, as far as known.
+/// Free bytes on the disk of a file; UINT64_MAX if unknown.
 uint64_t FreeOn(const Fd& file) {
   struct statvfs disk {};
   if (::fstatvfs(file.get(), &disk) != 0) return UINT64_MAX;
   return CheckedMul(disk.f_bavail, disk.f_frsize).value_or(UINT64_MAX);
 }
 
-/// Larger offsets would raise SIGXFSZ, which ends the process.
+/// The largest size of a file. A write past it would raise SIGXFSZ, which ends
+/// the process.
 uint64_t LargestFile() {
   rlimit limit{};
   const bool bounded =
@@ -121,7 +123,8 @@ uint64_t SpillFile::Take(uint64_t size) {
     if (taken - offset >= size) break;
     offset = taken + length;
   }
-  // A gap between parts may end past the largest file.
+  // The range may end past the largest file even if bytes_ is small, because
+  // gaps between parts count, too.
   if (!InBounds(offset, size, LargestFile())) return UINT64_MAX;
   parts_.emplace(offset, size);
   bytes_ += size;
@@ -129,9 +132,9 @@ uint64_t SpillFile::Take(uint64_t size) {
 }
 
 void SpillFile::GiveBack(uint64_t offset, uint64_t size) {
-  // Punched while the range is still reserved, and without the mutex: freeing
-  // some GiB takes the disk a while. On failure the next part reuses the
-  // blocks.
+  // Punches the hole while the range is still reserved, and without the mutex,
+  // because freeing some GiB takes the disk a while. On failure the next part
+  // reuses the blocks.
   (void)::fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                     static_cast<off_t>(offset), static_cast<off_t>(size));
   {
@@ -243,7 +246,7 @@ SpillFile::Part::~Part() {
 }
 
 Status SpillFile::Part::Write(uint64_t at, Bytes bytes) const {
-  // The seccomp filter allows pwrite for this one file only.
+  // The seccomp filter allows pwrite for fd_ only.
   const auto write = [&](Bytes left, size_t done) {
     return own_.ok() ? ::write(own_.get(), left.data(), left.size())
                      : ::pwrite(file_->fd_.get(), left.data(), left.size(),

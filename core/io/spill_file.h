@@ -39,8 +39,8 @@ class SpillFile : public std::enable_shared_from_this<SpillFile> {
     uint64_t size() const { return size_; }
     /// The separate file of this part; -1 if it is a range.
     int descriptor() const { return own_.get(); }
-    /// Both fail with kIo; [at, at + bytes) lies within the part. Writes are
-    /// sequential, from its start to its end.
+    /// Both fail with kIo. The range at `at` must lie within the part. Writes
+    /// must be sequential, from the part's start to its end.
     Status Write(uint64_t at, Bytes bytes) const;
     Status Read(uint64_t at, MutableBytes out) const;
 
@@ -68,26 +68,27 @@ class SpillFile : public std::enable_shared_from_this<SpillFile> {
   SpillFile(Fd fd, std::string directory, uint64_t most)
       : fd_(std::move(fd)), directory_(std::move(directory)), most_(most) {}
 
-  /// Fails like Reserve if `size` bytes would not fit even without any part.
+  /// Fails like Reserve if `size` bytes would not fit even if all parts were
+  /// freed.
   Status CouldHold(uint64_t size) const;
 
   /// Reserves `size` bytes, at least 1, on the disk. Fails with kIo; the errno
   /// is ENOSPC if the disk or the bound of the file has not enough left.
   Result<std::shared_ptr<const Part>> Reserve(uint64_t size);
 
-  /// From now on, parts are separate files where `maker` can create one; it
-  /// outlives this. Called before there are other threads.
+  /// From now on, a part is a separate file if `maker` can create one. `maker`
+  /// must outlive this object. Must be called before other threads start.
   void MakeFilesBy(FileMaker& maker) { maker_ = &maker; }
 
-  /// Takes over an existing file of `size` bytes as a part. Fails like Reserve,
-  /// and leaves the file alone then.
+  /// Takes over an existing file of `size` bytes as a part. If it fails, as
+  /// Reserve does, `file` stays with the caller.
   Result<std::shared_ptr<const Part>> Adopt(Fd& file, uint64_t size);
 
-  /// Lends the part, a separate file, to a reader for any time; null if more
-  /// than `most` bytes would be lent.
+  /// Lends `part`, which must be a separate file, to a reader until the Loan is
+  /// destroyed. Returns null if more than `most` bytes would be lent in all.
   using Loan = std::shared_ptr<const Part>;
   Loan Lend(const std::shared_ptr<const Part>& part, uint64_t most);
-  /// Bytes of the lent parts, and whether a part is lent.
+  /// Total bytes of the lent parts, and whether `part` is lent.
   uint64_t lent() const;
   bool IsLent(const Part& part) const;
   /// Notified when a part is freed or no longer lent.
@@ -111,7 +112,7 @@ class SpillFile : public std::enable_shared_from_this<SpillFile> {
   Status CountFile(uint64_t size);
   Error Full(uint64_t size) const;
   Error DiskFull(uint64_t size) const;
-  /// Free bytes of the disk, as far as known.
+  /// Free bytes of the disk; UINT64_MAX if unknown.
   uint64_t Free() const;
 
   const Fd fd_;
@@ -126,7 +127,8 @@ class SpillFile : public std::enable_shared_from_this<SpillFile> {
   std::map<uint64_t, uint64_t> parts_ CTXFS_GUARDED_BY(mutex_);
 };
 
-/// FileMaker::Make, in an open directory. Not for confined threads.
+/// Like FileMaker::Make, in an open directory. Must not be called by confined
+/// threads.
 Result<Fd> MakeUnnamed(const Fd& directory, uint64_t size);
 
 /// The default directory for spill files: $TMPDIR, or /var/tmp.

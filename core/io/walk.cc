@@ -152,12 +152,12 @@ class Walker {
   }
 
   Result<bool> Follow(const Fd& link) {
-    constexpr unsigned kMaxLinks = 40;  // as the kernel follows
+    constexpr unsigned kMaxLinks = 40;  // as in the kernel
     if (++followed_ > kMaxLinks) return CannotFind(ELOOP);
     char target[PATH_MAX];
     const ssize_t size = ::readlinkat(link.get(), "", target, sizeof(target));
     if (size < 0) return CannotFind(errno);
-    rest_.insert(0, target, static_cast<size_t>(size));  // "" or "/..." before
+    rest_.insert(0, target, static_cast<size_t>(size));  // before "" or "/..."
     if (rest_.starts_with('/')) {
       if (below_) return CannotFind(EXDEV);
       line_.erase(line_.begin() + 1, line_.end());

@@ -8,20 +8,21 @@
 
 namespace ctxfs {
 
-/// Finds the file or directory at `path`, following links, without opening it
-/// for reading (O_PATH): neither a fifo nor a device notices. `flags` are
-/// further flags of open(2): O_DIRECTORY. Once MountGuard is started, the walk
-/// fails with EXDEV before it enters a forbidden file system, which receives no
-/// request. Errors have a sys_errno.
+/// Finds the file or directory at `path`, following links. Opens it with
+/// O_PATH, not for reading, so that opening a fifo or a device has no effect on
+/// it. `flags` are further flags of open(2), such as O_DIRECTORY. Once
+/// MountGuard is started, the walk fails with EXDEV before it enters a
+/// forbidden file system, which receives no request. Errors have a sys_errno.
 Result<Fd> FindPath(const std::string& path, int flags = 0);
 
 /// Like FindPath, for an absolute path, but fails with ELOOP if a directory of
-/// the path is a link. Returns a link at the end itself.
+/// the path is a link. If the last component is a link, returns the link
+/// itself.
 Result<Fd> FindWithoutLinks(const std::string& path);
 
 /// Like FindPath, for a path below `directory`. Fails with kCorrupt if the path
-/// leads out of it, by "..", from the root, through a link, or into a forbidden
-/// file system; with kNotFound if it does not exist.
+/// leads out of `directory` (by "..", from the root, or through a link) or into
+/// a forbidden file system, and with kNotFound if the path does not exist.
 Result<Fd> FindBeneath(const std::string& directory, const std::string& path,
                        int flags);
 

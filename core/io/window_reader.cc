@@ -28,7 +28,8 @@ void WindowReader::Announce(uint64_t offset) {
   const uint64_t before = std::exchange(distance_, offset - far_);
   far_ = offset;
   if (distance_ != before || distance_ < kStrewn) return;
-  // Announces the next half early, so that no header is waited for.
+  // Announces more headers once half of the announced ones are read, so that
+  // the reader waits for none.
   if (announced_ > offset && announced_ - offset > kAnnounced / 2 * distance_) {
     return;
   }

@@ -21,12 +21,13 @@ class WindowReader {
   /// The most bytes that one call of At returns.
   static constexpr size_t kMax = 4096;
 
-  /// `source` and `request` outlive this object.
+  /// `source` and `request` must outlive this object.
   WindowReader(const Source& source, const Request& request)
       : source_(source), request_(request) {}
 
-  /// The bytes [offset, offset + length), which lie within the source; length
-  /// is at most kMax. Valid until the next call. Fails like Source::ReadAt.
+  /// Returns the bytes [offset, offset + length); `length` must be at most
+  /// kMax. The result is valid until the next call. Fails with kCorrupt if the
+  /// bytes extend past the end of the source, otherwise like Source::ReadAt.
   Result<Bytes> At(uint64_t offset, size_t length) {
     if (offset >= start_ && InBounds(offset - start_, length, filled_)) {
       used_ = offset - start_ + length;
@@ -36,8 +37,8 @@ class WindowReader {
     return Read(offset, length);
   }
 
-  /// Number of bytes before `end` that one call of At can return from `offset`
-  /// on, at most `most` and kMax.
+  /// Returns how many bytes of [offset, end) one call of At can return; at most
+  /// `most`, which must not exceed kMax.
   static size_t Room(uint64_t offset, uint64_t end, size_t most = kMax) {
     const uint64_t left = end > offset ? end - offset : 0;
     return static_cast<size_t>(left < most ? left : most);
@@ -53,10 +54,10 @@ class WindowReader {
   Buffer window_;
   uint64_t start_ = 0;       // of the window, in the source
   uint64_t filled_ = 0;      // bytes in the window
-  uint64_t used_ = 0;        // bytes of it up to the end of the last result
+  uint64_t used_ = 0;        // window bytes up to the end of the last result
   size_t prefetcher_ = 512;  // size of the next read
   uint64_t far_ = 0;         // the last header not close to its predecessor
-  uint64_t distance_ = 0;    // from its predecessor to it
+  uint64_t distance_ = 0;    // from the far header before far_ to far_
   uint64_t announced_ = 0;   // end of the announced headers
 };
 

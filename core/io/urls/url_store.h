@@ -13,10 +13,10 @@
 
 namespace ctxfs {
 
-/// A name in a directory of a store: an object's, or the common prefix, up to
-/// the next '/', of the keys of several objects.
+/// A name in a directory of a store: of an object, or of a directory. A
+/// directory exists if keys continue after the name with a '/'.
 struct StoreName {
-  std::string name;         // the part of the key; anything but '/'
+  std::string name;         // a component of the key; any bytes but '/'
   bool directory = false;   // if set, the other members are unset
   uint64_t size = 0;        // bytes
   std::string version;      // changes with the bytes; empty: unknown
@@ -45,18 +45,18 @@ class UrlStore {
   UrlStore(const UrlStore&) = delete;
   UrlStore& operator=(const UrlStore&) = delete;
 
-  /// Opens the object at `url` or, if only longer keys with this prefix and a
-  /// '/' exist, that directory.
+  /// Opens the object at `url`. If there is no such object, but keys exist that
+  /// start with the key of `url` and a '/', opens that directory.
   virtual Result<SourcePtr> Open(const std::string& url,
                                  const Request& request) = 0;
 
-  /// Returns the names in a directory: none, if it does not exist. Listings are
-  /// cached for a while.
+  /// Returns the names in a directory; an empty listing if it does not exist.
+  /// Listings are cached for a while.
   virtual Result<StoreListingPtr> List(const std::string& directory,
                                        const Request& request) = 0;
 
-  /// Opens `name` of a listing of `directory`. If the object was replaced
-  /// since, reads fail with kStale, and the directory is listed again.
+  /// Opens `name` of a listing of `directory`. If the object was replaced after
+  /// the listing, reads fail with kStale, and the directory is listed again.
   virtual Result<SourcePtr> OpenListed(const std::string& directory,
                                        const StoreName& name,
                                        const Request& request) = 0;
@@ -66,14 +66,15 @@ class UrlStore {
                             const StoreName& name) const = 0;
 };
 
-/// Sets the process-wide store for URLs; null: none. The caller keeps it alive
-/// while anything that it opened is in use.
+/// Sets the process-wide store for URLs; null: none. The store must outlive
+/// everything that it opened.
 void SetUrlStore(UrlStore* store);
 
 /// Null if URLs cannot be opened here.
 UrlStore* TheUrlStore();
 
-/// The identity of `url` when it was listed.
+/// Returns the identity of the object or directory at `url`, from its listed
+/// `name`.
 FileIdentity IdentityOf(const std::string& url, const StoreName& name);
 FileIdentity IdentityOfDirectory(const std::string& url);
 
