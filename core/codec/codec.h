@@ -19,8 +19,9 @@ bool LooksLikeZstd(Bytes stored);
 
 /// Decodes all of `stored` into exactly all of `out`, or fails with kCorrupt.
 /// Never writes past `out`, so a decompression bomb uses no more memory than
-/// the caller has allocated. kNone: sizes must be equal. Checks `interrupt`
-/// about every megabyte of output, unless a function's comment differs.
+/// the caller has allocated. For kNone, the sizes must be equal. Checks
+/// `interrupt` about every megabyte of output, unless the comment of the
+/// codec's function says otherwise.
 Status Decode(Codec codec, Bytes stored, MutableBytes out,
               const Interrupt& interrupt = NeverInterrupted());
 
@@ -36,9 +37,9 @@ struct ZstdFrame {
 
 /// Decodes the first frame of `stored`, with or without a content size. Fails
 /// with kLimit if it decodes to more than `limit` bytes, and with kCorrupt if
-/// it is damaged or needs a dictionary. Allocates at most `limit` bytes. A
-/// frame without a content size is decoded into growing buffers: it may take
-/// twice as much, and checks `interrupt` only before each attempt.
+/// it is damaged or needs a dictionary. Allocates at most `limit` bytes if the
+/// frame has a content size. Otherwise it decodes into growing buffers, which
+/// may take twice as much, and checks `interrupt` only before each attempt.
 Result<ZstdFrame> DecodeZstdFrame(
     Bytes stored, uint64_t limit,
     const Interrupt& interrupt = NeverInterrupted());

@@ -37,7 +37,7 @@ Error WrongSize(const char* how, size_t size) {
 
 }  // namespace
 
-// Initialised fully, since SaveState writes all of it.
+// Sets all of the state to zero first, because SaveState writes all of it.
 DeflateDecoder::DeflateDecoder() : state_(new inflate_state()) {
   isal_inflate_init(state_.get());
   state_->crc_flag = ISAL_DEFLATE;

@@ -19,9 +19,10 @@ class DeflateDecoder {
   DeflateDecoder();
   /// Continues from a state that SaveState wrote.
   explicit DeflateDecoder(Bytes state);
-  /// Continues at a block. `window` has the decoded bytes before it, at most
-  /// kWindow of them. The block starts after the first `skip` bits of the
-  /// stored byte `byte`; for `skip` 0, at the next byte.
+  /// Continues at a block. `window` has the decoded bytes before the block;
+  /// only the last kWindow of them are used. The block starts after the lowest
+  /// `skip` bits of the stored byte `byte`, and the input of Decode is the
+  /// bytes after `byte`. For `skip` 0, `byte` is ignored.
   DeflateDecoder(Bytes window, std::byte byte, unsigned skip);
   ~DeflateDecoder();
 
@@ -32,13 +33,14 @@ class DeflateDecoder {
 
   /// Bytes of a decoder's state, about 90 KiB.
   static size_t StateBytes();
-  /// Writes the state to `state`, which has StateBytes() bytes. Valid in this
-  /// process only: the library trusts the state.
+  /// Writes the state to `state`, which has StateBytes() bytes. Load it only in
+  /// the process that saved it: the library does not check a state, so a forged
+  /// one would be unsafe.
   void SaveState(MutableBytes state) const;
 
   /// Decodes from the start of `in` to the start of `out` until one is
-  /// exhausted or the stream ends. Fails with kCorrupt; the decoder must not be
-  /// used afterwards.
+  /// exhausted or the stream ends. Fails with kCorrupt; after a failure, the
+  /// decoder must not be used.
   Result<StreamStep> Decode(Bytes in, MutableBytes out);
 
   /// Input bytes consumed past the end of the stream, at most 8.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Deflate64, which no library of Debian decodes: deflate (RFC 1951) with a
-// window of 64 KiB, distances up to it, and lengths up to 65,538.
+// A decoder of Deflate64, which no library of Debian has. Deflate64 is deflate
+// (RFC 1951) with a window of 64 KiB, distances of up to 64 KiB, and lengths of
+// up to 65,538.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -21,7 +22,8 @@ constexpr size_t kDistances = 32;
 constexpr unsigned kEndOfBlock = 256;
 constexpr unsigned kLastLength = 285;
 
-/// The byte count of a symbol: `base`, plus the value of `extra` bits.
+/// The length or distance of a symbol: `base`, plus the number in the next
+/// `extra` bits.
 struct Range64 {
   uint32_t base;
   unsigned extra;
@@ -49,8 +51,9 @@ struct Code64 {
   std::array<uint16_t, kLiterals> symbols{};     // ordered by code
   std::array<uint16_t, 1U << kFastBits> fast{};  // symbol * 16 + length, or 0
 
-  /// Builds the code from these lengths. Returns whether they are valid: the
-  /// code is complete, or has at most one symbol, of one bit.
+  /// Builds the code from the length of each symbol's code; 0: the symbol has
+  /// none. Returns whether the lengths are valid: the code must be complete, or
+  /// have at most one symbol, whose code has one bit.
   bool Make(std::span<const uint8_t> lengths);
 };
 

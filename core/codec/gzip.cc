@@ -13,7 +13,8 @@ namespace {
 
 constexpr int kInterrupted = 1000;  // not a code of zlib
 
-/// inflate() for `size` bytes of output, in pieces.
+/// Like inflate() for `size` bytes of output, but checks `interrupt` before
+/// each piece of output.
 int Inflate(z_stream& stream, size_t size, const Interrupt& interrupt) {
   while (true) {
     if (interrupt.interrupted()) return kInterrupted;

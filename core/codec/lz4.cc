@@ -28,7 +28,8 @@ bool ReadLength(ByteReader& in, size_t nibble, size_t* length) {
   return true;
 }
 
-/// Copies `length` bytes from `distance` back; they may overlap.
+/// Copies `length` bytes to `to` from `distance` bytes before it; the two
+/// ranges may overlap.
 void CopyMatch(std::byte* to, size_t distance, size_t length) {
   const std::byte* from = to - distance;
   if (distance >= length) {
@@ -101,7 +102,8 @@ Status DecodeLz4(Bytes stored, MutableBytes out, const Interrupt& interrupt) {
         reinterpret_cast<const char*>(stored.data()), to,
         static_cast<int>(stored.size()), static_cast<int>(out.size()));
     if (n >= 0 && static_cast<size_t>(n) == out.size()) {
-      // liblz4 accepts a distance of 0, which copies uninitialised memory.
+      // Checks the block again: liblz4 accepts a distance of 0, which copies
+      // uninitialised memory.
       Status sound = Follow<false>(stored, out, interrupt);
       if (sound || !sound.error().Permanent()) return sound;
     }

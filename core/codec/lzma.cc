@@ -68,8 +68,9 @@ class LzmaDecoder {
   lzma_stream stream_ = LZMA_STREAM_INIT;
 };
 
-/// Regroups the pieces of a stream so that the last has kEnd bytes, or all of
-/// it: liblzma 5.4.1 rejects an end marker that is split over two pieces.
+/// Regroups the pieces of a stream so that the last piece has kEnd bytes, or
+/// the whole stream if it is shorter: liblzma 5.4.1 rejects an end marker that
+/// is split over two pieces.
 class WholeEnd {
  public:
   explicit WholeEnd(const NextBytes& next) : next_(next) {}
@@ -96,7 +97,8 @@ class WholeEnd {
   std::ptrdiff_t given_ = 0;  // bytes of pieces_ that the caller received
 };
 
-/// Reads the first bytes of a stream into `out`; returns the last piece's rest.
+/// Fills `out` with the first bytes of a stream. Returns the rest of the piece
+/// that it read last.
 Result<Bytes> ReadStart(const NextBytes& next, MutableBytes out) {
   while (true) {
     const Bytes more = CTXFS_TRY(next());
@@ -122,7 +124,8 @@ Status StartLzma(Bytes header, const StreamSizes& sizes, lzma_stream* stream) {
   options.lc = packed % 9;
   options.lp = packed / 9 % 5;
   options.pb = packed / 45;
-  // No match reaches before the data, so a larger dictionary is unused.
+  // No match reaches before the data, so a dictionary larger than the data has
+  // no use.
   const uint64_t used = std::max<uint64_t>(sizes.decoded, LZMA_DICT_SIZE_MIN);
   options.dict_size = static_cast<uint32_t>(std::min<uint64_t>(
       std::max<uint32_t>(in.U32(), LZMA_DICT_SIZE_MIN), used));

@@ -25,8 +25,9 @@ struct Picture {
 /// compressed, so it is at most 1 % more than limits::kPictureBytes.
 uint64_t PngSize(const Picture& picture);
 
-/// Returns `pixels`, exactly picture.size() bytes, as a PNG of PngSize bytes.
-/// Lossless and deterministic. Fails only with kInterrupted.
+/// Returns `pixels` as a PNG of PngSize bytes. `pixels` must have exactly
+/// picture.size() bytes. Lossless and deterministic. Fails only with
+/// kInterrupted.
 Result<Buffer> EncodePng(const Picture& picture, Bytes pixels,
                          const Interrupt& interrupt = NeverInterrupted());
 

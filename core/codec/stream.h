@@ -81,7 +81,7 @@ class StreamOutput {
   uint64_t left() const { return size_ - made_; }
   /// Forwards decoded bytes. Fails with kCorrupt if they exceed left().
   Status Put(Bytes decoded);
-  /// kCorrupt if bytes are missing.
+  /// Fails with kCorrupt if bytes are missing.
   Status End() const;
 
  private:

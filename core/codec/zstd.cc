@@ -25,7 +25,8 @@ bool LooksLikeZstd(Bytes stored) {
 
 namespace {
 
-/// A lack of memory is no damage but transient: kNoMemory.
+/// Returns the Error for an error code of zstd: kNoMemory if memory ran out,
+/// which says nothing about the data, else kCorrupt.
 Error Failure(size_t code) {
   const bool memory = ZSTD_getErrorCode(code) == ZSTD_error_memory_allocation;
   return {memory ? Code::kNoMemory : Code::kCorrupt,
@@ -35,8 +36,8 @@ Error Failure(size_t code) {
 using Decoder = std::unique_ptr<ZSTD_DCtx, size_t (*)(ZSTD_DCtx*)>;
 
 /// A decoder that writes straight into the caller's memory, like
-/// ZSTD_decompress. It needs no window, whatever size the frame declares. Null:
-/// out of memory.
+/// ZSTD_decompress. It needs no window, whatever size the frame declares.
+/// Returns null if memory ran out.
 Decoder StepDecoder() {
   Decoder decoder(ZSTD_createDCtx(), &ZSTD_freeDCtx);
   if (decoder == nullptr) return decoder;
@@ -46,9 +47,10 @@ Decoder StepDecoder() {
   return decoder;
 }
 
-/// ZSTD_decompress in steps of one block, at most 128 KiB. zstd returns the
-/// number of bytes that it expects next; given exactly those, a call decodes
-/// one block.
+/// Like ZSTD_decompress, but in steps of one block, at most 128 KiB, between
+/// which it can be interrupted. Each step returns the number of stored bytes
+/// that zstd expects next. A step that gets exactly so many bytes decodes one
+/// block.
 Status DecodeInSteps(Bytes stored, MutableBytes out, const Interrupt& interrupt,
                      size_t* made) {
   const Decoder decoder = StepDecoder();
@@ -101,9 +103,9 @@ struct Part {
   MutableBytes out;
 };
 
-/// Divides frames into parts for several threads, each but the last worth the
-/// start of a thread. None unless every frame declares its size and the sizes
-/// add up to that of `out`.
+/// Divides frames into parts for several threads. Every part except the last is
+/// large enough to be worth a thread. Returns no parts unless every frame
+/// declares its size and the sizes add up to that of `out`.
 std::vector<Part> PartsOf(Bytes stored, MutableBytes out) {
   constexpr size_t kLeastBytes = size_t{2} << 20;
   constexpr size_t kMaxFrames = size_t{1} << 16;
@@ -113,7 +115,7 @@ std::vector<Part> PartsOf(Bytes stored, MutableBytes out) {
   for (size_t frames = 0; !stored.empty(); ++frames) {
     const size_t size =
         ZSTD_findFrameCompressedSize(stored.data(), stored.size());
-    // "Unknown" and "error" are the largest numbers.
+    // The values for "unknown" and "error" exceed any size.
     const unsigned long long told =
         ZSTD_getFrameContentSize(stored.data(), stored.size());
     if (ZSTD_isError(size) != 0 || told > out.size() || frames == kMaxFrames) {
@@ -198,7 +200,8 @@ Result<ZstdFrame> DecodeZstdFrame(Bytes stored, uint64_t limit,
         fmt::format("zstd: needs the dictionary {}, which is not in the file",
                     dictionary)};
   }
-  // Comes first, because it needs only the frame header.
+  // The content size is checked first, because that needs only the frame's
+  // header.
   const unsigned long long told =
       ZSTD_getFrameContentSize(stored.data(), stored.size());
   if (told == ZSTD_CONTENTSIZE_ERROR) {

@@ -51,7 +51,8 @@ class Stream {
 
   Status Decode(Bytes stored) {
     ZSTD_inBuffer in{stored.data(), stored.size(), 0};
-    // A full output piece may leave bytes that need no new input.
+    // If the output piece is full, the decoder may hold further bytes, for
+    // which it needs no new input.
     for (bool full = false; in.pos < in.size || full;) {
       CTXFS_TRY(interrupt_.Check());
       ZSTD_outBuffer to{out_.data(), out_.size(), 0};

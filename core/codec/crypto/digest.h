@@ -19,8 +19,8 @@ class Digest {
  public:
   explicit Digest(DigestKind kind);
   void Update(Bytes bytes);
-  /// Returns the bytes of the digest; empty if the library failed. Either this
-  /// or Hex may be called, once.
+  /// Returns the bytes of the digest; empty if the library failed. Only one
+  /// call of Raw or Hex is allowed.
   std::string Raw();
   /// Like Raw, as lower-case hex digits.
   std::string Hex();
@@ -55,13 +55,13 @@ class Md5 : public Digest {
 /// XXH3, many times as fast as the digests above. Detects accidents only.
 class Xxh3 {
  public:
-  /// k64: 16 hex digits, as xxhsum(1) prints them. k128: 32, for bytes that
-  /// stay on a disk for long.
+  /// k64: 16 hex digits, as xxhsum(1) prints them. k128: 32 hex digits, for
+  /// bytes that are stored on a disk for long.
   enum class Width : uint8_t { k64, k128 };
 
   explicit Xxh3(Width width = Width::k64);
   void Update(Bytes bytes);
-  /// Empty if there was no memory.
+  /// Returns the digest; empty if memory ran out.
   std::string Hex() const;
 
  private:

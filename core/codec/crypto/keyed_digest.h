@@ -15,13 +15,13 @@ namespace ctxfs {
 /// match it.
 class KeyedDigest {
  public:
-  /// With an empty key there is no digest.
+  /// With an empty key, Raw and Hex return an empty text.
   explicit KeyedDigest(std::string_view key);
   void Update(Bytes bytes);
   /// Returns the 32 bytes of the digest; empty without a key, or if the library
-  /// failed. Either this or Hex may be called, once.
+  /// failed. Only one call of Raw or Hex is allowed.
   std::string Raw();
-  /// The first 16 bytes as 32 lower-case hex digits.
+  /// Like Raw, but returns the first 16 bytes, as 32 lower-case hex digits.
   std::string Hex();
 
  private:

@@ -23,10 +23,10 @@ void BytesToFloatsScalar(Bytes in, float scale, float min, MutableBytes out);
 /// Decodes one of the four byte planes of little-endian 32-bit words: sets byte
 /// `plane` of word i of `out` to dict[code i], for all out.size() / 4 words.
 /// Codes have `width` bits, 1 to 8, most significant bit first; the first
-/// starts at bit `bit` of `codes`, 0 to 7. `codes` contains all of them; bytes
-/// after them may be read, without effect. Returns false if a code is not below
-/// `dict_size`. `dict` must always have 256 entries, because codes are checked
-/// after use.
+/// starts at bit `bit` of `codes`, 0 to 7. `codes` must contain all codes;
+/// further bytes of `codes` have no effect. Returns false if a code is not
+/// below `dict_size`. `dict` must always have 256 entries, because codes are
+/// checked after use.
 bool UnpackPlane(Bytes codes, unsigned bit, unsigned width, const uint8_t* dict,
                  unsigned dict_size, unsigned plane, MutableBytes out);
 

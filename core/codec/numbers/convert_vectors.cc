@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// convert.cc by vectors of eight floats, with the same results bit for bit;
-// longer ones took longer, since each would be stored to two lines of the
-// cache. Highway compiles this file once for each set of instructions
-// (vector_targets.h).
+// The functions of convert.cc with vectors of eight floats, and with the same
+// results bit for bit. Highway compiles this file once for each set of
+// instructions (vector_targets.h).
 #include "core/codec/numbers/vector_targets.h"
-// What is better than AVX2 is not faster here: longer vectors would be stored
-// to two lines of the cache each, and masks take a tenth longer.
+// Disables the targets above AVX2, which are not faster here: each longer
+// vector would be stored to two cache lines, and the masks of AVX-512 take a
+// tenth longer.
 #undef HWY_DISABLED_TARGETS
 #define HWY_DISABLED_TARGETS (CTXFS_DISABLED_TARGETS | (HWY_AVX2 - 1))
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/codec/numbers/convert_vectors.cc"
 #include <hwy/foreach_target.h>
-// After foreach_target.h, which chooses what it defines.
+// Must be included after foreach_target.h, which selects the targets.
 #include <hwy/highway.h>
 
 #include "core/codec/numbers/convert.h"
@@ -42,8 +42,8 @@ constexpr size_t kLanes = hn::MaxLanes(kFloats);
 constexpr hn::Rebind<int16_t, decltype(kFloats)> kBits;
 using Bits = hn::Vec<decltype(kBits)>;
 
-/// Numbers above 0x7E00 for signalling NaNs, and for nothing else: those of
-/// quiet NaNs are negative.
+/// Returns numbers that are above 0x7E00 only for signalling NaNs. For quiet
+/// NaNs, the sum overflows and is negative.
 HWY_INLINE Bits Rank(Bits halves) {
   const Bits size = hn::And(halves, hn::Set(kBits, 0x7FFF));
   return hn::Add(size, hn::Set(kBits, 0x200));

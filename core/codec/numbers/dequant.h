@@ -29,26 +29,28 @@ inline void StoreFloat(std::byte* out, float value) {
   StoreLe(std::isnan(value) ? std::bit_cast<float>(kDequantNan) : value, out);
 }
 
-/// An implementation of dequantising. All return the same bits. `out` takes
-/// kBlockFloatBytes per block, little-endian, unaligned.
+/// An implementation of dequantising. All implementations write the same bits.
+/// `out` takes kBlockFloatBytes per block, little-endian, and needs no
+/// alignment.
 struct DequantKernels {
   /// value = code * scale, with one scale for each of `count` blocks. With a
   /// scale of zero every value is +0.0.
   void (*blocks)(unsigned bits, const std::byte* codes, const float* scales,
                  size_t count, std::byte* out);
-  /// value = scale * (code - zero), rounded to float32 twice.
+  /// value = scale * (code - zero), rounded to float32 twice, for `count`
+  /// blocks.
   void (*affine)(unsigned bits, const std::byte* codes, float scale, float zero,
                  size_t count, std::byte* out);
   /// value = code * scales[i / group], plus adds[i / group] unless `adds` is
-  /// null, for `count` one-byte codes. `group` is a multiple of 8.
+  /// null, for `count` one-byte codes. `group` must be a multiple of 8.
   void (*grouped)(const int8_t* codes, const float* scales, const float* adds,
                   size_t count, size_t group, std::byte* out);
 };
 
 extern const DequantKernels kScalarDequant;
 
-/// The fastest implementation that this processor can run: by vectors, of which
-/// Highway finds the kind, or kScalarDequant.
+/// Returns the fastest implementation that this processor can run: one with
+/// vectors, if Highway finds a supported kind of vectors, else kScalarDequant.
 const DequantKernels& FastestDequant();
 
 }  // namespace ctxfs

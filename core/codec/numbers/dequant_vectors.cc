@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dequant.cc by vectors, with the same results bit for bit. Highway compiles
-// this file once for each set of instructions (vector_targets.h).
+// The kernels of dequant.cc with vectors, and with the same results bit for
+// bit. Highway compiles this file once for each set of instructions
+// (vector_targets.h).
 //
-// A vector has up to sixteen floats where unpacking codes costs more than
-// storing floats. Codes that are bytes take up to eight: sixteen would be
-// stored to two lines of the cache each time.
+// For codes of fewer than 8 bits, a vector has up to sixteen floats, because
+// unpacking such codes costs more than storing floats. For codes of 8 bits, a
+// vector has up to eight floats: sixteen floats would be stored to two cache
+// lines each time.
 #include "core/codec/numbers/vector_targets.h"
 //
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/codec/numbers/dequant_vectors.cc"
 #include <hwy/foreach_target.h>
-// After foreach_target.h, which chooses what it defines.
+// Must be included after foreach_target.h, which selects the targets.
 #include <hwy/highway.h>
 
 #include <algorithm>
@@ -65,7 +67,8 @@ constexpr int32_t ShiftOf(size_t i) {
   return static_cast<int32_t>(32 - kBits * (i + 1));
 }
 
-/// AtTop if a word has all codes of a group, for vectors within a group.
+/// Implements AtTop for vectors of at most one group, if one word has all codes
+/// of a group.
 template <unsigned kBits, size_t kFirst>
 HWY_INLINE Ints AtTopOfWords(const std::byte* block) {
   alignas(64) static constexpr auto kShifts = [] {
@@ -79,7 +82,8 @@ HWY_INLINE Ints AtTopOfWords(const std::byte* block) {
   return hn::Shl(hn::Set(kInts, word), hn::Load(kInts, kShifts.data()));
 }
 
-/// Bytes `kFrom` to `kFrom` + `kSize` of a block, 8 or 16, repeated.
+/// Returns a vector of the bytes [kFrom, kFrom + kSize) of a block, repeated.
+/// kSize is 8 or 16.
 template <size_t kFrom, size_t kSize>
 HWY_INLINE auto Repeated(const std::byte* block) {
   constexpr hn::Repartition<uint8_t, decltype(kInts)> kBytes;
@@ -93,10 +97,12 @@ HWY_INLINE auto Repeated(const std::byte* block) {
   }
 }
 
-/// AtTop: each lane takes the two bytes that its code is in.
+/// Implements AtTop for other vectors: each lane takes the two bytes that
+/// contain its code.
 template <unsigned kBits, size_t kFirst>
 HWY_INLINE Ints AtTopOfBytes(const std::byte* block) {
-  // All are within so many bytes of the block, of which none beyond it is read.
+  // The bytes [kFrom, kFrom + kSize) contain all codes of the vector, and are
+  // within the block, so that nothing beyond it is read.
   constexpr size_t kSize = kBits * kLanes > 64 ? 16 : 8;
   constexpr size_t kStart = kFirst * kBits / 8;
   constexpr size_t kFrom = std::min(kStart, BlockBytes(kBits) - kSize);
@@ -121,8 +127,8 @@ HWY_INLINE Ints AtTopOfBytes(const std::byte* block) {
   return hn::Shl(hn::BitCast(kInts, words), hn::Load(kInts, kShifts.data()));
 }
 
-/// The bits of codes `kFirst` to `kFirst` + kLanes of a block, each at the top
-/// of its lane.
+/// Returns the bits of the codes [kFirst, kFirst + kLanes) of a block, each at
+/// the top of its lane.
 template <unsigned kBits, size_t kFirst>
 HWY_INLINE Ints AtTop(const std::byte* block) {
   if constexpr (kBits <= 4 && kLanes <= kGroup) {
@@ -145,7 +151,7 @@ HWY_INLINE hn::Vec<FloatsOf<kBits> > Codes(const std::byte* block) {
   if constexpr (kBits == 8) {
     return OfBytes(reinterpret_cast<const int8_t*>(block + kFirst));
   } else {
-    // Sign extension: from the top of the lane down again.
+    // Sign extension: shifts each code down from the top of its lane.
     return hn::ConvertTo(
         kManyFloats, hn::ShiftRight<32 - kBits>(AtTop<kBits, kFirst>(block)));
   }
@@ -154,7 +160,7 @@ HWY_INLINE hn::Vec<FloatsOf<kBits> > Codes(const std::byte* block) {
 template <typename D>
 HWY_INLINE void Store(D floats, hn::Vec<D> values, std::byte* out) {
   const auto nan = hn::Set(floats, std::bit_cast<float>(kDequantNan));
-  // Of a NaN, Ne is false on some processors.
+  // Uses Eq, because on some processors Ne is false for a NaN.
   hn::StoreU(hn::IfThenElse(hn::Eq(values, values), values, nan), floats,
              reinterpret_cast<float*>(out));
 }

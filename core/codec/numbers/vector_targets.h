@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For which instructions Highway compiles what includes this before it.
+// The instruction sets for which Highway compiles a file that includes this
+// one. Must be included before Highway's headers.
 #pragma once
 
-// SSE is not faster than what the compiler makes of scalar code; of SVE the
-// size of a vector is unknown to the compiler, and NEON of the same processors
-// will do.
+// SSE is disabled, because the compiler's scalar code is as fast. SVE is
+// disabled, because its vectors have no size that the compiler knows;
+// processors with SVE use NEON instead.
 #define CTXFS_DISABLED_TARGETS \
   (HWY_SSSE3 | HWY_SSE4 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 #define HWY_DISABLED_TARGETS CTXFS_DISABLED_TARGETS
 
-// Whether HWY_TARGET stands for processors that get scalar code: a target with
-// a larger number has less instructions.
+// Whether processors of the target HWY_TARGET use scalar code. Among the
+// targets of x86, a larger number means fewer instructions, so these are the
+// targets below AVX2.
 #define CTXFS_SCALAR_TARGET                                \
   (HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR || \
    (HWY_ARCH_X86 && HWY_TARGET > HWY_AVX2))

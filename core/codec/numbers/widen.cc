@@ -76,7 +76,7 @@ void Each(Bytes from, std::span<float> to, const Convert& convert) {
   }
 }
 
-/// WidenToFloat for types without VisitNumber.
+/// Implements WidenToFloat for the types that VisitNumber does not handle.
 void WidenOther(DType dtype, Bytes from, std::span<float> to) {
   switch (dtype) {
     case DType::kBool:
