@@ -10,7 +10,8 @@
 
 namespace ctxfs {
 
-/// Expands a bitmap at byte `at` of `source`, lowest bit first, to 0 or 1.
+/// Expands the bits at byte `at` of `source`, lowest bit first, to bytes of 0
+/// or 1.
 class BitBytes final : public Transform {
  public:
   BitBytes(std::shared_ptr<const Source> source, uint64_t at)

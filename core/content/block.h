@@ -14,9 +14,9 @@ namespace ctxfs {
 
 class ReadContext;
 
-/// Bytes that take work: produced as a whole or not at all, and only through
-/// the BlockCache. Immutable. Produce may read other blocks through the cache,
-/// as long as none of them depends on this one.
+/// Bytes that take work, such as decoding. They are produced as a whole or not
+/// at all, and only through the BlockCache. Immutable. Produce may read other
+/// blocks through the cache, as long as none of them depends on this one.
 class Block {
  public:
   explicit Block(Key key) : key_(key) {}
@@ -25,7 +25,7 @@ class Block {
   /// Equal keys mean equal bytes.
   Key key() const { return key_; }
 
-  /// Peak memory of Produce; 0 if unknown.
+  /// Peak memory of Produce in bytes; 0 if unknown.
   virtual uint64_t cost() const = 0;
 
   uint64_t work() const {
@@ -33,10 +33,10 @@ class Block {
     return bytes == 0 ? Interrupt::kUnknownWork : bytes;
   }
 
-  /// Produces all bytes and compares them with their checksum. `context` is
-  /// that of the first request for them. It is interrupted only while every
-  /// request that waits for the block is; a long Produce calls context.Check()
-  /// every few milliseconds.
+  /// Produces all bytes and compares them with their checksum. `context`
+  /// belongs to the first request for the block. It is interrupted only while
+  /// every request that waits for the block is interrupted. A long Produce must
+  /// call context.Check() every few milliseconds.
   virtual Result<Buffer> Produce(const ReadContext& context) const = 0;
 
   /// Bytes that Stream produces; 0 if the whole block must be in memory.
@@ -44,10 +44,10 @@ class Block {
 
   using Sink = std::function<Status(Bytes)>;
 
-  /// Produces the bytes piece by piece, in at most `memory` bytes; fails with
-  /// kNoMemory if they do not suffice. The checksum is compared last, so the
-  /// pieces must not be used before Stream has succeeded. Only if
-  /// streamed_size() is not 0.
+  /// Produces the bytes piece by piece, with at most `memory` bytes of memory;
+  /// fails with kNoMemory if it needs more. The checksum is compared last, so
+  /// the pieces must not be used before Stream has succeeded. Must be called
+  /// only if streamed_size() is not 0.
   virtual Status Stream(const Sink& /*sink*/, uint64_t /*memory*/,
                         const ReadContext& /*context*/) const {
     return Error{Code::kLimit, "cannot be decoded in pieces"};
@@ -59,8 +59,8 @@ class Block {
   /// The source of the bytes; null if there are several or none.
   virtual const Source* made_from() const { return nullptr; }
 
-  /// Fails with kStale if that source has changed. Called before cached bytes
-  /// are served.
+  /// Fails with kStale if made_from() has changed. Must be called before cached
+  /// bytes are served.
   Status CheckUnchanged() const {
     const Source* source = made_from();
     return source == nullptr ? Status() : source->CheckUnchanged();

@@ -102,8 +102,9 @@ class BlockCache::SharedWork final : public Interrupt,
   void RemoveListener(InterruptListener& one) const override {
     running_.listeners.Remove(one);
   }
-  // Once the first request is interrupted, only the others matter, and they
-  // notify. The interrupt may come after the wait has tested it.
+  // Once the first request is interrupted, only the waiting requests matter,
+  // and these notify. If none waits, the work is interrupted now. The wait may
+  // have tested that before, so it must test again at once.
   Clock::time_point AskAgainAt() const override {
     if (!first_.interrupted()) return first_.AskAgainAt();
     return interrupted() ? Clock::time_point() : Clock::time_point::max();
@@ -269,7 +270,8 @@ std::list<BlockCache::Kept>::iterator BlockCache::Evict(
 
 void BlockCache::MarkConsumed(const Block& block) {
   // The last consumed blocks stay, because reads that were sent earlier may
-  // still arrive. Small blocks stay, too: they would make the loop below long.
+  // still arrive. Small blocks are not marked, because many of them would make
+  // the loop below long.
   constexpr uint64_t kMaxConsumed = uint64_t{32} << 20;
   constexpr uint64_t kLeastConsumed = uint64_t{1} << 20;
   const MutexLock lock(mutex_);
@@ -349,7 +351,7 @@ Result<BlockCache::Pinned> BlockCache::ProduceAndKeep(
   const UnmeteredHeap cached;
   // Charged before production, because the request may have too little left.
   CTXFS_TRY(context.Charge(running.memory));
-  if (running.inner) base_.reset();  // this work becomes the base
+  if (running.inner) base_.reset();  // Get makes this block the base
   EvictTo(Room());
   Result<Buffer> produced = [&]() CTXFS_REQUIRES(mutex_) {
     const MutexUnlock unlocked(mutex_);
@@ -387,7 +389,7 @@ Status BlockCache::Once(Key key, const ReadContext& context,
   if (entered == nullptr) return {};
   const OnExit leave([&]() CTXFS_REQUIRES(mutex_) { Leave(key); });
   if (memory > 0) {
-    base_.reset();  // it would add to `memory`
+    base_.reset();  // it would take more than `memory`
     EvictTo(Room());
   }
   const MutexUnlock unlocked(mutex_);

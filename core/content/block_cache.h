@@ -53,7 +53,7 @@ class SpillStore;
 ///    are at the end of kept_.
 ///  - running_ has a key from Enter to Leave. in_production_ is the sum of the
 ///    reservations of running work.
-///  - working_ counts the threads that run such work and are not Waiting.
+///  - working_ counts the threads that run work and are not Waiting.
 ///  - short_of_memory_ has an entry for each thread that waits for memory.
 class BlockCache {
  public:
@@ -75,7 +75,7 @@ class BlockCache {
   ~BlockCache();
 
   /// Sets the file for blocks that exceed the budget and can be streamed; null
-  /// for none. Called before the first request.
+  /// for none. Must be called before the first request.
   void SpillTo(std::shared_ptr<SpillFile> file);
 
   /// The store for the bytes of `block`; null if the block belongs in memory.
@@ -96,26 +96,26 @@ class BlockCache {
 
   /// Runs `work` unless `done` already holds. Meanwhile other requests with the
   /// same key wait, and then test `done` again. The context of `work` is
-  /// interrupted only while `context` and all waiting requests are. `memory` is
-  /// the need of `work`, and is reserved for it.
+  /// interrupted only while `context` and all waiting requests are. `memory`
+  /// bytes are reserved for `work`.
   Status Once(Key key, const ReadContext& context,
               const std::function<bool()>& done,
               const std::function<Status(const ReadContext&)>& work,
               uint64_t memory = 0);
 
-  /// Memory outside of the cache that counts against its budget. It takes
-  /// precedence over blocks, up to half of the budget.
+  /// Memory outside of the cache that counts against its budget. Such memory
+  /// takes precedence over blocks, up to half of the budget.
   using Lease = std::shared_ptr<const void>;
   /// Counts `bytes` until the lease is destroyed. Fails with kNoMemory if the
-  /// sum of leases would exceed half of the budget and 8 MiB; a single lease
-  /// may exceed both.
+  /// sum of leases would exceed both half of the budget and 8 MiB. A lease that
+  /// is the only one may exceed both.
   Result<Lease> Lend(uint64_t bytes);
 
   void CountVerdict(Verdict verdict);
 
   /// Tells the cache that the reader has read all of the block. The kernel has
-  /// the bytes in its page cache, so the block is evicted first, and its memory
-  /// reused for the next one.
+  /// the bytes in its page cache, so the block is among the first to be
+  /// evicted, and the next block reuses its memory.
   void MarkConsumed(const Block& block);
 
   /// Evicts every block. Slices that were handed out stay valid.
@@ -142,7 +142,7 @@ class BlockCache {
     bool inner = false;   // nested in other work
     bool running = true;  // under mutex_
     std::atomic<uint32_t> waiting = 0;
-    InterruptListeners listeners = {};  // waits within the work
+    InterruptListeners listeners = {};  // of waits within the work
   };
   class SharedWork;
 

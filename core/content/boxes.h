@@ -24,17 +24,18 @@ struct Box {
 };
 
 /// Returns two boxes that share an element; nullopt if there are none. Each box
-/// is 2 * rank of `numbers`: its offsets, then its sizes, whose sums do not
-/// overflow. Subtracts the comparisons from `budget`, and fails with kLimit
-/// once it is exhausted.
+/// takes 2 * rank of `numbers`: its offsets, then its sizes. The sum of an
+/// offset and its size must not overflow. Subtracts the number of comparisons
+/// from `budget`, and fails with kLimit once it is exhausted.
 Result<std::optional<std::pair<size_t, size_t>>> FindOverlap(
     std::span<const uint64_t> numbers, size_t rank, uint64_t& budget,
     const Interrupt& interrupt);
 
 /// The elements of an array of `shape` in row-major order, each `width` bytes.
-/// The boxes cover every element exactly once, none is empty, and their total
-/// size does not overflow. Up to a few thousand runs of elements become
-/// extents; more are computed.
+/// The boxes must cover every element exactly once; none may be empty, and
+/// their total size must not overflow. If the boxes have at most a few thousand
+/// runs of elements, each run becomes an extent. Otherwise the bytes are
+/// computed.
 Content BoxedContent(const std::vector<uint64_t>& shape, uint32_t width,
                      std::vector<Box> boxes);
 

@@ -59,7 +59,8 @@ Status ChecksumGuard::Verify(const ReadContext& context) const {
 
 Status ChecksumGuard::Read(uint64_t offset, MutableBytes out,
                            const ReadContext& context) const {
-  // Verifies a read of all guarded bytes directly: small entries are read once.
+  // If all guarded bytes are read, verifies `out` itself, so that a small entry
+  // is read only once.
   const bool whole = offset == guarded_.offset && out.size() == guarded_.length;
   if (!whole || verdict() != Verdict::kUnknown) {
     CTXFS_TRY(Verify(context));

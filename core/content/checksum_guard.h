@@ -22,15 +22,16 @@ class ChecksumGuard {
     Checksum checksum;
   };
 
-  /// `verdict` outlives every ChecksumGuard of the same bytes; `key` names it.
+  /// Every ChecksumGuard of the same bytes must get the same `verdict` and
+  /// `key`.
   ChecksumGuard(Key key, Guarded guarded,
                 std::shared_ptr<AtomicVerdict> verdict)
       : key_(key), guarded_(std::move(guarded)), verdict_(std::move(verdict)) {}
 
   const Guarded& guarded() const { return guarded_; }
 
-  /// Reads [offset, offset + out.size()), which lies within the guarded bytes,
-  /// after verifying them. Fails with kChecksum on a mismatch.
+  /// Verifies the guarded bytes, and reads [offset, offset + out.size()), which
+  /// must lie within them. Fails with kChecksum on a mismatch.
   Status Read(uint64_t offset, MutableBytes out,
               const ReadContext& context) const;
 

@@ -10,9 +10,10 @@
 namespace ctxfs {
 namespace {
 
-/// Returns whether a block that could not be streamed may be decoded as a
-/// whole: if `error` says that it needs a larger window than the cache has room
-/// for. A full disk is no reason: memory has no more room.
+/// Returns whether a block that could not be streamed may be decoded in memory
+/// as a whole: if streaming needs more memory for its window than the cache
+/// has. If the disk is full, it may not, because memory has no more room than
+/// the disk.
 bool MayTakeMemory(const Block& block, const Error& error) {
   return error.code == Code::kNoMemory &&
          block.streamed_size() <= limits::kDecodedBytes;
@@ -180,8 +181,9 @@ Content Content::Slice(uint64_t offset, uint64_t length) const {
   const uint64_t stop = offset + length;
   for (size_t i = 0; i < extents_.size(); ++i) {
     const uint64_t start = StartOf(i);
-    // Keeps the last extent that the slice touches, even with 0 bytes, so that
-    // an empty slice still verifies.
+    // An empty slice keeps an empty part of each extent that it touches, so
+    // that Verify still checks their guards and blocks. Other slices drop
+    // extents of which they have no byte.
     if (ends_[i] < offset || start > stop) continue;
     const uint64_t from = std::max(start, offset);
     const uint64_t to = std::min(ends_[i], stop);

@@ -36,8 +36,8 @@ struct Decoded {
   uint64_t offset = 0;
 };
 
-/// A pure function from a window to its bytes: windows in any order, no state,
-/// never cached.
+/// A pure function from a window to its bytes: it computes windows in any
+/// order, has no state, and is never cached.
 class Transform {
  public:
   virtual ~Transform() = default;
@@ -66,8 +66,8 @@ class Content {
   Content() = default;
   Content(Extent extent, uint64_t length) { Append(std::move(extent), length); }
 
-  /// Appends `length` bytes of `extent`. Appends nothing for a length of 0,
-  /// unless a guard or block still has to verify that the extent is empty.
+  /// Appends `length` bytes of `extent`. A length of 0 appends an empty extent,
+  /// whose guard or block Verify still checks.
   void Append(Extent extent, uint64_t length);
 
   void Append(const Content& other);
@@ -79,13 +79,13 @@ class Content {
     return offset < size() ? ends_[ExtentAt(offset)] : size();
   }
 
-  /// Returns the bytes [offset, offset + length), which lie within the file.
-  /// Keeps the guards and blocks of the range, so reading an empty slice still
-  /// verifies.
+  /// Returns the bytes [offset, offset + length), which must lie within the
+  /// file. An empty slice keeps the guards and blocks at `offset`, so that
+  /// Verify still checks them.
   Content Slice(uint64_t offset, uint64_t length) const;
 
-  /// Appends the bytes [offset, offset + length), clipped to the file, to
-  /// `window`. After an Error the window contains none of them.
+  /// Sets `window` to the bytes [offset, offset + length), clipped to the file.
+  /// After an Error the window is empty.
   Status Read(uint64_t offset, size_t length, const ReadContext& context,
               Window& window) const;
 
@@ -98,11 +98,12 @@ class Content {
   /// is anything but one range of stored bytes.
   std::optional<Range> AsStored() const;
 
-  /// Returns the block that is the whole file; null if there is none.
+  /// Returns the block if the file is a single Decoded extent from the start of
+  /// that block; otherwise null.
   std::shared_ptr<const Block> AsBlock() const;
 
   /// Prefetches: produces the blocks and verifies the guards that a reader will
-  /// need soon. Failures are reported by the read.
+  /// need soon. Stops at the first failure; the read reports it.
   void Prepare(const ReadContext& context) const;
 
   /// Tells the cache that a reader has read to the end.
@@ -116,8 +117,8 @@ class Content {
   uint64_t LargestBlock() const;
 
   /// Returns whether a part of the file is known to be unreadable while others
-  /// may be sound. Verifies up to `budget` bytes for that, and subtracts them;
-  /// after that, only earlier verdicts count.
+  /// may be sound. To find out, verifies up to `budget` bytes and subtracts
+  /// them from it. Once `budget` is exhausted, only earlier verdicts count.
   bool HasUnreadable(uint64_t& budget, const ReadContext& context) const;
 
   /// Verifies every extent now instead of at its first read.
@@ -139,7 +140,8 @@ class Content {
 
 Content LiteralContent(std::string text);
 
-/// Fills `out` with the bytes at `offset`, which lie within the file.
+/// Fills `out` with the bytes at `offset`. Fails with kCorrupt if they extend
+/// past the end of the file.
 Status ReadInto(const Content& content, uint64_t offset, MutableBytes out,
                 const ReadContext& context);
 

@@ -11,8 +11,8 @@
 
 namespace ctxfs {
 
-/// A file below cache_dir with all bytes of a container's file, verified. It is
-/// stale when the source of the bytes is.
+/// A file below cache_dir with all bytes, verified, of a file in a container.
+/// It is stale when the source of these bytes is stale.
 class MadeFile final : public DerivedSource {
  public:
   MadeFile(SourcePtr made_from, SpillFile::Loan file)

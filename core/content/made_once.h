@@ -12,10 +12,11 @@
 
 namespace ctxfs {
 
-/// A Content that one thread makes at its first use for all that wait for it,
-/// and that is kept in memory of the cache (BlockCache::Lend). A permanent
-/// failure is kept, too, because detecting damage or an excess of a limit can
-/// take long. After a transient failure the next use retries.
+/// A Content that is made at its first use: one thread makes it, and other
+/// threads that need it wait. It is stored as long as this object, in memory
+/// that counts against the cache (BlockCache::Lend). A permanent failure is
+/// stored, too, because detecting damage or an excess of a limit can take long.
+/// After a transient failure the next use retries.
 class MadeOnce {
  public:
   using Make = std::function<Result<Content>(const ReadContext&)>;

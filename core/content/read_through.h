@@ -13,7 +13,8 @@ Status ReadThrough(const Content& content, const ReadContext& context,
                    const Sink& sink) {
   // An empty file may be damaged.
   if (content.size() == 0) return content.Verify(context);
-  // 0 bytes: each extent sets how much of its source is read.
+  // Leaves the number of bytes at 0, because each extent sets it for its own
+  // source.
   const ReadContext all = context.With(Ahead{0, Ahead::Likelihood::kCertain});
   Window window;
   for (uint64_t at = 0; at < content.size(); at += limits::kMiB) {
@@ -25,8 +26,9 @@ Status ReadThrough(const Content& content, const ReadContext& context,
   return {};
 }
 
-/// Fails with kStale unless `content`, verified, has the same bytes as `file`,
-/// a file of the system whose source may have changed.
+/// Verifies `content`, and fails with kStale unless its bytes equal those of
+/// `file` now. Reads the descriptor of `file`, because `file` itself may be
+/// stale.
 Status CompareBytes(const Content& content, const Source& file,
                     const ReadContext& context);
 

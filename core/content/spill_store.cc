@@ -58,7 +58,7 @@ SpillStore::Clock::time_point SpillStore::EvictableAt() {
 }
 
 SpillStore::Evicted SpillStore::EvictOldest() {
-  Pinned bytes;  // freed unlocked
+  Pinned bytes;  // freed after the lock is released
   const MutexLock lock(mutex_);
   const auto oldest = Oldest();
   if (oldest == kept_.end()) return Evicted::kNone;
@@ -75,8 +75,9 @@ Result<SpillStore::Pinned> SpillStore::Reserve(uint64_t size) {
     Result<Pinned> part = file_->Reserve(size);
     if (part || part.error().sys_errno != ENOSPC) return part;
     const Evicted evicted = EvictOldest();
-    // The room is taken by a block in production, or by an evicted one that
-    // still has readers. Both are temporary.
+    // If nothing can be evicted and not all bytes are lent, the room is taken
+    // by a block in production, or by an evicted block that still has readers.
+    // Both are temporary, so the caller waits.
     const bool ends = evicted == Evicted::kNone && bytes() > file_->lent();
     if (ends || evicted == Evicted::kNoneYet) return Pinned();
     if (evicted == Evicted::kNone) return part;
@@ -117,7 +118,7 @@ Result<SpillStore::Pinned> SpillStore::Produce(const Block& block,
     const auto now = Clock::now();
     kept_.push_front({block.key(), *part, now + kTurn * (now - start), now});
   }
-  file_->room().NotifyAll();  // others may wait for room for the same block
+  file_->room().NotifyAll();  // threads may wait to decode this block
   return part;
 }
 

@@ -23,8 +23,8 @@ namespace ctxfs {
 /// than fit therefore take turns, instead of decoding a block for every read.
 /// Safe for any number of threads.
 ///
-/// Invariant: kept_ has each block at most once, whole and verified, since
-/// decoding happens within BlockCache::Once with its key.
+/// Invariant: kept_ has each block at most once, whole and verified, because
+/// each block is decoded within BlockCache::Once with its key.
 class SpillStore {
  public:
   using Pinned = std::shared_ptr<const SpillFile::Part>;
@@ -37,8 +37,9 @@ class SpillStore {
   /// if there is no room for them.
   Result<Pinned> Get(const Block& block, const ReadContext& context);
 
-  /// The bytes of the block with this key, as a separate file that a reader may
-  /// have open; null if there is none. At most half of the room is lent.
+  /// Lends the separate file with the bytes of the block `key` to a reader.
+  /// Returns null if there is none, or if more than half of the room would be
+  /// lent.
   SpillFile::Loan FindFile(Key key);
 
   /// Bytes of the disk in use.
@@ -51,20 +52,23 @@ class SpillStore {
   struct Kept {
     Key key;
     Pinned bytes;
-    Clock::time_point until;  // not evicted before, while it is being read
+    Clock::time_point until;  // a block in use is not evicted before
     Clock::time_point used;
   };
 
   Pinned Find(Key key);
-  /// Returns null if it has to wait until other blocks have been read.
+  /// Decodes a block. Returns null if the caller must first wait until other
+  /// blocks have been read.
   Result<Pinned> Produce(const Block& block, const ReadContext& context);
-  /// Reserves room, evicting older blocks if needed; null as for Produce.
+  /// Reserves room, evicting older blocks if needed. Returns null like Produce.
   Result<Pinned> Reserve(uint64_t size);
   enum class Evicted : uint8_t { kOne, kNoneYet, kNone };
   Evicted EvictOldest();
-  /// The next block to evict, which is not lent; end() if there is none.
+  /// Returns the next block to evict: the oldest one that is not lent; end() if
+  /// there is none.
   std::list<Kept>::iterator Oldest() CTXFS_REQUIRES(mutex_);
-  /// When it may be evicted, unless it is read until then.
+  /// Returns the time at which Oldest() may be evicted, unless it is read
+  /// before.
   Clock::time_point EvictableAt() CTXFS_REQUIRES(mutex_);
 
   const std::shared_ptr<SpillFile> file_;

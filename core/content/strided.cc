@@ -18,12 +18,14 @@ using limits::kMiB;
 constexpr uint64_t kChunk = 256 * kKiB;  // computed at a time
 constexpr uint64_t kPiece = 4 * kMiB;    // of cached stored bytes
 constexpr size_t kPieces = 16;           // in use at a time
-// Elements further apart than this are read one by one, unless few elements are
-// between two neighbours or all pieces can be in use at once.
+// The elements of a run that are further apart than this are read one by one.
+// Exceptions are a run of few elements, because the next run soon reads from
+// the same pieces, and stored bytes of which all pieces can be in use at once.
 constexpr uint64_t kFarApart = 64 * kKiB;
 constexpr uint64_t kFewElements = 8;
 
-/// Stored elements, cached while their neighbours are read.
+/// A piece of the stored bytes, which is cached while neighbouring elements are
+/// read.
 class PieceBlock final : public Block {
  public:
   PieceBlock(Key key, const Content& stored, uint64_t offset, uint64_t size)
@@ -71,7 +73,8 @@ class Pieces {
     slot.number = UINT64_MAX;
     const uint64_t offset = number * kPiece;
     const uint64_t size = std::min(kPiece, stored_.size() - offset);
-    // Decoded bytes are cached already.
+    // Decoded bytes are cached already: if the piece is a slice of one block,
+    // it needs no copy.
     if (stored_.LargestBlock() > 0) {
       CTXFS_TRY(stored_.Read(offset, static_cast<size_t>(size), context_,
                              slot.window));
@@ -130,7 +133,7 @@ class Strided final : public Transform {
 
   Status Compute(uint64_t offset, MutableBytes out,
                  const ReadContext& context) const override {
-    // Verified first, because the cached piece has no checksum.
+    // Verifies the stored bytes first, because cached pieces have no checksum.
     CTXFS_TRY(stored_.Verify(context));
     Pieces pieces(key_, stored_, context);
     const uint64_t width = layout_.width;
@@ -215,8 +218,9 @@ class Strided final : public Transform {
     return {};
   }
 
-  /// Copies the element at byte `from` and the following ones in its piece, at
-  /// most `most`; adds the number of the following ones to `i`.
+  /// Copies the element at byte `from` and the elements after it that are in
+  /// the same piece, at most `most` in all. Adds the number of elements after
+  /// the first one to `i`.
   Status Copy(uint64_t from, uint64_t most, std::byte* to, Pieces& pieces,
               uint64_t& i) const {
     const uint64_t width = layout_.width;

@@ -18,23 +18,24 @@ struct StridedLayout {
   uint64_t offset = 0;            // of the first element, in elements
   /// Bytes of a unit whose byte order is reversed; 1: no reversal.
   uint32_t swap = 1;
-  /// Bytes of the floats in an element; the sign of the first or of the second
-  /// is flipped.
+  /// Bytes of each float in an element. If flip_first or flip_second is set,
+  /// the sign of the first or second float is flipped.
   uint32_t float_width = 1;
   bool flip_first = false;
   bool flip_second = false;
 };
 
-/// Row-major strides of `shape`. Its product does not overflow.
+/// Row-major strides of `shape`, whose product must not overflow.
 std::vector<uint64_t> RowMajorStrides(const std::vector<uint64_t>& shape);
 /// Column-major strides of `shape`: the first index varies fastest.
 std::vector<uint64_t> ColumnMajorStrides(const std::vector<uint64_t>& shape);
 
 /// The elements of an array in row-major order, little-endian: a range of
-/// `stored` if its bytes are already that, else computed from it. The layout
-/// addresses no byte past the end of `stored`, and the product of the shape
-/// times the width does not overflow. `key` names pieces of the stored bytes in
-/// the cache: only Contents of the same stored bytes may share it.
+/// `stored` if its bytes are so already, else computed from it. The layout must
+/// address no byte past the end of `stored`, and the product of the shape times
+/// the width must not overflow. Pieces of the stored bytes have the indexes
+/// from key.index on in the cache, so only Contents of the same stored bytes
+/// may share `key`.
 Content StridedContent(Key key, const Content& stored, StridedLayout layout);
 
 }  // namespace ctxfs

@@ -32,7 +32,8 @@ class Window {
     bytes_.fill(0);
   }
 
-  /// Reserves `size` bytes of scratch in total; only after Clear().
+  /// Reserves `size` bytes of scratch in total. Must be called before any
+  /// Append after Clear().
   void Reserve(size_t size) {
     if (scratch_.size() < size) scratch_ = Buffer(size);
   }

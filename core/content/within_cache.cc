@@ -36,7 +36,8 @@ Status WithinCache(const ReadContext& context,
     const AllowedWork in_turn(shared.interrupt());
     Status done = work(shared.With(in_turn));
     ::malloc_trim(0);
-    // `work` may have mistaken the refusal for a fault of its input.
+    // If memory was refused (`all`), `work` may have reported a fault of its
+    // input instead; Check returns the real error.
     CTXFS_TRY(HeapAllowance::Check());
     return done;
   };
