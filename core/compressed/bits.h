@@ -20,7 +20,8 @@ class Bits {
   uint64_t at() const { return at_; }
   uint64_t left() const { return bytes_.size() * CHAR_BIT - at_; }
 
-  /// Takes the next `count` bits, at most 56 and at most left().
+  /// Takes the next `count` bits; `count` must be at most 56 and at most
+  /// left().
   uint64_t Take(unsigned count) {
     uint64_t value = 0;
     while (count > 0) {

@@ -127,8 +127,8 @@ class Bzip2Decoder final : public Decoder {
   /// Reads the magic number of a block, or the end of the stream.
   Status BeginBlock(const Request& request);
   Status EndStream(uint32_t crc);
-  /// Passes the bits before the next magic number to libbz2; searches for it
-  /// from bit `from`.
+  /// Passes the bits before the next magic number to libbz2. Searches for the
+  /// magic number from bit `from` on.
   Status TakeBlock(uint64_t from, const Request& request);
   Result<size_t> Decode(MutableBytes out, const Request& request);
 
@@ -232,9 +232,9 @@ Result<size_t> Bzip2Decoder::Decode(MutableBytes out, const Request& request) {
   const OneBlock::Step step =
       block_->Decode(out.first(std::min(out.size(), kBytesPerCheck)));
   if (step.failed && !block_made_ && step.made == 0) {
-    // The magic number was part of the data: libbz2 decodes no byte until it
-    // has the whole block. The chance is 2^-48 per bit, and each false end
-    // costs a copy of the block.
+    // The magic number that seemed to end the block is part of its data: libbz2
+    // decodes no byte until it has the whole block. The chance is 2^-48 per
+    // bit, and each false end costs a copy of the block.
     constexpr unsigned kMaxFalseEnds = 16;
     if (++false_ends_ > kMaxFalseEnds) {
       return Bad(Code::kCorrupt, "the data of a block is damaged");

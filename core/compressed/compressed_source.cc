@@ -14,8 +14,9 @@
 namespace ctxfs {
 namespace {
 
-/// Returns the cache of `context`, or a static one if it has no budget: for
-/// files opened before the mount exists, and by programs that do not mount.
+/// Returns the cache of `context`, or a static one if that cache has no budget.
+/// It has none if the file is opened before the mount exists, or by a program
+/// that does not mount.
 BlockCache& CacheOf(const ReadContext& context) {
   static BlockCache own(64 * limits::kMiB);
   return context.cache().budget() > 0 ? context.cache() : own;

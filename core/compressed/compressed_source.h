@@ -22,10 +22,10 @@ class PersistentCache;
 /// The decoded bytes of a compressed file. Each read decodes the parts of 256
 /// KiB that it needs, and compares them with their hashes. Decoding starts at
 /// the last place before the part, or continues a stopped decoder if that is
-/// nearer. The cache holds the parts, is charged for the decoders, and outlives
-/// the source.
+/// nearer. The cache stores the parts, is charged for the decoders, and must
+/// outlive the source.
 ///
-/// The file has the same neighbours as the compressed file.
+/// OpenBeside and similar functions open the neighbours of the compressed file.
 class CompressedSource final : public DerivedSource, private DecodedParts {
  public:
   /// `owner` identifies the parts in `cache`.
@@ -48,11 +48,11 @@ class CompressedSource final : public DerivedSource, private DecodedParts {
   }
   Status ReadAt(uint64_t offset, MutableBytes out,
                 const Request& request) const override;
-  /// Called when the container in the file is open. Saves the index and the
-  /// bytes that opening read in `kept`, unless `kept` is null or already has
-  /// them.
+  /// Must be called when the container in the file has been opened. Saves the
+  /// index and the bytes that opening read in `kept`, unless `kept` is null or
+  /// already has them.
   void EndOpening(PersistentCache* kept) const;
-  /// Returns the compressed file; opening it decodes it again.
+  /// Renews the compressed file. Opening the result decodes it again.
   Result<SourcePtr> Renew() const override { return from().Renew(); }
   Result<SourcePtr> OpenBeside(const std::string& path,
                                const Request& request) const override {

@@ -31,14 +31,16 @@ class DecodedParts {
   uint64_t PartSize(uint64_t part) const {
     return std::min(layout_.part, layout_.size - part * layout_.part);
   }
-  /// Fills `out`. Fails with kStale if the source has changed.
+  /// Fills `out` with the bytes at `offset`, which must lie within the decoded
+  /// bytes. Fails with kStale if the source has changed.
   Status ReadParts(uint64_t offset, MutableBytes out,
                    const ReadContext& context) const;
 
   /// Decodes a part, and compares it with its recorded hash or checksum.
   virtual Result<Buffer> DecodePart(uint64_t part,
                                     const ReadContext& context) const = 0;
-  /// The error if a part does not match its recorded hash or checksum.
+  /// Returns the error for a part that does not match its recorded hash or
+  /// checksum.
   static Error Changed(uint64_t at = kNoOffset) {
     return {Code::kStale, "the file changed after it was verified", at};
   }

@@ -56,8 +56,8 @@ class Places {
   std::vector<Place> places_;
 };
 
-/// Decodes a compressed file forward from a place to its end. Used by one
-/// thread at a time.
+/// Decodes a compressed file forward from a place to its end. Must be used by
+/// one thread at a time.
 class Decoder {
  public:
   Decoder() = default;
@@ -74,7 +74,7 @@ class Decoder {
   /// Whether a checksum of the compression covers every byte decoded so far.
   virtual bool has_checksums() const { return true; }
 
-  /// The approximate memory of the decoder, bytes.
+  /// The approximate memory of the decoder, in bytes.
   virtual uint64_t memory() const = 0;
 };
 

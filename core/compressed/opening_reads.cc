@@ -16,8 +16,8 @@ uint64_t EndOf(const ReadRange& range) {
   return range.first + range.second.size();
 }
 
-/// Appends the part of `bytes` that is past the end of a range. `offset` must
-/// not be past that end.
+/// Appends the part of `bytes` that is past the end of a range. `offset` is
+/// where `bytes` start, and must not be past that end.
 void Extend(ReadRange& range, uint64_t offset, Bytes bytes) {
   const uint64_t known = EndOf(range) - offset;
   if (known >= bytes.size()) return;

@@ -27,7 +27,8 @@ constexpr uint64_t kPlaceNumbers = 3 * sizeof(uint64_t);
 // Raise the number when the serialized form changes.
 constexpr const char* kName = "packed-index-2";
 
-// Above the hashes of 1 TiB (32 MiB) plus the places of any file (32 MiB).
+// More than the hashes of 1 TiB (32 MiB) and the places of any file (32 MiB)
+// take together.
 constexpr uint64_t kMaxSaved = 80 * limits::kMiB;
 
 Error NoIndex(uint64_t at) {
@@ -97,8 +98,8 @@ Status LoadPlaces(ByteReader& in, uint64_t count, uint64_t stored,
   return {};
 }
 
-/// Returns the keyed digest of an index saved as `name`; empty if there is
-/// none.
+/// Returns the keyed digest of an index saved as `name`; empty if `files` has
+/// no key.
 std::string DigestOf(Bytes saved, const PersistentCache& files,
                      const KeptName& name) {
   KeyedDigest digest(files.KeyFor(name));

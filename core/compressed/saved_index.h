@@ -14,8 +14,9 @@
 
 namespace ctxfs {
 
-/// Serializes an index for LoadIndex; other bytes may follow. Fails with
-/// kNoMemory, or with kUnsupported if a place is valid only in this process.
+/// Serializes an index for LoadIndex. The caller may append other bytes. Fails
+/// with kNoMemory, or with kUnsupported if a place is valid only in this
+/// process.
 Result<std::string> SaveIndex(const DecodedIndex& index);
 
 /// Loads an index that was saved for the bytes of `source`. Rereads the file's

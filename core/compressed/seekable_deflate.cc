@@ -19,7 +19,7 @@ namespace {
 constexpr uint64_t kPart = 8 * limits::kMiB;
 constexpr size_t kPiece = 256 * limits::kKiB;
 
-// With this number of places, a stream of 100 GB has one every 24 MiB.
+// With this number of places, a stream of 100 GB has a place every 24 MiB.
 constexpr uint64_t kMaxPlaces = 4096;
 
 }  // namespace
@@ -29,7 +29,7 @@ class SeekableDeflate::Run {
  public:
   /// Starts at the start of the stream.
   explicit Run(SourcePtr stored) : reader_(std::move(stored), 0) {}
-  /// Starts at the start of `part`. Save has written `place`; `sum` is the
+  /// Starts at the start of `part`. `place` must come from Save; `sum` is the
   /// CRC-32 of all bytes before `part`.
   Run(SourcePtr stored, uint64_t part, uint32_t sum, Bytes place)
       : part_(part),
