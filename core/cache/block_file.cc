@@ -25,8 +25,8 @@ constexpr uint32_t kVersion = 1;
 constexpr size_t kFixedBytes = 64;
 constexpr size_t kDigestAt = 32;
 
-/// The xxh3 of a block, with the widest vectors of this processor: XXH3_64bits
-/// is compiled for the vectors that all processors have.
+/// The xxh3 of a block. XXH3_64bits_dispatch uses the widest vectors of this
+/// processor, and XXH3_64bits only those that all processors have.
 uint64_t ChecksumOf(Bytes bytes) {
 #ifdef XXH_DISPATCH_DISABLE_REPLACE
   return XXH3_64bits_dispatch(bytes.data(), bytes.size());
@@ -105,7 +105,8 @@ bool BlockFile::ReadRun(uint64_t i, MutableBytes run) const {
 
 size_t BlockFile::Read(uint64_t first,
                        std::span<const MutableBytes> out) const {
-  // Few enough to stay in the processor's cache until they are summed.
+  // Reads at most this number of blocks at once, so that they stay in the
+  // processor's cache until their checksums are computed.
   size_t most = 4;
   size_t done = 0;
   while (done < out.size()) {
@@ -115,7 +116,7 @@ size_t BlockFile::Read(uint64_t first,
                            blocks.back().data() + blocks.back().size());
     if (!ReadRun(i, run)) {
       if (blocks.size() == 1) return done;
-      most = 1;  // the first of them may be complete
+      most = 1;  // the first block alone may be complete
       continue;
     }
     for (size_t k = 0; k < blocks.size(); ++k, ++done) {

@@ -35,10 +35,10 @@ class BlockFile {
   static std::string HeadOf(std::string_view digest, uint64_t first,
                             const std::vector<Bytes>& blocks);
 
-  /// Fills `out` with the undamaged consecutive blocks from number `first` on,
-  /// which the file has; returns their number. Each of `out` has the size of
-  /// its block. The rest of `out` is undefined. Buffers that are adjacent in
-  /// memory take fewer calls.
+  /// Fills `out` with consecutive blocks from number `first` on, and returns
+  /// their number. Stops at a block that is damaged or not in the file. Each
+  /// element of `out` must have the size of its block. The rest of `out` is
+  /// undefined. Buffers that are adjacent in memory take fewer system calls.
   size_t Read(uint64_t first, std::span<const MutableBytes> out) const;
 
   uint64_t first() const { return first_; }
@@ -48,7 +48,7 @@ class BlockFile {
   bool Covers(uint64_t number) const {
     return number >= first_ && number < end();
   }
-  /// Whether the store has removed the file.
+  /// Whether the file was removed from the store.
   bool dropped() const;
   int descriptor() const { return file_.get(); }
   const std::string& digest() const { return digest_; }

@@ -82,8 +82,9 @@ int64_t Nanoseconds(const struct timespec& time) {
 
 Fd OpenRegular(int directory, const char* name) {
   struct stat st {};
-  // Opening a device may have side effects. A file that replaces it after this
-  // check is opened, but does not block.
+  // Checks the type first, because opening a device may have side effects. If
+  // another file replaces `name` after this check, it is opened, but O_NONBLOCK
+  // keeps that from blocking, and the second check rejects it.
   if (::fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) != 0) return Fd(-1);
   if (S_ISREG(st.st_mode)) {
     Fd file(

@@ -82,7 +82,8 @@ struct File {
   /// Whether it is a whole file, without a head.
   bool whole() const { return name.starts_with(kWhole); }
   bool unfinished() const { return name.starts_with(kUnfinished); }
-  /// Whether it is unfinished and its writer was likely killed.
+  /// Whether it is unfinished and was written over an hour ago, so that its
+  /// writer was likely killed.
   bool abandoned() const;
 };
 

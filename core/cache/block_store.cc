@@ -144,7 +144,8 @@ void BlockStore::List(Object& object) {
 
 BlockStore::Run* BlockStore::RunWith(Object& object, uint64_t number) {
   auto at = object.runs.lower_bound(number);
-  // A longer run can start earlier and end later than the next one.
+  // The next run to end may start after `number`. A longer run that ends later
+  // may still contain `number`.
   for (unsigned i = 0; i < kMaxBlocks && at != object.runs.end(); ++i, ++at) {
     const Run& run = at->second;
     CTXFS_ASSERT(run.count > 0 && run.count <= kMaxBlocks);
@@ -159,7 +160,8 @@ uint64_t BlockStore::NextIn(const Object& object, uint64_t number,
   uint64_t next = end;
   for (auto at = object.runs.lower_bound(number); at != object.runs.end();
        ++at) {
-    // All longer runs from here on start after `next`.
+    // A run has at most kMaxBlocks blocks, so all runs from here on start after
+    // `next`.
     if (at->first >= next + kMaxBlocks) break;
     next = std::min(next, std::max(number, at->second.first));
   }
@@ -199,8 +201,8 @@ std::pair<Fd, BlockStore::Run> BlockStore::OpenRun(const std::string& digest,
     (void)::futimens(file.get(), nullptr);
   }
   if (file.ok()) return {std::move(file), *run};
-  // Another process removed it, or it is no regular file; other failures are
-  // transient.
+  // Drops the run if another process removed the file, or if it is no regular
+  // file. Other failures are transient.
   const bool gone = errno == ENOENT || (damaged_ == Damaged::kDropped &&
                                         RemoveForeign(directory, name.c_str()));
   if (gone) object->runs.erase(run->first + run->count - 1);
@@ -239,7 +241,8 @@ std::string BlockStore::DigestOf(const std::string& key) {
 
 bool BlockStore::TakeDue() {
   const MutexLock lock(mutex_);
-  // Earlier writes of other processes are unknown.
+  // Any write makes the first eviction due, because earlier writes of other
+  // processes are unknown.
   if (unseen_ <= (seen_ ? most_ / kParts : 0)) return false;
   unseen_ = 0;
   seen_ = true;
@@ -251,7 +254,6 @@ bool BlockStore::TakeFull() {
   return std::exchange(full_, false);
 }
 
-// On a full disk, other programs need the space more than this cache.
 bool BlockStore::IsEmpty() const {
   return !block_files::HasObjects(top_.get());
 }
@@ -381,7 +383,8 @@ Fd OpenLock(int top) {
 }  // namespace
 
 uint64_t BlockStore::Evict(uint64_t most) const {
-  // Without a lock file, evicting twice at a time is better than never.
+  // Evicts even without a lock file: two evictions at the same time are better
+  // than none.
   const Fd lock = OpenLock(top_.get());
   if (lock.ok() && ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return 0;
   struct File {

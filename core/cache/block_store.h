@@ -55,17 +55,17 @@ class BlockStore {
   enum class Damaged : uint8_t { kDropped, kKept };
 
   /// Opens or creates the store in `directory`, with mode 0700, for `most`
-  /// bytes of blocks. Fails with kIo, also if other users may read the
-  /// directory and it has foreign files, to which mode 0700 would deny them
-  /// access.
+  /// bytes of blocks. Fails with kIo. Also fails if other users may read the
+  /// directory and it has foreign files, because mode 0700 would deny these
+  /// users access to the files.
   static Result<std::unique_ptr<BlockStore>> Open(
       const std::string& directory, uint64_t most,
       Damaged damaged = Damaged::kDropped);
 
   /// Fills `out` with undamaged consecutive blocks of an object from number
   /// `first` on, as far as a single file has them, and returns their number.
-  /// Each of `out` has the size of its block: kBlockBytes, or less for the last
-  /// one of the object. The rest of `out` is undefined.
+  /// Each element of `out` must have the size of its block: kBlockBytes, or
+  /// less for the last block of the object. The rest of `out` is undefined.
   size_t Read(const std::string& key, uint64_t first,
               std::span<const MutableBytes> out);
 
@@ -77,16 +77,17 @@ class BlockStore {
   /// is none. Opens no file.
   uint64_t NextKept(const std::string& key, uint64_t number, uint64_t end);
 
-  /// Stores a run of blocks, all of kBlockBytes except the last, which may be
-  /// shorter. Returns whether they were stored: false if the disk is full.
+  /// Stores a run of 1 to kMaxBlocks blocks. Each block must have kBlockBytes
+  /// bytes, except the last, which may be shorter. Returns whether they were
+  /// stored; they are not if the disk is full, for example.
   bool Write(const std::string& key, uint64_t first,
              const std::vector<Bytes>& blocks);
 
   /// Returns the record with this key; nullopt if it is absent or damaged.
   std::optional<std::string> ReadRecord(const std::string& key);
 
-  /// Replaces the record with this key by one of at most kBlockBytes. Otherwise
-  /// like Write.
+  /// Replaces the record with this key. Stores nothing if `record` is longer
+  /// than kBlockBytes, or if the disk is full, for example.
   void WriteRecord(const std::string& key, const std::string& record);
 
   /// A whole file, and the digest with which it was stored.
@@ -98,20 +99,23 @@ class BlockStore {
   /// compare its bytes with the digest.
   std::optional<Whole> OpenWhole(const std::string& key);
 
-  /// Stores an open, still unnamed file of the same disk, unless one with the
-  /// same key and digest exists. Otherwise like Write.
+  /// Stores an open file of the same disk, which must be unnamed, unless a file
+  /// with the same key and digest exists. Returns whether such a file exists
+  /// now.
   bool KeepWhole(const std::string& key, int file, const std::string& digest);
 
   /// Removes the whole file with this key and digest.
   void DropWhole(const std::string& key, const std::string& digest);
 
-  /// Evicts the least recently used files until the store is within its bound,
-  /// if much was written since the last call, or if this is the first call
-  /// after a write. Takes 0.2 s for 100,000 files, during which others may use
-  /// the store.
+  /// Evicts the least recently used files if much was written since the last
+  /// eviction, or if this is the first call after a write. The store then has
+  /// at most 15/16 of its bound. On a full disk, evicts down to half of the
+  /// bound, because other programs need the space more than this cache. Takes
+  /// 0.2 s for 100,000 files; other threads and processes may use the store
+  /// meanwhile.
   void MakeRoom();
 
-  /// Whether it has no objects.
+  /// Whether the store has no objects.
   bool IsEmpty() const;
 
   /// The errno with which the disk refuses writes; 0 if it accepts them. After
@@ -140,7 +144,9 @@ class BlockStore {
   BlockStore(Fd top, uint64_t most, Damaged damaged)
       : top_(std::move(top)), most_(most), damaged_(damaged) {}
 
-  /// `digest`: the raw SHA-256 of a key. The next Find invalidates the result.
+  /// Returns the object whose key has the raw SHA-256 `digest`; null if its
+  /// directory cannot be opened. Creates the directory if `create`. The next
+  /// Find invalidates the result.
   Object* Find(const std::string& digest, bool create) CTXFS_REQUIRES(mutex_);
   static void List(Object& object);
   static Run* RunWith(Object& object, uint64_t number);
@@ -155,18 +161,19 @@ class BlockStore {
   /// Writes a file named `last`. Returns whether it was stored.
   bool Keep(const std::string& digest, const std::string& last, uint64_t first,
             const std::vector<Bytes>& blocks);
-  /// Like Keep, but also tries while writing is paused. Returns 0 or an errno.
+  /// Like Keep, but also writes while writing is paused. Returns 0 or an errno.
   int WriteFile(const std::string& digest, const std::string& last,
                 uint64_t first, const std::vector<Bytes>& blocks);
   /// Creates a file to be written, and sets its `name`. Fails with an errno.
   Fd OpenUnfinished(const std::string& digest, std::string* name);
-  /// Renames the file to `last`, or removes it if `failed`. Returns an errno.
+  /// Renames the file `name` to `last`. Removes it if `failed`, an errno, is
+  /// not 0, or if it cannot be renamed. Returns 0 or an errno.
   int Finish(const std::string& digest, const std::string& name,
              const std::string& last, int failed);
   static std::string DigestOf(const std::string& key);
   /// Whether much was written since the last eviction; if so, resets the count.
   bool TakeDue();
-  /// Whether the disk was full after the last eviction for a full disk.
+  /// Returns whether an eviction for a full disk is due, and resets that.
   bool TakeFull();
   /// Removes the least recently used files until at most `most` bytes are left;
   /// returns the removed bytes. Does nothing while another process or thread
@@ -179,13 +186,14 @@ class BlockStore {
   mutable Mutex mutex_;
   WritePause pause_ CTXFS_GUARDED_BY(mutex_);
   bool full_ CTXFS_GUARDED_BY(mutex_) = false;  // the disk is full: evict
-  // Whether a write has succeeded since that eviction; true at first, because
-  // earlier writes of other processes are unknown.
+  // Whether a write has succeeded since full_ was last set. If none has, full_
+  // is not set again. True at first, because earlier writes of other processes
+  // are unknown.
   bool kept_ CTXFS_GUARDED_BY(mutex_) = true;
-  // Bytes written since the last eviction.
+  // Bytes written since TakeDue last returned true.
   uint64_t unseen_ CTXFS_GUARDED_BY(mutex_) = 0;
-  bool seen_ CTXFS_GUARDED_BY(mutex_) = false;     // an eviction has run
-  uint64_t written_ CTXFS_GUARDED_BY(mutex_) = 0;  // files
+  bool seen_ CTXFS_GUARDED_BY(mutex_) = false;     // TakeDue was true
+  uint64_t written_ CTXFS_GUARDED_BY(mutex_) = 0;  // files begun
   // By the hex digest of the key.
   std::map<std::string, Object> objects_ CTXFS_GUARDED_BY(mutex_);
 };

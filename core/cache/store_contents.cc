@@ -27,7 +27,7 @@ bool IsOfStore(int directory, const File& file) {
          head == block_files::kMagic;
 }
 
-/// Visits the files of a store, keeping no names: there can be 200,000.
+/// Visits the files of a store. Stores no names, because there can be 200,000.
 class StoreWalk {
  public:
   StoreWalk(int top, bool removes) : top_(top), removes_(removes) {}
@@ -51,7 +51,8 @@ class StoreWalk {
         VisitFile(directory, file);
     });
     if (found_.blocks > before.blocks) ++found_.objects;
-    // Fails unless the directory is empty; one empty before may be foreign.
+    // Removes the directory if it is empty now. A directory in which nothing
+    // was found may be foreign, so it stays.
     if (removes_ && found_.bytes > before.bytes) {
       (void)::unlinkat(top_, name.c_str(), AT_REMOVEDIR);
     }

@@ -17,9 +17,9 @@ struct StoreContents {
   uint64_t bytes = 0;  // of all files
 };
 
-/// Counts the files of the store in `directory`, without opening or creating
-/// one. Returns nullopt if the directory does not exist; fails with kIo like
-/// BlockStore::Open.
+/// Counts the files of the store in `directory`, without opening or creating a
+/// BlockStore. Returns nullopt if the directory does not exist; fails with kIo
+/// like BlockStore::Open.
 Result<std::optional<StoreContents>> CountStore(const std::string& directory);
 
 /// Removes the files of the store in `directory`, and directories of objects
