@@ -82,8 +82,9 @@ constexpr size_t kComponents = 255;
 /// Entries of one container that are probed for being a container.
 constexpr size_t kInnerContainers = 1000;
 
-/// Unused containers that stay open besides the mount's own, and the bytes of
-/// memory that they may take (-o index=).
+/// Containers that may be open besides the mount's only container, and the
+/// default of the heap in bytes that they may take (-o index=). Unused
+/// containers are closed to stay within both.
 constexpr size_t kOpenContainers = 512;
 constexpr uint64_t kOpenContainerBytes = 512 * kMiB;
 

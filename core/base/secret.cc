@@ -19,7 +19,7 @@ void WipeAndUnmap(std::byte* bytes, size_t size) {
 
 Buffer SecretBuffer(size_t size, bool locked) {
   if (size == 0) return {};
-  // Separate pages: madvise applies to whole pages.
+  // Maps separate pages, because madvise applies to whole pages.
   void* pages = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (pages == MAP_FAILED) throw std::bad_alloc();

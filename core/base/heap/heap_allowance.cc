@@ -10,7 +10,8 @@
 namespace ctxfs {
 namespace {
 
-// More than any process has; sums of two do not overflow.
+// More bytes than any process has. The sum of two such numbers does not
+// overflow.
 constexpr uint64_t kAnything = uint64_t{1} << 60;
 
 }  // namespace

@@ -126,7 +126,7 @@ class PythonText {
 /// The progress of the JSON library's parser in a text.
 class JsonProgress {
  public:
-  /// `request` outlives this object.
+  /// `request` must outlive this object.
   JsonProgress(const char* start, const Request& request)
       : request_(request),
         start_(start),

@@ -33,7 +33,7 @@ std::optional<PathPatterns> PathPatterns::Parse(std::string_view text) {
 }
 
 bool PathPatterns::Match(const std::string& path) const {
-  // Also matches paths below a match.
+  // FNM_LEADING_DIR also matches paths below a match.
   constexpr int kFlags = FNM_PATHNAME | FNM_NOESCAPE | FNM_LEADING_DIR;
   return std::any_of(
       patterns_.begin(), patterns_.end(), [&](const std::string& pattern) {

@@ -84,7 +84,7 @@ bool IsControl(uint32_t point) {
 std::string Printable(std::string_view text, Charset charset) {
   std::string out;
   while (true) {
-    // Most text is plain.
+    // Copies plain text at once, because most text is plain.
     const auto* const other = std::find_if(
         text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; });
     const auto plain = static_cast<size_t>(other - text.begin());
@@ -125,7 +125,7 @@ std::string Quote(std::string_view name) {
   constexpr size_t kShown = 200;
   const bool cut = name.size() > kShown;
   std::string_view shown = name.substr(0, kShown);
-  // Cuts between characters.
+  // Moves the cut back to the start of a character.
   while (cut && !shown.empty() && IsTail(name[shown.size()])) {
     shown.remove_suffix(1);
   }
