@@ -9,8 +9,7 @@ namespace ctxfs {
 Companions::Map Companions::Known() const {
   const MutexLock lock(mutex_);
   Map known = opened_;
-  known.insert(before_.begin(), before_.end());  // companions of this one take
-                                                 // precedence
+  known.insert(before_.begin(), before_.end());  // adds only missing paths
   return known;
 }
 

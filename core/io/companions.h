@@ -14,8 +14,8 @@
 namespace ctxfs {
 
 /// The files and directories that were opened beside a source. A renewed source
-/// reopens removed ones from here: a container of several files stays readable
-/// after its removal. Safe for any number of threads.
+/// reopens removed companions from this object, so a container of several files
+/// stays readable after its removal. Safe for any number of threads.
 class Companions {
  public:
   using Opened = Result<SourcePtr>;

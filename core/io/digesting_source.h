@@ -12,10 +12,10 @@
 namespace ctxfs {
 
 /// Forwards reads to another source and, until Seal, digests the results:
-/// bytes, names of directories, and which files were opened beside it. Of the
-/// first read, which recognises the format, only the first 64 bytes count. The
-/// result of opening a container depends only on these reads, so equal digests
-/// mean equal names, sizes and checksums.
+/// bytes, the names in directories, and which files were opened beside the
+/// source. Of the first read, which recognises the format, only the first 64
+/// bytes count. The result of opening a container depends only on these reads,
+/// so equal digests mean equal names, sizes and checksums.
 class DigestingSource final : public DerivedSource {
  public:
   explicit DigestingSource(SourcePtr source);

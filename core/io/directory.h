@@ -35,8 +35,8 @@ class DirectorySource final : public Source {
   bool asked_others() const override { return true; }
 
   /// Sorted by name. A link counts as its target within this directory; a link
-  /// that leads out of it is no directory. kLimit for more names than
-  /// limits::kDirectoryNames.
+  /// that leads out of it is no directory. Fails with kLimit for more names
+  /// than limits::kDirectoryNames.
   Result<std::vector<DirectoryEntry>> List(
       const Request& request) const override;
   Result<SourcePtr> OpenBeside(const std::string& path,
@@ -63,7 +63,7 @@ class DirectorySource final : public Source {
       CTXFS_GUARDED_BY(mutex_);
 };
 
-/// The file or directory at `path`.
+/// Opens the file, directory or URL `path`.
 Result<SourcePtr> OpenSource(const std::string& path,
                              const SourceOptions& options = {},
                              const Request& request = Request());

@@ -111,7 +111,8 @@ std::optional<std::string> BlobOf(std::string_view directory,
   }
   if (!target.starts_with(kBlobs)) return std::nullopt;
   const std::string_view name = target.substr(kBlobs.size());
-  // "/snapshots/REVISION", and more for a link further down.
+  // `below` must be "/snapshots/REVISION", or longer for a link in a
+  // subdirectory.
   std::string_view below = directory.substr(repository.size());
   if (repository.empty() || !IsName(name) || !below.starts_with(kSnapshots)) {
     return std::nullopt;

@@ -14,8 +14,8 @@ class FileMaker {
   virtual ~FileMaker() = default;
 
   /// Returns a new unnamed file of `size` bytes, reserved on the disk; write(2)
-  /// fills it from its start. Fails with kIo, and ENOSPC if the disk is too
-  /// full.
+  /// fills it from its start. Fails with kIo; the errno is ENOSPC if the disk
+  /// has too little space.
   virtual Result<Fd> Make(uint64_t size) = 0;
 };
 

@@ -8,8 +8,9 @@
 
 namespace ctxfs {
 
-/// A file system's time: a count of nanoseconds in 64 bits ends in 2262, but
-/// ext4 and XFS have later times. No padding: its bytes are hashed.
+/// A file system's time. It has two numbers, because a count of nanoseconds in
+/// 64 bits ends in 2262, and ext4 and XFS have later times. It must have no
+/// padding, because its bytes are hashed.
 struct FileTime {
   int64_t seconds = 0;      // since 1970; negative before
   int64_t nanoseconds = 0;  // of the second, below 10^9
@@ -23,7 +24,7 @@ struct FileTime {
 
 /// Identifies a file and its bytes: while no member changes, the bytes are
 /// taken to be the same. mtime can be set to any value, and an inode number is
-/// reused after a file is removed; ctime shows both.
+/// reused after a file is removed; ctime changes in both cases.
 struct FileIdentity {
   uint64_t device = 0;
   uint64_t inode = 0;

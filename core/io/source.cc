@@ -24,7 +24,7 @@
 namespace ctxfs {
 namespace {
 
-// Non-blocking, so that opening a fifo cannot block.
+// O_NONBLOCK, so that opening a fifo does not block.
 constexpr int kOpenFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
 
 std::atomic<uint64_t> g_bytes_read = 0;
@@ -74,8 +74,8 @@ std::string DirectoryOf(const std::string& path) {
   return path.substr(0, path.rfind('/') + 1);
 }
 
-/// The error of open(2) for `path`; for a file that is missing from a download
-/// cache, says so.
+/// Returns the error of open(2) for `path`. If the file is missing from a
+/// download cache, the error says so.
 Error CannotOpen(const std::string& path, int number) {
   if (number == ENOENT) {
     if (auto missing = MissingFromStore(path)) {
@@ -325,7 +325,8 @@ Result<SourcePtr> FileSource::Renew() const {
 
 namespace {
 
-/// Copies from `bytes`, all or nothing.
+/// Fills `out` from `bytes`. Copies nothing if `bytes` do not have the whole
+/// range.
 Status CopyOut(Bytes bytes, uint64_t offset, MutableBytes out) {
   if (!InBounds(offset, out.size(), bytes.size())) return PastTheEnd(offset);
   if (!out.empty()) {

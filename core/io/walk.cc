@@ -45,7 +45,8 @@ bool MayContinue(int number) {
          number == EPERM;
 }
 
-/// Finds `path`, from `base` or absolute, if it stays in one file system.
+/// Finds `path`, which is absolute or relative to `base`, if the way to it
+/// stays in one file system.
 Result<Fd> FindInOneFileSystem(int base, const char* path, int flags,
                                uint64_t resolve) {
   open_how how{};
@@ -189,7 +190,7 @@ Result<Fd> WalkFromRoot(const std::string& path, int flags, Walker::Mode mode,
 
 Result<Fd> FindPath(const std::string& path, int flags) {
   if (MountGuard::started()) {
-    // One call mostly suffices; opening the root first takes three more.
+    // One call mostly suffices; a walk from the root takes three calls more.
     if (path.starts_with('/')) {
       Result<Fd> found = FindInOneFileSystem(AT_FDCWD, path.c_str(), flags, 0);
       if (found || !MayContinue(found.error().sys_errno)) return found;

@@ -14,8 +14,8 @@ namespace ctxfs {
 /// offsets. Reads ahead by up to 256 KiB while each header is close to the
 /// previous one, and 512 bytes otherwise: a million members of 1 KiB cost a few
 /// thousand preads, and a header between two tensors of 1 GiB costs one small
-/// pread. Announces headers at equal distances to the source (Prefetch). Not
-/// thread-safe.
+/// pread. If headers are at equal distances, announces the next ones to the
+/// source (Prefetch). Not thread-safe.
 class WindowReader {
  public:
   /// The most bytes that one call of At returns.
