@@ -36,8 +36,8 @@ constexpr std::array<Range64, 29> kLengths = {
      {51, 3},  {59, 3},  {67, 4},  {83, 4},  {99, 4}, {115, 4},
      {131, 5}, {163, 5}, {195, 5}, {227, 5}, {3, 16}}};
 
-/// The range of a distance symbol: from symbol 4 on, two symbols for each
-/// number of extra bits.
+/// Returns the range of a distance symbol. From symbol 4 on, there are two
+/// symbols for each number of extra bits.
 constexpr Range64 DistanceOf(unsigned symbol) {
   if (symbol < 4) return {symbol + 1, 0};
   const unsigned extra = symbol / 2 - 1;

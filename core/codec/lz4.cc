@@ -14,8 +14,8 @@ namespace {
 constexpr size_t kMinMatch = 4;
 constexpr size_t kLongRun = 15;  // nibble value: more length bytes follow
 
-/// Reads the length that a nibble starts. To a nibble of 15, the bytes after it
-/// are added, up to and including the first that is not 255.
+/// Reads the length that a nibble starts. If the nibble is 15, adds the bytes
+/// after it, up to and including the first that is not 255.
 bool ReadLength(ByteReader& in, size_t nibble, size_t* length) {
   *length = nibble;
   if (nibble != kLongRun) return true;

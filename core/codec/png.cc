@@ -145,7 +145,7 @@ Result<Buffer> EncodePng(const Picture& picture, Bytes pixels,
   out.PutBig(picture.height);
   out.PutByte(picture.depth);
   out.PutByte(ColorType(picture.channels));
-  // The only compression method, the only filter method, not interlaced.
+  // Compression method 0, filter method 0, and no interlacing.
   for (int i = 0; i < 3; ++i) out.PutByte(0);
   out.EndChunk();
   out.BeginChunk(ZlibSize(picture), "IDAT");

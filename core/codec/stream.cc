@@ -37,7 +37,8 @@ Status DecodeBySteps(const char* codec, const StepFunction& decode,
       in = CTXFS_TRY(next());
       ended = in.empty();
     }
-    // One byte more than expected, to detect a stream that is too long.
+    // Has room for one byte more than expected, to detect a stream that is too
+    // long.
     const uint64_t room = std::min(kPieceBytes - 1, output.left()) + 1;
     const MutableBytes out = piece.span().first(static_cast<size_t>(room));
     const StreamStep step = CTXFS_TRY(decode(in, out));

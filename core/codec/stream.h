@@ -36,20 +36,20 @@ using StreamDecoder = Status (*)(const NextBytes& next,
                                  const StreamSizes& sizes, const ByteSink& sink,
                                  const Interrupt& interrupt);
 
-/// One bzip2 stream.
+/// Decodes one bzip2 stream.
 Status DecodeBzip2Stream(const NextBytes& next, const StreamSizes& sizes,
                          const ByteSink& sink, const Interrupt& interrupt);
 
-/// LZMA as in ZIP: u16 version, u16 5, a byte for lc, lp and pb, u32 size of
-/// the dictionary; then the data, with or without an end marker.
+/// Decodes LZMA as in ZIP: u16 version, u16 5, a byte for lc, lp and pb, u32
+/// size of the dictionary; then the data, with or without an end marker.
 Status DecodeLzmaStream(const NextBytes& next, const StreamSizes& sizes,
                         const ByteSink& sink, const Interrupt& interrupt);
 
-/// One stream of an .xz file, with its checksum.
+/// Decodes one stream of an .xz file, and compares its checksum.
 Status DecodeXzStream(const NextBytes& next, const StreamSizes& sizes,
                       const ByteSink& sink, const Interrupt& interrupt);
 
-/// Deflate with a window of 64 KiB (docs/formats/zip.md, section 7).
+/// Decodes Deflate64 (docs/formats/zip.md, section 7).
 Status DecodeDeflate64Stream(const NextBytes& next, const StreamSizes& sizes,
                              const ByteSink& sink, const Interrupt& interrupt);
 

@@ -11,8 +11,8 @@ struct evp_mac_ctx_st;
 
 namespace ctxfs {
 
-/// An incremental HMAC-SHA-256: only holders of the key can produce bytes that
-/// match it.
+/// An incremental HMAC-SHA-256: only holders of the key can compute the digest
+/// of any bytes.
 class KeyedDigest {
  public:
   /// With an empty key, Raw and Hex return an empty text.

@@ -61,7 +61,7 @@ HWY_INLINE int32_t Word(const std::byte* p) {
   }
 }
 
-/// How far code `i` of a word is from the top of its lane.
+/// Number of bits above code `i` of a word in its lane.
 template <unsigned kBits>
 constexpr int32_t ShiftOf(size_t i) {
   return static_cast<int32_t>(32 - kBits * (i + 1));
@@ -165,7 +165,8 @@ HWY_INLINE void Store(D floats, hn::Vec<D> values, std::byte* out) {
              reinterpret_cast<float*>(out));
 }
 
-/// Writes `value` of the codes of a block, a vector at a time.
+/// Writes value(codes) for all codes of a block, one vector of codes after the
+/// other.
 template <unsigned kBits, size_t kFirst = 0, typename Value>
 HWY_INLINE void EachOfBlock(const std::byte* block, std::byte* out,
                             const Value& value) {
