@@ -98,7 +98,7 @@ Result<Buffer> CompressedSource::DecodePart(uint64_t part,
   Buffer skipped(run.at < start ? DecodedIndex::kPart : 0);
   while (run.at < start) {
     if (const Status checked = request.Check(); !checked) {
-      // The next read continues here.
+      // Keeps the decoder, so that the next read continues here.
       DecoderCheckpoints::Of().Keep(std::move(run), cache_);
       return checked.error();
     }

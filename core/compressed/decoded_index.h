@@ -50,7 +50,7 @@ Result<std::shared_ptr<const DecodedIndex>> IndexCompressed(
 
 /// Returns the memory that suffices to decode most files. If a file needs more,
 /// IndexCompressed fails with kNoMemory; a retry with kMaxDecoderMemory never
-/// does.
+/// fails for that reason.
 uint64_t UsualMemory(Compression compression);
 
 /// Computes an element of DecodedIndex::hashes.

@@ -23,9 +23,9 @@ struct Place {
   /// The decoder state for a place within a gzip member, compressed with zstd.
   /// Empty at the start of a member, and for other compressions.
   std::string state = {};
-  /// If true, `state` is the decoded bytes before a deflate block, at most 32
-  /// KiB. If false, it is a memory image of a decoder, valid only in this
-  /// process.
+  /// If true, `state` decompresses to the decoded bytes before a deflate block,
+  /// at most 32 KiB. If false, it decompresses to a memory image of a decoder,
+  /// which is valid only in this process.
   bool at_block = false;
 };
 
@@ -80,7 +80,7 @@ class Decoder {
 
 class XzIndex;
 
-/// Memory limits for decoding zstd and xz, bytes. Most files need less than
+/// Memory limits for decoding zstd and xz, in bytes. Most files need less than
 /// kUsualDecoderMemory; only one file at a time may use kMaxDecoderMemory.
 constexpr uint64_t kUsualDecoderMemory = 16 * limits::kMiB;
 constexpr uint64_t kMaxDecoderMemory = 160 * limits::kMiB;

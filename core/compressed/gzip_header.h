@@ -8,7 +8,7 @@
 
 namespace ctxfs {
 
-/// The longest supported header of a gzip member, bytes. The format does not
+/// Bytes of the longest supported header of a gzip member. The format does not
 /// limit names and comments; an extra field has up to 64 KiB.
 constexpr size_t kMaxGzipHeader = size_t{128} << 10;
 

@@ -23,10 +23,10 @@ struct DeflateData {
 };
 
 /// Random access to a deflate stream. The first use decodes the whole stream
-/// once, and verifies its size and checksum. It saves the decoder's state at
-/// places a few parts apart, as cache blocks of 86 KiB. A read also saves the
-/// state where it stops. If the cache has evicted a place, decoding starts at
-/// an earlier place and restores the evicted one.
+/// once, and verifies its size and checksum. The first use also saves the
+/// decoder's state at places a few parts apart, as cache blocks of 86 KiB. A
+/// read also saves the state where it stops. If the cache has evicted a place,
+/// decoding starts at an earlier place and restores the evicted one.
 ///
 /// A random read decodes at most 4 parts of 8 MiB in a stream of up to 128 GiB.
 /// All places together take at most a quarter of the cache; a smaller cache
