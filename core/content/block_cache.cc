@@ -209,7 +209,7 @@ Result<std::shared_ptr<BlockCache::Running>> BlockCache::Enter(
     const bool begin = idle && MayBegin(memory, works, works && !waiting);
     CTXFS_TRY(context.CheckFor(begin ? bytes : Interrupt::kUnknownWork));
     if (begin) {
-      // All allocations come before the first change of state.
+      // All allocations come first, so that a failed one changes no state.
       auto running = std::make_shared<Running>();
       running->memory = memory;
       running->inner = works;
@@ -280,7 +280,8 @@ void BlockCache::MarkConsumed(const Block& block) {
       it->second->bytes->size() < kLeastConsumed) {
     return;
   }
-  // After all unconsumed blocks, and before earlier consumed ones.
+  // Moves the block behind all unconsumed blocks, and before those consumed
+  // earlier.
   auto place = kept_.end();
   while (place != kept_.begin() && std::prev(place)->consumed) --place;
   kept_.splice(place, kept_, it->second);
@@ -349,7 +350,7 @@ Result<BlockCache::Pinned> BlockCache::Find(const Block& block,
 Result<BlockCache::Pinned> BlockCache::ProduceAndKeep(
     const Block& block, const ReadContext& context, Running& running) {
   const UnmeteredHeap cached;
-  // Charged before production, because the request may have too little left.
+  // Charges the work before it begins, because the request may be allowed less.
   CTXFS_TRY(context.Charge(running.memory));
   if (running.inner) base_.reset();  // Get makes this block the base
   EvictTo(Room());
@@ -363,7 +364,7 @@ Result<BlockCache::Pinned> BlockCache::ProduceAndKeep(
     return std::move(produced).error();
   }
 
-  // All allocations come before the first change of state.
+  // All allocations come first, so that a failed one changes no state.
   Pinned bytes = std::allocate_shared<const Buffer>(
       UnmeteredAllocator<Buffer>(), std::move(*produced));
   std::list<Kept> one;

@@ -162,8 +162,9 @@ class BlockCache {
   bool Works() const CTXFS_REQUIRES(mutex_);
   /// Bytes reserved for the work that this thread runs.
   uint64_t Held() const CTXFS_REQUIRES(mutex_);
-  /// Whether work that takes `memory` may begin. `works`: nested in other work
-  /// of this thread; `counts`: working_ includes that.
+  /// Whether work that takes `memory` may begin. `works`: whether it is nested
+  /// in other work of this thread. `counts`: whether working_ includes that
+  /// other work.
   bool MayBegin(uint64_t memory, bool works, bool counts) const
       CTXFS_REQUIRES(mutex_);
   class Waiting;

@@ -68,7 +68,8 @@ class Runs {
   Runs(const std::vector<uint64_t>& shape, const Box& box) {
     const std::vector<uint64_t> strides = RowMajorStrides(shape);
     size_t outer = shape.size();
-    // A run extends over dimensions that the box covers fully.
+    // A run spans the last dimensions, which the box covers fully, and the
+    // box's part of the dimension before them.
     while (outer > 0 && box.sizes[outer - 1] == shape[outer - 1]) {
       length_ *= shape[--outer];
     }
@@ -158,7 +159,8 @@ class Boxed final : public Transform {
   }
 
  private:
-  /// Copies a box's part of a window, whose runs are adjacent in the box.
+  /// Copies the part of a box that is in a window. The runs of that part are
+  /// adjacent in the stored box, so a single read suffices.
   Status Copy(const Part& part, uint64_t offset, MutableBytes window,
               MutableBytes read, const ReadContext& context) const {
     const Runs& runs = part.runs;

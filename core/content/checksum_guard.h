@@ -10,9 +10,9 @@
 
 namespace ctxfs {
 
-/// Verifies the bytes [offset, offset + length) of a container at the first
-/// read of any of them, which reads all of them once. The verdict is kept, and
-/// reads fail after a checksum mismatch; an I/O error is not kept.
+/// Verifies the bytes [offset, offset + length) of a container once: the first
+/// read of any of them reads them all. The verdict is stored, so after a
+/// checksum mismatch all reads fail. An I/O error is not stored.
 class ChecksumGuard {
  public:
   struct Guarded {

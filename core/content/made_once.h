@@ -13,10 +13,10 @@
 namespace ctxfs {
 
 /// A Content that is made at its first use: one thread makes it, and other
-/// threads that need it wait. It is stored as long as this object, in memory
-/// that counts against the cache (BlockCache::Lend). A permanent failure is
-/// stored, too, because detecting damage or an excess of a limit can take long.
-/// After a transient failure the next use retries.
+/// threads that need it wait. It is stored as long as this object exists, in
+/// memory that counts against the cache (BlockCache::Lend). A permanent failure
+/// is stored, too, because detecting damage or an excess of a limit can take
+/// long. After a transient failure the next use retries.
 class MadeOnce {
  public:
   using Make = std::function<Result<Content>(const ReadContext&)>;

@@ -17,11 +17,11 @@
 namespace ctxfs {
 
 /// Stores blocks that are too large for the BlockCache in a temporary file.
-/// Each is decoded once, in pieces, and verified before any byte is served. The
-/// least recently used block is evicted first, but one that is being read stays
-/// at least four times as long as its decoding took. Readers of more blocks
-/// than fit therefore take turns, instead of decoding a block for every read.
-/// Safe for any number of threads.
+/// Each block is decoded once, in pieces, and verified before any byte is
+/// served. The least recently used block is evicted first, but a block that is
+/// being read stays for at least four times the time that its decoding took.
+/// Readers of more blocks than fit therefore take turns, instead of decoding a
+/// block for every read. Safe for any number of threads.
 ///
 /// Invariant: kept_ has each block at most once, whole and verified, because
 /// each block is decoded within BlockCache::Once with its key.
@@ -77,7 +77,8 @@ class SpillStore {
   std::list<Kept> kept_ CTXFS_GUARDED_BY(mutex_);  // most recent first
 };
 
-/// SpillStore::FindFile for a block that `cache` stores in a temporary file.
+/// Like SpillStore::FindFile, for `block`; null if `cache` does not store it in
+/// a temporary file.
 SpillFile::Loan FindFile(const BlockCache& cache, const Block& block);
 
 }  // namespace ctxfs

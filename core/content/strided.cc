@@ -50,7 +50,7 @@ class Pieces {
   Pieces(Key key, const Content& stored, const ReadContext& context)
       : key_(key), stored_(stored), context_(context) {}
 
-  /// The bytes from `at`, at least one, to the end of their piece.
+  /// Returns the bytes from `at` to the end of their piece, at least one byte.
   Result<Bytes> From(uint64_t at) {
     const uint64_t number = at / kPiece;
     Slot& slot = slots_[number % kPieces];
