@@ -22,7 +22,7 @@
 /// are named ".PROCESS-NUMBER". All other files are foreign.
 namespace ctxfs::block_files {
 
-/// The header of each file.
+/// The first bytes of each file, except whole files.
 inline constexpr std::string_view kMagic = "ctxfsblk";
 inline constexpr int kDirectoryFlags =
     O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW;

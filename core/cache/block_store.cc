@@ -404,7 +404,7 @@ uint64_t BlockStore::Evict(uint64_t most) const {
       files.push_back({file.used_ns, file.bytes, object + "/" + file.name});
     };
     block_files::ForEachFile(directory, add_file);
-    // Fails unless the directory is empty.
+    // Removes the directory only if it is empty.
     (void)::unlinkat(top_.get(), object.c_str(), AT_REMOVEDIR);
   };
   block_files::ForEachObject(top_.get(), add);

@@ -23,10 +23,11 @@ struct StoreContents {
 Result<std::optional<StoreContents>> CountStore(const std::string& directory);
 
 /// Removes the files of the store in `directory`, and directories of objects
-/// that become empty. Returns the totals removed. Foreign names, links, and
-/// files without the header of a store stay. Other processes may use the store
-/// meanwhile: they get cache misses and fetch the blocks again. Fails like
-/// CountStore, and if a file cannot be removed.
+/// that become empty. Returns the totals removed. Foreign names and links stay,
+/// and so do files that are named as a run or a record but have no header of a
+/// store. Other processes may use the store meanwhile: they get cache misses
+/// and fetch the blocks again. Fails like CountStore, and if a file cannot be
+/// removed.
 Result<std::optional<StoreContents>> ClearStore(const std::string& directory);
 
 }  // namespace ctxfs

@@ -16,7 +16,7 @@ class WritePause {
   static constexpr std::chrono::seconds kLasts{10};
 
   /// Whether an errno means that the disk refuses all writes: it is full, over
-  /// a quota, read-only, or not writable for this user.
+  /// a quota, read-only, failing, or not writable for this user.
   static bool IsRefusal(int error) {
     return IsFull(error) || error == EROFS || error == EACCES ||
            error == EPERM || error == EIO;
