@@ -79,8 +79,8 @@ class Interrupt {
     return Clock::time_point::max();
   }
 
-  /// kInterrupted if the computation is to stop. A caller that gets this error
-  /// must return it and drop its partial results.
+  /// Fails with kInterrupted if the computation is to stop. A caller that gets
+  /// this error must return it and drop its partial results.
   Status Check() const {
     if (!interrupted()) return {};
     return Error{Code::kInterrupted, "interrupted"};

@@ -66,8 +66,8 @@ constexpr size_t kDirectoryNames = 1'000'000;
 /// arrays are not shown as PNG (docs/views.md, section 6).
 constexpr uint64_t kPictureSide = 65'535;
 constexpr uint64_t kPictureBytes = 256 * kMiB;
-/// Bytes of a table as text: all text is generated to find its size. And
-/// positions in columns that are stored to find rows again (docs/views.md,
+/// Bytes of a table as text, all of which is generated to find its size; and
+/// positions in columns, which are stored to find rows again (docs/views.md,
 /// section 7).
 constexpr uint64_t kTableText = 4 * kGiB;
 constexpr uint64_t kTablePlaces = 16'000'000;

@@ -87,8 +87,8 @@ class Request {
     return wider;
   }
 
-  /// kInterrupted if the requester has given up. Every loop that may run for
-  /// more than a few milliseconds must call it.
+  /// Fails with kInterrupted if the requester has given up. Every loop that may
+  /// run for more than a few milliseconds must call it.
   Status Check() const { return interrupt_->Check(); }
 
   /// Like Check, before work of about `bytes` bytes outside of a Block.
@@ -107,7 +107,8 @@ class Request {
     return work_ == nullptr ? Status() : work_->Charge(bytes);
   }
 
-  /// kLimit if Charge(bytes) would fail: refuses work before it begins.
+  /// Fails with kLimit if Charge(bytes) would fail: refuses work before it
+  /// begins.
   Status CheckCharge(uint64_t bytes) const {
     return work_ == nullptr ? Status() : work_->CheckCharge(bytes);
   }

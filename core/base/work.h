@@ -23,7 +23,7 @@ class Work {
   Work(const Work&) = delete;
   Work& operator=(const Work&) = delete;
 
-  /// kLimit, with EFBIG, if Charge(bytes) would fail; counts nothing.
+  /// Fails with kLimit and EFBIG if Charge(bytes) would fail; counts nothing.
   Status CheckCharge(uint64_t bytes) const {
     const uint64_t used = used_.load(std::memory_order_relaxed);
     return Fits(bytes, used) ? Status() : TooMuch(bytes, used);
