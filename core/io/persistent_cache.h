@@ -18,7 +18,7 @@ struct KeptName {
   /// A source with a Source::descriptor. The persistent file is found only
   /// while the identity of this source is unchanged.
   SourcePtr from;
-  /// Includes the version of its producer.
+  /// Names the file, and includes the version of the code that produces it.
   std::string what;
 };
 

@@ -30,8 +30,8 @@ enum class AccessScope : uint8_t { kMounter, kEveryone };
 
 struct SourceOptions {
   AccessScope access = AccessScope::kMounter;
-  /// Whether a change of ctime alone makes a file stale. The caller then calls
-  /// Renew and retries the read.
+  /// Whether a change of ctime alone makes a file stale. The caller must then
+  /// call Renew and retry the read.
   bool watch_ctime = false;
   /// The absolute path that the user gave for the file, if another path opens
   /// it, such as that of a descriptor.
@@ -98,8 +98,9 @@ class Source {
   /// Like CheckUnchanged, for this file and all files opened beside it.
   virtual Status CheckAllUnchanged() const { return CheckUnchanged(); }
 
-  /// Whether another file beside this one was opened or found missing. If so,
-  /// data derived from this source may depend on that file.
+  /// Returns false if no other file beside this one was opened or looked for:
+  /// data derived from this source then depends on no other file. Returns true
+  /// otherwise, or if that is unknown.
   virtual bool asked_others() const { return false; }
 
   /// Whether this is a temporary file with derived bytes.
