@@ -19,11 +19,11 @@ namespace ctxfs::cowrie {
 /// Coding of an array's elements in a cowrie value.
 enum class CowrieCoding : uint8_t {
   kPlain,      // as in the array's file
-  kBits,       // one bit each, lowest first; in the file one byte each
+  kBits,       // stored as bits, lowest first; in the file one byte each
   kUvarint,    // i64
   kZigzag,     // i64
-  kAdjacency,  // a node: id, number of neighbours, neighbours; all zigzag
-  kText,       // decimal digits in texts: `made` has the bytes of the file
+  kAdjacency,  // for each node: zigzag id, uvarint count, zigzag neighbours
+  kText,       // ids of edges, not adjacent: `made` has the bytes of the file
 };
 
 /// An array in a cowrie value (docs/formats/cowrie.md, section 4).
@@ -34,11 +34,12 @@ struct CowrieArray {
   CowrieCoding coding = CowrieCoding::kPlain;
   uint64_t offset = 0;  // of the stored bytes, in the file or value
   uint64_t length = 0;  // of the stored bytes
-  uint64_t first = 0;   // index of the first element in the stored bytes
+  uint64_t first = 0;   // index of the first element among the decoded numbers
   std::shared_ptr<const std::string> made = nullptr;
 };
 
-/// Endpoints of edges as numbers. In most graphs, ids are decimal numbers.
+/// The endpoints of edges, as numbers if all ids are decimal integers. In most
+/// graphs they are.
 class EdgeIds {
  public:
   void Add(std::string_view from, std::string_view to) {
@@ -77,7 +78,8 @@ class EdgeIds {
 /// have no names and are not collected.
 class CowrieArrays {
  public:
-  /// Scope of decoding the value of an object's key, or the values of a list.
+  /// A scope in which the value of an object's key, or the values of a list,
+  /// are decoded.
   class Below {
    public:
     Below(CowrieArrays& arrays, std::string_view key)
@@ -120,8 +122,8 @@ class CowrieArrays {
     all_.push_back(std::move(array));
   }
 
-  /// Adds the edge index of a list of edges, if it has any and all of their ids
-  /// are numbers.
+  /// Adds the edge index of a list of edges, unless the list is empty or an id
+  /// is not a number.
   void AddEdges(const EdgeIds& ids) {
     if (!ids.ok() || ids.count() == 0) return;
     Add({.name = "edge_index",

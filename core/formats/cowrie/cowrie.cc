@@ -6,7 +6,7 @@
 //   0   "SJ", u8 version 2
 //   3   u8 flags: 1 compressed, 2 with gzip, 4 with zstd, 8 hints
 //   4   uvarint original length, if compressed; all that follows is compressed
-//   ..  hints to skip; a dictionary of names; one value
+//   ..  hints to skip, unless compressed; a dictionary of names; one value
 #include "core/formats/cowrie/cowrie.h"
 
 #include <fmt/core.h>
@@ -85,7 +85,7 @@ Result<CowrieValue> ReadCowrie(Bytes bytes, const Interrupt& interrupt) {
     value.unpacked.emplace(std::move(unpacked));
     plain = std::as_const(*value.unpacked).span();
     offset = 0;
-    hints = false;  // hints and frame precede the compressed bytes
+    hints = false;  // compressed bytes contain no hints
   }
   CowrieArrays arrays;
   value.json =

@@ -21,7 +21,8 @@ bool LooksLikeCowrie(Bytes bytes);
 /// this only if other metadata says that the bytes are a cowrie value.
 bool LooksLikeCowrieGraph1(Bytes bytes);
 
-/// Whether `bytes` start with a tag of generation 1: even weaker evidence.
+/// Whether `bytes` start with a tag of generation 1. This is even weaker
+/// evidence than LooksLikeCowrieGraph1.
 bool StartsLikeCowrie1(Bytes bytes);
 
 struct CowrieValue {
@@ -44,7 +45,7 @@ enum class Gen1Tags : uint8_t {
   kUnified,  // since version 2.0.0 of the reference
   kEarlier,
 };
-/// The writers of the graphs in a generation 1 value.
+/// The form of the graphs in a generation 1 value, named after its writers.
 enum class Gen1Graphs : uint8_t {
   kGo,
   kSpec,  // Python, C, Rust, TypeScript
@@ -65,12 +66,12 @@ Result<CowrieValue> ReadCowrie1(
 struct Gen1Choice {
   Gen1Dialect dialect;
   CowrieValue value;
-  std::string doubt;  // why another dialect is possible; else empty
+  std::string doubt;  // why another dialect is possible, too; else empty
 };
 
-/// Reads a value of generation 1 in every possible dialect
-/// (docs/formats/cowrie.md, section 5). Fails with the error of the reading
-/// that got furthest.
+/// Reads a value of generation 1 in every possible dialect, and returns the
+/// likeliest (docs/formats/cowrie.md, section 5). Fails with the error of the
+/// reading that got furthest.
 Result<Gen1Choice> ChooseCowrie1(
     Bytes bytes, const Interrupt& interrupt = NeverInterrupted());
 

@@ -14,7 +14,7 @@ namespace ctxfs::cowrie {
 /// (docs/formats/cowrie.md, sections 1 to 3), and finds its arrays.
 class CowrieDecoder : private CowrieReader {
  public:
-  /// `offset` of `bytes`: in the file, or in the decompressed value.
+  /// `offset`: position of `bytes` in the file, or in the decompressed value.
   CowrieDecoder(Bytes bytes, uint64_t offset, CowrieArrays& arrays,
                 const Interrupt& interrupt)
       : CowrieReader(bytes, offset, interrupt), arrays_(arrays) {}
@@ -31,7 +31,8 @@ class CowrieDecoder : private CowrieReader {
   /// Reads an index of the dictionary and returns its name.
   std::string_view Name();
 
-  /// Values of any kind; then the kinds that every encoder writes.
+  /// Reads a value of any kind. Basic, Array and Object read the kinds that
+  /// every encoder writes.
   Json Value() {
     return CowrieReader::Value([this](uint8_t tag) { return Tagged(tag); });
   }
@@ -40,7 +41,7 @@ class CowrieDecoder : private CowrieReader {
   Json Array(uint64_t count);
   Json Object(uint64_t count);
 
-  /// Values that become objects with a "_type" (typed.cc).
+  /// Reads a value that becomes an object with a "_type" (typed.cc).
   Json Typed(uint8_t tag);
   Json Tensor();
   Json Image();
@@ -49,7 +50,7 @@ class CowrieDecoder : private CowrieReader {
   Json AdjacencyList();
   Json RichText();
   Json Delta();
-  /// `typed`: add a "_type". Nodes and edges in lists have none.
+  /// `typed`: whether to add a "_type". Nodes and edges in lists have none.
   Json Node(bool typed);
   Json Edge(bool typed);
   Json Nodes(uint64_t count);

@@ -23,7 +23,7 @@
 namespace ctxfs::cowrie {
 namespace {
 
-/// Reads all of `source`, which may not exceed the size limit of a value.
+/// Reads all of `source`. Fails with kLimit if it is too large for a value.
 Result<Buffer> ReadValue(const Source& source, const ReadContext& context) {
   if (source.size() > kMaxBytes) {
     return Error{
@@ -96,7 +96,8 @@ class CowrieFile final : public Container, public SaysFacts {
   }
 
  private:
-  /// Reads the value without array elements; detects the dialect.
+  /// Reads the value. In generation 1, detects the dialect, and omits array
+  /// elements.
   Result<CowrieValue> Read(Bytes bytes, const ReadContext& context) {
     if (!StartsLikeCowrie1(bytes)) {
       return ReadCowrie(bytes, context.interrupt());
@@ -119,7 +120,7 @@ class CowrieFile final : public Container, public SaysFacts {
   }
 
   std::optional<ArrayFiles> arrays_;
-  std::optional<Gen1Dialect> dialect_;  // of generation 1
+  std::optional<Gen1Dialect> dialect_;  // unset for generation 2
   const uint64_t owner_ = NewOwner();
 };
 
@@ -132,8 +133,9 @@ bool Probe(Bytes head) {
          head[2] == kGeneration2 && (head[3] & kUnusedFlags) == std::byte{0};
 }
 
-/// Whether a file is a value by its name: generation 1 has no magic, and
-/// generation 2's magic is too short for other versions.
+/// Whether a file called NAME.cowrie is a value, possibly of a later version.
+/// Its bytes alone do not prove that: generation 1 has no magic, and the magic
+/// of generation 2 is short.
 bool IsNamedCowrie(const Source& source, const Request& request) {
   constexpr auto kFirstLetter = std::byte{' '};
   if (source.is_directory() || !source.name().ends_with(".cowrie")) {

@@ -6,7 +6,7 @@
 //   8   u32 type, u32 payload length, u32 raw length, u32 metadata length
 //   ..  metadata, payload, u32 CRC-32 if flag 2 is set; the next frame
 //
-// or: u32 length, as many bytes of a value; length 0 ends them.
+// or: u32 length, as many bytes of a value; ...; length 0 ends the stream.
 #include "core/formats/cowrie/frames.h"
 
 #include <fmt/core.h>
@@ -33,7 +33,8 @@ class Window {
   Window(const Source& source, const Request& request)
       : source_(source), request_(request) {}
 
-  /// [at, at + count) must be in the source. Valid until the next call.
+  /// [at, at + count) must be in the source; `count` must be at most 4096. The
+  /// result is valid until the next call.
   Result<Bytes> At(uint64_t at, uint64_t count) {
     if (at < at_ || at + count > at_ + bytes_.size()) {
       constexpr uint64_t kBytes = 4096;
@@ -72,7 +73,7 @@ Status Append(std::vector<StreamRecord>& records, const StreamRecord& record) {
   return {};
 }
 
-/// Parses the frame at `at`, except its checksum.
+/// Parses the header of the frame at `at`.
 Result<StreamRecord> FrameIn(Bytes head, size_t number, uint64_t at) {
   ByteReader in(head, at);
   if (AsText(in.Take(kFrameMagic.size())) != kFrameMagic) {
@@ -105,7 +106,8 @@ Result<StreamRecord> FrameIn(Bytes head, size_t number, uint64_t at) {
   return record;
 }
 
-/// Returns the CRC-32 table of the C library.
+/// Returns the CRC-32 table of cowrie's C library, in which two entries are
+/// wrong.
 std::array<uint32_t, 256> TableOfC() {
   constexpr uint32_t kPolynomial = 0xEDB88320;
   std::array<uint32_t, 256> table{};

@@ -22,12 +22,12 @@ struct StreamRecord {
   static constexpr uint8_t kZstd = 0x20;
 
   uint64_t offset = 0;    // of the header
-  uint32_t header = 0;    // its bytes
-  uint32_t metadata = 0;  // bytes after it
-  uint32_t payload = 0;   // bytes after these
+  uint32_t header = 0;    // bytes of the header
+  uint32_t metadata = 0;  // bytes of metadata, after the header
+  uint32_t payload = 0;   // bytes of payload, after the metadata
   uint32_t raw = 0;       // decoded bytes of a compressed payload
   uint32_t type = 0;
-  uint32_t checksum = 0;  // of all bytes before it
+  uint32_t checksum = 0;  // of the bytes of the record before it
   uint8_t flags = 0;
 
   bool has(uint8_t flag) const { return (flags & flag) != 0; }
@@ -36,8 +36,8 @@ struct StreamRecord {
   uint64_t payload_end() const { return payload_at() + payload; }
 };
 
-/// Whether `head` starts a master stream. Version 1 does not count: its frames
-/// have an index.
+/// Whether `head` starts a master stream. False for version 1 of the magic,
+/// which is another format: indexed streams.
 bool StartsLikeFrames(Bytes head);
 /// Whether `head` starts a stream of length-prefixed values.
 bool StartsLikeLengths(Bytes head);
@@ -47,13 +47,13 @@ bool StartsLikeLengths(Bytes head);
 Result<std::vector<StreamRecord>> WalkFrames(const Source& source,
                                              const ReadContext& context);
 /// Like WalkFrames, for length-prefixed values. Sets `end` to the offset after
-/// the records: at an end mark or at the end of the file.
+/// the records and, if there is one, the end mark.
 Result<std::vector<StreamRecord>> WalkLengths(const Source& source,
                                               uint64_t& end,
                                               const ReadContext& context);
 
 /// Whether `checksum` is the CRC-32 (IEEE) of `bytes`, or the value computed by
-/// the C library, whose table has two wrong entries.
+/// cowrie's C library, whose table has two wrong entries.
 bool MatchesFrameChecksum(Bytes bytes, uint32_t checksum);
 
 }  // namespace ctxfs::cowrie

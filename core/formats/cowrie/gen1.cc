@@ -112,7 +112,7 @@ Json CowrieGen1::Elements(DType dtype, uint64_t count) {
     Skip(count * DTypeSize(dtype));
     return Json::array();
   }
-  // Element counts rare values itself.
+  // Reads each number, because reading counts the rare values (odd_values).
   for (; count > 0 && Worked(1); --count) Element(dtype);
   return Json::array();
 }

@@ -9,11 +9,12 @@
 namespace ctxfs::cowrie {
 
 /// Decodes a value of cowrie's generation 1 into JSON (docs/formats/cowrie.md,
-/// section 5), and finds its arrays. A text that is not UTF-8 is a fault: the
-/// bytes must be of another dialect.
+/// section 5), and finds its arrays. A text that is not UTF-8 is a fault: it
+/// shows that the bytes are of another dialect.
 class CowrieGen1 : private CowrieReader {
  public:
-  /// `numbers`: include elements of arrays, which are checked in any case.
+  /// `numbers`: whether the JSON includes the elements of arrays. They are
+  /// checked in any case.
   CowrieGen1(Bytes bytes, const Gen1Dialect& dialect, bool numbers,
              CowrieArrays& arrays, const Interrupt& interrupt)
       : CowrieReader(bytes, 0, interrupt, TextRule::kUtf8),
@@ -25,7 +26,8 @@ class CowrieGen1 : private CowrieReader {
   Result<Json> Decode() { return Finish(Value()); }
 
   using CowrieReader::odd_values;
-  /// Whether the value has a tag whose meaning depends on the dialect.
+  /// Whether the value has a tag whose meaning depends on the table of tags,
+  /// and one whose meaning depends on the form of graphs.
   bool met_tags() const { return met_tags_; }
   bool met_graphs() const { return met_graphs_; }
 
@@ -40,9 +42,9 @@ class CowrieGen1 : private CowrieReader {
   Json TaggedObject();
   Json Array(uint64_t count);
   Json TextList();
-  /// Reads a count and as many numbers: an array.
+  /// Reads an array: a count and as many numbers.
   Json Plain(DType dtype);
-  /// Returns an empty list without `numbers`.
+  /// Reads `count` elements. Returns an empty list if the JSON omits elements.
   Json Elements(DType dtype, uint64_t count);
   Json Element(DType dtype);
 
@@ -55,14 +57,17 @@ class CowrieGen1 : private CowrieReader {
   Json Edges();
   Json AdjacencyList();
   Json EdgeBatch();
-  /// After the counts of sources and targets; adds an array if there are edges.
+  /// Reads the sources and then the targets of `edges` edges; adds an array if
+  /// there are edges.
   Json EdgeIndex(uint64_t edges);
   Json Adjacency();
   Json Features(const char* name);
   Json Labels(const char* name);
-  /// Reads `count` signed numbers.
+  /// Reads `count` signed numbers. Returns an empty list if the JSON omits
+  /// elements.
   Json Signed(uint64_t count);
-  /// Adds the array of the signed numbers from offset `at` to here.
+  /// Adds the array of the signed numbers from offset `at` to the current
+  /// offset.
   void AddSigned(const char* name, std::vector<uint64_t> shape, uint64_t at);
 
   /// Graphs of Python, C, Rust and TypeScript (spec_graph1.cc).
@@ -72,7 +77,8 @@ class CowrieGen1 : private CowrieReader {
   Json SpecNodes(uint64_t count);
   Json SpecEdges(uint64_t count);
   Json SpecAdjacency();
-  /// Reads the tag before a node or edge in a list.
+  /// Reads the tag before a node or edge in a list; any other than `expected`
+  /// is a fault.
   void ExpectTag(uint8_t expected);
 
   const Gen1Dialect dialect_;

@@ -40,7 +40,7 @@ Reading ReadIn(Bytes bytes, const Gen1Dialect& dialect, bool numbers,
   return reading;
 }
 
-/// Keeps the best reading so far.
+/// Reads the value in the possible dialects, and keeps the best reading so far.
 class Choice {
  public:
   Choice(Bytes bytes, const Interrupt& interrupt)
@@ -48,7 +48,8 @@ class Choice {
 
   Result<Gen1Choice> Make() && {
     for (const Gen1Tags tags : {Gen1Tags::kUnified, Gen1Tags::kEarlier}) {
-      // Without a tag that depends on the dialect, the result would be equal.
+      // Without a tag that depends on the table, both tables give the same
+      // result.
       if (tags == Gen1Tags::kEarlier && !met_tags_) break;
       met_graphs_ = false;
       CTXFS_TRY(Try({tags, Gen1Graphs::kGo}));

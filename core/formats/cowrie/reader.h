@@ -27,7 +27,7 @@ class CowrieArrays;
 
 /// Adjacency in compressed rows: tag 0x30, except in Go's generation 1.
 struct StoredAdjacency {
-  uint8_t width = 1;  // of an id: 1: 4 bytes, 2: 8
+  uint8_t width = 1;  // code of the width of an id: 1 for 4 bytes, 2 for 8
   uint64_t nodes = 0;
   uint64_t edges = 0;
   Json row_offsets;  // a list
@@ -89,7 +89,8 @@ class CowrieReader {
     return ok() ? count : 0;
   }
 
-  /// Counts `bytes` of text before they are decoded; false beyond the limit.
+  /// Counts `bytes` of text; must be called before they are decoded. Returns
+  /// false beyond the limit, or after a fault.
   bool ChargeText(uint64_t bytes) {
     if (bytes > kMaxText - text_) {
       Fail("its text is over the limit", Code::kLimit);
@@ -100,7 +101,8 @@ class CowrieReader {
            Admitted(HeapAllowance::Admit(bytes));
   }
   uint64_t text() const { return text_; }
-  /// Counts `values` before they are decoded; false beyond the limit.
+  /// Counts `values`; must be called before they are decoded. Returns false
+  /// beyond the limit, or after a fault.
   bool ChargeValues(uint64_t values) {
     if (values > kMaxValues - values_) {
       Fail("over the limit of " + std::to_string(kMaxValues) + " values",
@@ -110,9 +112,9 @@ class CowrieReader {
     values_ += values;
     return Worked(values);
   }
-  /// Checks for an interrupt once enough steps (100 ns each) have accumulated;
-  /// false after a fault. Functions that read numbers or count values and text
-  /// call it; other long loops must.
+  /// Checks for an interrupt once enough steps (100 ns each) have accumulated.
+  /// Returns false after a fault. Functions that read numbers or count values
+  /// and text call it; other long loops must call it, too.
   bool Worked(uint64_t steps) {
     steps_ += steps;
     if (steps_ >= kStepsPerCheck && ok()) {
@@ -124,7 +126,8 @@ class CowrieReader {
     return ok();
   }
 
-  /// Turns a refusal of memory into the fault. Returns false after any fault.
+  /// Makes the error of `may`, a refusal of memory, a fault of the reader.
+  /// Returns false after any fault.
   bool Admitted(Status may) {
     if (!may && ok()) error_ = std::move(may).error();
     return ok();
@@ -143,8 +146,8 @@ class CowrieReader {
     --depth_;
     return ok() ? std::move(value) : Json();
   }
-  /// Returns `value`, or the error if reading failed or bytes follow. Call
-  /// last.
+  /// Returns `value`, or the error if reading failed or bytes follow. Must be
+  /// the last call.
   Result<Json> Finish(Json value) {
     if (ok() && remaining() != 0) {
       Fail(std::to_string(remaining()) + " bytes follow the value");
@@ -184,9 +187,11 @@ class CowrieReader {
   std::string Base64Of(Bytes data) {
     return ChargeText(data.size() * 2) ? Base64(AsText(data)) : std::string();
   }
-  /// Reads the value of a tag common to both generations; else nullopt.
+  /// Reads the value of a tag common to both generations; nullopt for other
+  /// tags.
   std::optional<Json> Scalar(uint8_t tag) {
-    // A Json alone is ambiguous: it also converts to an optional of itself.
+    // A Json alone would be ambiguous: it converts to std::optional<Json> in
+    // two ways.
     constexpr std::in_place_t kOf;
     switch (tag) {
       case 0x00:

@@ -25,7 +25,8 @@ bool HasNeedlessByte(Bytes integer) {
 }  // namespace
 
 std::optional<Json> CowrieReader::UnifiedScalar(uint8_t tag) {
-  // A Json alone is ambiguous: it also converts to an optional of itself.
+  // A Json alone would be ambiguous: it converts to std::optional<Json> in two
+  // ways.
   constexpr std::in_place_t kOf;
   switch (tag) {
     case 0x09:

@@ -117,7 +117,7 @@ Status CowrieStream::Unpack(const StreamRecord& record, Loaded& loaded,
   CTXFS_TRY(HeapAllowance::Admit(record.raw));
   loaded.unpacked.emplace(static_cast<size_t>(record.raw));
   const MutableBytes plain = loaded.unpacked->span();
-  // Both flags mean zstd.
+  // If both flags are set, the codec is zstd.
   CTXFS_TRY(record.has(StreamRecord::kZstd)
                 ? DecodeZstd(loaded.payload, plain, context.interrupt())
                 : DecodeGzip(loaded.payload, plain, context.interrupt()));

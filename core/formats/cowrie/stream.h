@@ -34,8 +34,9 @@ class CowrieStream final : public Container, public SaysFacts {
   /// Returns the decoded size of the record's payload, bytes.
   uint64_t PayloadSize(uint32_t record) const;
 
-  /// Returns the record's value or metadata. Fails with kChecksum, kCorrupt or
-  /// kLimit, at the record's first byte, identically at each call.
+  /// Returns the record's value or metadata. Fails with kChecksum, kCorrupt,
+  /// kVersion or kLimit, identically at each call; the offset of the error is
+  /// the record's first byte.
   Result<Json> Value(uint32_t record, const ReadContext& context) const;
   Result<Json> RecordMetadata(uint32_t record,
                               const ReadContext& context) const;
@@ -71,11 +72,12 @@ class CowrieStream final : public Container, public SaysFacts {
   const uint64_t owner_ = NewOwner();
 };
 
-/// Returns "000042" and `suffix`.
+/// Returns the number of a record in at least six digits, such as "000042", and
+/// then `suffix`.
 std::string RecordName(uint32_t record, std::string_view suffix);
 
-/// Returns views/records.jsonl (stream_lines.cc). An unreadable record is a
-/// line {"$error": reason, "record": number}.
+/// Returns views/records.jsonl (stream_lines.cc). The line of an unreadable
+/// record is {"$error": reason, "record": number}.
 std::shared_ptr<const FileTable> RecordLines(
     const std::shared_ptr<const CowrieStream>& stream);
 

@@ -47,7 +47,8 @@ std::shared_ptr<const FileTable> RecordLines(
       PartTexts{.noun = "record",
                 .source = stream->source(),
                 .bytes = [stream](uint32_t record) -> uint64_t {
-                  // A larger record is not decoded: its line is an error.
+                  // A record over the limit is not decoded: its line is an
+                  // error.
                   const uint64_t size = stream->PayloadSize(record);
                   return size <= kMaxBytes ? size : 0;
                 },

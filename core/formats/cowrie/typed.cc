@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Decodes cowrie's values that become objects with a "_type": tensors, media,
+// Decodes the cowrie values that become objects with a "_type": tensors, media,
 // graphs.
 #include <fmt/core.h>
 
@@ -22,7 +22,7 @@ namespace {
 struct TensorType {
   uint8_t code;
   const char* name;
-  DType dtype;  // of packed types: kU8, for their stored bytes
+  DType dtype;  // kU8 for packed types: they are shown as stored bytes
 };
 
 constexpr TensorType kTensorTypes[] = {
@@ -37,7 +37,8 @@ constexpr TensorType kTensorTypes[] = {
     {0x13, "ternary", DType::kU8},    {0x14, "binary", DType::kU8},
 };
 
-/// Returns the name for `number`, counted from 1; the number if it has no name.
+/// Returns the name for `number`, where 1 is the first name; returns the number
+/// if it has no name.
 Json NameOf(uint8_t number, std::initializer_list<const char*> names) {
   if (number == 0 || number > names.size()) return number;
   return names.begin()[number - 1];
