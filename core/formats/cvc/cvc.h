@@ -44,7 +44,7 @@ enum class Fault : uint8_t {
 
 /// The part of a column in one chunk.
 struct Piece {
-  uint32_t column = 0;  // of Header::columns
+  uint32_t column = 0;  // index in Header::columns
   uint32_t offset = 0;  // byte within the chunk's payload
   uint32_t size = 0;
   float min = 0;
@@ -55,13 +55,14 @@ struct Piece {
   bool HasBytes() const { return fault < Fault::kNoLocation; }
 };
 
-/// A chunk: rows of every column. Its position comes from prefixes in the file.
+/// A chunk: some rows of every column. LocateChunks finds its payload, by the
+/// chunks' prefixes or by file_offset.
 struct Chunk {
   uint64_t first_row = 0;
   uint64_t payload = 0;  // byte of the file
   uint32_t size = 0;
   uint32_t crc = 0;
-  uint32_t first_piece = 0;  // its pieces end where the next chunk's start
+  uint32_t first_piece = 0;  // its pieces end at the next chunk's first_piece
   Fault fault = Fault::kSound;
 };
 
@@ -74,7 +75,7 @@ struct Column {
   std::optional<DType> declared = std::nullopt;  // dtype_text, if recognised
   DType dtype = DType::kF32;                     // of the decoded elements
   uint32_t number = 0;                           // index in Header::columns
-  // Totals over the column's parts, from the chunks' headers.
+  // Totals over the column's parts. CheckPieces sets them.
   uint64_t stored = 0;  // bytes
   uint64_t offset = 0;  // first part's byte in the file; 0: no parts
   uint64_t sound = 0;   // chunks with decodable rows
@@ -130,7 +131,8 @@ class Collection final : public Container, public SaysFacts {
   uint64_t ColumnSize(const Column& column) const {
     return IsUnreadable(column) ? 0 : header_.num_vectors * column.row_bytes();
   }
-  /// Describes a column in constant time. add_findings corrects `verified`.
+  /// Describes a column in constant time. EntryInfo::add_findings later sets
+  /// the true `verified`.
   EntryInfo DescribeColumn(const Column& column) const;
   std::optional<Error> ColumnFault(const Column& column) const;
 
@@ -150,14 +152,16 @@ class Collection final : public Container, public SaysFacts {
   const Piece* FindPiece(uint32_t chunk, uint32_t column) const;
   /// Returns the reason why a column's rows in a chunk cannot be read.
   Error PieceError(uint32_t chunk, uint32_t column) const;
-  /// Returns a chunk's guard; nullopt without checksum or with verify=off.
+  /// Returns a chunk's guard; nullopt if the file has no checksums, or with
+  /// verify=off.
   std::optional<ChecksumGuard> GuardOf(uint32_t chunk) const;
   bool has_checksums() const { return prefix_ == 8; }
   /// Returns "yes", "no" or "failed"; "none" without a checksum.
   std::string ChunkVerified(uint32_t chunk) const;
 
  private:
-  /// Whether views show a column. Unreadable rows fail when they are read.
+  /// Whether views show a column. If some of its rows are unreadable, reading
+  /// those fails.
   bool IsViewed(const Column& column) const {
     return HasDType(column) && !IsUnreadable(column);
   }
@@ -172,7 +176,7 @@ class Collection final : public Container, public SaysFacts {
   Result<Content> OpenSection(const Section& section,
                               const Column& column) const;
 
-  /// Load's steps.
+  /// The steps of Load.
   Status ReadPrelude(const ReadContext& context);
   Status ReadHeader(const ReadContext& context);
   Status LocateChunks(const ReadContext& context);

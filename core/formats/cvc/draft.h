@@ -22,7 +22,7 @@ struct Draft {
   static constexpr uint32_t kWholeChunk = UINT32_MAX;
 
   struct RawPiece {
-    Piece piece;            // `column` is an index of `names`
+    Piece piece;            // `column` is an index in `names`
     bool inherits = false;  // no codec of its own: uses the column's
     bool has_min = false;
     bool has_scale = false;
@@ -36,7 +36,7 @@ struct Draft {
   std::deque<Chunk> chunks;  // here `first_row` holds the number of rows
   std::deque<RawPiece> raw;
   std::vector<std::string> names;  // of columns in chunks
-  uint64_t with_offset = 0;        // chunks
+  uint64_t with_offset = 0;        // number of chunks with a file_offset
   // By key and value: different values can have the same label.
   std::map<std::pair<std::string, std::string>, Section> sections;
   uint64_t labels = 0;
@@ -45,7 +45,8 @@ struct Draft {
   std::optional<Error> limit_error;
 };
 
-/// Cross-checks the tables and builds the header; kCorrupt or kLimit.
+/// Cross-checks the tables and builds the header. Fails with kCorrupt or
+/// kLimit.
 Result<Header> MakeTables(Draft draft, const Request& request);
 
 /// Returns the codec called `name`, or kUnknown.

@@ -49,7 +49,8 @@ class HeaderVisitor final : public JsonVisitor {
   Draft Take() { return std::move(draft_); }
 
  private:
-  /// Stores the value at `path`. Objects and arrays arrive empty.
+  /// Stores the value at `path`. An object or array is empty here; its members
+  /// follow in later calls.
   void Put(const Path& path, Json value);
   void Reset(const std::string& table);
   void FinishElement(const std::string& table);
@@ -60,7 +61,7 @@ class HeaderVisitor final : public JsonVisitor {
 
   Draft draft_;
   Json element_;              // known keys of the current table element
-  Json piece_;                // of the current chunk
+  Json piece_;                // known keys of a column in the current chunk
   size_t pieces_before_ = 0;  // pieces of all earlier chunks
   std::unordered_map<std::string, uint32_t> name_ids_;
 };
@@ -116,7 +117,8 @@ void HeaderVisitor::Put(const Path& path, Json value) {
         piece_ = std::move(value);
         if (!piece_.is_object()) AddPiece(NameId(path[3]), Json::object());
       } else if (value.is_structured()) {
-        // Not a label, but it still replaces an earlier value of the key.
+        // An object or array is not a label, but it still replaces an earlier
+        // value of the key.
         element_["metadata"].erase(path[3]);
       } else if (element_["metadata"].size() < kMaxLabels) {
         element_["metadata"][path[3]] = std::move(value);

@@ -204,7 +204,8 @@ class Rows final : public Transform {
   }
 
  private:
-  /// Fails if the rows in a chunk have a fault, or its checksum is wrong.
+  /// Fails if the rows in a chunk have a fault, or the checksum of the chunk is
+  /// wrong.
   Status Pass(uint32_t chunk, const ReadContext& context) const {
     const Piece* piece = collection_->FindPiece(chunk, column_);
     if (piece == nullptr || piece->fault != Fault::kSound) {

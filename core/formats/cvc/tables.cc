@@ -130,7 +130,7 @@ Status Maker::FinishPieces() {
   for (uint32_t i = 0; i < header_.columns.size(); ++i) {
     listed.emplace(header_.columns[i].name, i);
   }
-  std::vector<uint32_t> column_of;  // by the number of a name in the chunks
+  std::vector<uint32_t> column_of;  // by index in Draft::names
   for (const std::string& name : draft_.names) {
     const auto found = listed.find(name);
     column_of.push_back(found != listed.end() ? found->second
