@@ -126,8 +126,8 @@ class CowrieReader {
     return ok();
   }
 
-  /// Makes the error of `may`, a refusal of memory, a fault of the reader.
-  /// Returns false after any fault.
+  /// If `may` is an error, memory was refused: makes that error the reader's
+  /// fault. Returns false after any fault.
   bool Admitted(Status may) {
     if (!may && ok()) error_ = std::move(may).error();
     return ok();
