@@ -104,7 +104,7 @@ Status DecodeDelta(const Chunk& chunk, uint64_t width, MutableBytes out,
   return {};
 }
 
-/// Decodes runs of (uvarint length, u8 value). The last may be too long.
+/// Decodes runs of (uvarint length, u8 value). The last run may be too long.
 Status DecodeRle(const Chunk& chunk, MutableBytes out) {
   ByteReader in(chunk.data);
   const uint8_t bits = in.U8();
@@ -169,7 +169,7 @@ void AppendLine(const Chunk& chunk, uint64_t row, std::string_view value,
   }
 }
 
-/// The rows' text. Charges the request for it as it grows.
+/// The text of the rows. As it grows, charges the request for its bytes.
 class Lines {
  public:
   explicit Lines(const ReadContext& context) : context_(context) {}

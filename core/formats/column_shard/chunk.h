@@ -43,7 +43,7 @@ enum class ColumnType : uint8_t {
 /// Returns nullopt if no type has this number.
 std::optional<ColumnType> ColumnTypeOf(uint64_t number);
 std::string_view ColumnTypeName(ColumnType type);
-/// Returns the bytes of a value; 0 for strings and bytes.
+/// Returns the size of a value in bytes; 0 for strings and bytes.
 uint64_t ColumnTypeWidth(ColumnType type);
 /// Returns the dtype in which values are shown; a uuid is 16 of them.
 DType ColumnDType(ColumnType type);
@@ -88,7 +88,7 @@ Result<Chunk> ParseChunk(Bytes payload, ColumnType type, bool nullable);
 
 /// Decodes a fixed-width chunk with `per_row` values a row, little-endian, into
 /// `out`, which must have exactly count * per_row * width bytes. A null row
-/// stores one value; repeats it.
+/// stores one value, which `out` repeats `per_row` times.
 Status DecodeFixed(const Chunk& chunk, uint64_t per_row, MutableBytes out,
                    const Interrupt& interrupt = NeverInterrupted());
 

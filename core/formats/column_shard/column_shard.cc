@@ -56,7 +56,7 @@ Status ColumnShard::Load(const ReadContext& context) {
     return {};
   }
   const Result<Json> schema = ReadSchema(*schema_entry_, context);
-  // A transient error fails: a failed read must not change the tree.
+  // Fails on a transient error, because a failed read must not change the tree.
   if (!schema && !schema.error().Permanent()) return schema.error();
   if (!schema) {
     Warn({"__schema__: " + schema.error().what, schema.error().offset,
@@ -226,7 +226,7 @@ std::shared_ptr<const FileTable> ColumnShard::ColumnFiles() const {
        .owner = Share(*this)});
 }
 
-/// Entries outside the table, at the root.
+/// Returns files at the root for the entries that are not part of the table.
 std::shared_ptr<const FileTable> ColumnShard::OtherFiles() const {
   const std::shared_ptr<const FileTable> entries = EntryTable();
   return MakeTable(
@@ -324,7 +324,7 @@ Table ColumnShard::RowTable() const {
   table.rows = columns().front().rows;
   for (size_t i = 0; i < columns().size(); ++i) {
     const Column& column = columns()[i];
-    // Views have no table then, as CheckRows fails.
+    // If numbers of rows differ, CheckRows fails, so no view shows this table.
     if (column.rows != table.rows) continue;
     TableColumn made;
     made.name = column.name;

@@ -34,8 +34,8 @@ class ColumnShard final : public shard::ShardContainer {
   Role EntryRole() const override {
     return has_table_ ? Role::kRawEntries : Role::kEntries;
   }
-  /// Whether the entry is neither a chunk nor the schema: no other file shows
-  /// it.
+  /// Whether the entry is neither a chunk nor the schema. No file of a column
+  /// shows such an entry.
   bool IsOther(uint32_t entry) const;
   Tables Files() const override;
   Exports Export() const override;
@@ -45,7 +45,8 @@ class ColumnShard final : public shard::ShardContainer {
   /// Opens a column over all row groups. Decodes text once to find its size.
   Result<Content> OpenColumn(size_t column, ColumnFile file,
                              const ReadContext& context) const;
-  /// Describes a column; `incomplete` after an interrupt or a failed read.
+  /// Describes a column. Sets EntryInfo::incomplete after an interrupt or a
+  /// failed read.
   EntryInfo DescribeColumn(size_t column, ColumnFile file,
                            const ReadContext& context) const;
 
@@ -73,11 +74,13 @@ class ColumnShard final : public shard::ShardContainer {
   /// Fails if columns have different numbers of rows.
   Status CheckRows() const;
   Result<Json> ReadSchema(uint32_t entry, const ReadContext& context) const;
-  /// Appends the values of a chunk stored as is; returns false for other
-  /// chunks.
+  /// Appends the values of an uncompressed chunk that is plain or in byte
+  /// planes; these are read without decoding the chunk. Returns false for other
+  /// chunks, and for faulty ones.
   Result<bool> AppendStored(const Column& column, const ColumnPart& part,
                             Content& content, const Request& request) const;
-  /// Appends a chunk that expands few bytes to many rows; else returns false.
+  /// Appends a chunk that expands few bytes to many rows. Returns false for
+  /// other chunks.
   Result<bool> AppendRepeated(const Column& column, const ColumnPart& part,
                               const ReadContext& context,
                               Content& content) const;
@@ -88,7 +91,8 @@ class ColumnShard final : public shard::ShardContainer {
   std::optional<uint32_t> schema_entry_;
   bool has_table_ = false;  // a schema or a chunk
   ColumnTable table_;
-  // For each part of a column of text: its bytes plus 1; 0: unknown.
+  // For each part of a column of text, the size of its lines plus 1; 0 if
+  // unknown.
   mutable std::vector<std::vector<std::atomic<uint64_t>>> text_sizes_;
   mutable Mutex stored_mutex_;
   mutable std::unordered_map<size_t, Stored> stored_  // by column

@@ -101,7 +101,8 @@ class ColumnBlock final : public Block {
   Result<Buffer> Make(Bytes payload, const ReadContext& context) const {
     const Chunk chunk =
         CTXFS_TRY(ParseChunk(payload, column_.type, column_.nullable));
-    // Text may have fewer rows than declared: decoding has measured it.
+    // Text may have fewer rows than declared, because AppendText decodes it to
+    // find its size.
     if (is_text() ? chunk.count > part_.rows : chunk.count != part_.rows) {
       return Corrupt(fmt::format("a chunk of {} rows, but the schema says {}",
                                  chunk.count, part_.rows));

@@ -107,17 +107,19 @@ class ColumnReader {
     return column;
   }
 
-  /// Warnings about columns that are shown despite a fault.
+  /// Returns the warnings about columns that are shown despite a fault.
   std::vector<Warning> TakeWarnings() { return std::move(warnings_); }
 
  private:
   Status ReadColumn(const Json& described, Column& column);
   Status AddPart(const Json& described, uint64_t group, Column& column);
   /// For a chunk with too few bytes for its statistics: returns the number of
-  /// rows that its size fits exactly, if the chunk's header agrees.
+  /// rows that its size fits exactly. Fails unless the chunk's header has the
+  /// same number.
   Result<uint64_t> FewerRows(const Column& column, uint32_t entry,
                              uint64_t counted);
-  /// Returns the values a row, from a chunk's size; 0 if any number fits.
+  /// Returns the number of values in a row, from the chunk's size; 0 if any
+  /// number fits.
   Result<uint64_t> PerRow(const Column& column, const ColumnPart& part,
                           uint64_t nulls) const;
 
@@ -241,11 +243,11 @@ Result<uint64_t> ColumnReader::PerRow(const Column& column,
                                       const ColumnPart& part,
                                       uint64_t nulls) const {
   const uint64_t width = ColumnTypeWidth(column.type);
-  // AddPart has checked that the entry is at least this long.
+  // AddPart has checked that the entry is not shorter than its head.
   const uint64_t data =
       shard_.EntrySize(part.entry) - HeadSize(column, part.rows);
   const uint64_t values = data / width;
-  // A null row stores one value, however many other rows have.
+  // A null row stores one value, even if other rows have several.
   if (nulls > part.rows || values == part.rows || nulls == part.rows) return 0;
   const uint64_t valid = part.rows - nulls;
   if (data % width != 0 || values < nulls || (values - nulls) % valid != 0) {
@@ -291,7 +293,8 @@ Result<ColumnTable> ReadColumnTable(const Json& schema,
     for (Warning& warning : reader.TakeWarnings()) {
       table.warnings.push_back(std::move(warning));
     }
-    // A transient error fails: a failed read must not change the tree.
+    // Fails on a transient error, because a failed read must not change the
+    // tree.
     if (!column && !column.error().Permanent()) return column.error();
     if (!column) {
       table.warnings.push_back({column.error().what + ": not shown",

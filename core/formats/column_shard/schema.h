@@ -11,8 +11,9 @@
 
 namespace ctxfs::column_shard {
 
-/// The chunk of a column in a row group, from index and schema. The chunk's
-/// header must agree.
+/// The chunk of a column in a row group, according to index and schema.
+/// Decoding the chunk fails if its header has another number of rows (text:
+/// more rows).
 struct ColumnPart {
   uint32_t entry = 0;
   uint32_t rows = 0;
@@ -36,16 +37,18 @@ struct Column {
   std::vector<uint64_t> shape() const;
 };
 
-/// The columns in a ColumnShard's schema whose counts the sizes of chunks
-/// confirm (docs/formats/columnshard.md, sections 1 and 4).
+/// The columns of a ColumnShard's schema, except those whose numbers of rows
+/// are impossible for the sizes of their chunks (docs/formats/columnshard.md,
+/// sections 1 and 4).
 struct ColumnTable {
   uint64_t rows = 0;  // row_count of the schema
   std::vector<Column> columns;
   std::vector<Warning> warnings;  // omitted columns, with reasons
 };
 
-/// Reads the schema. Refuses counts for which a chunk has too few bytes. Reads
-/// only chunks with wrong statistics. Fails only on transient errors.
+/// Reads the schema. Omits a column, with a warning, if a chunk has too few
+/// bytes for its number of rows. Of the chunks, reads only those with wrong
+/// statistics. Fails only on transient errors.
 Result<ColumnTable> ReadColumnTable(const Json& schema,
                                     const shard::ShardContainer& shard,
                                     const ReadContext& context);
