@@ -23,7 +23,7 @@
 namespace ctxfs::gemm_shard {
 namespace {
 
-/// Matrices that are assembled from tiles (section 3).
+/// Maximum of matrices that are assembled from tiles (section 3).
 constexpr size_t kMaxMatrices = 65'536;
 
 /// Row and column of a tile in its matrix, in tiles.
@@ -52,8 +52,8 @@ std::optional<std::pair<std::string_view, Place>> SplitName(
 struct Grid {
   DType dtype = DType::kU8;
   std::string_view type_name;
-  std::vector<uint64_t> rows;     // first line of each row of tiles; the end
-  std::vector<uint64_t> columns;  // likewise
+  std::vector<uint64_t> rows;     // start of each row of tiles, then height
+  std::vector<uint64_t> columns;  // start of each column of tiles, then width
   std::vector<uint32_t> entries;  // row by row
 
   uint64_t height() const { return rows.back(); }
@@ -145,7 +145,8 @@ class GemmShard final : public model_shard::TensorShard {
       return {};
     }
     for (auto& [matrix, tiles] : tiles_) Sort(tiles);
-    // Only complete grids are matrices. The last place gives the tile count.
+    // Only complete grids are matrices: they have a tile at each place. The
+    // tiles are sorted, so the last one is in the last row.
     std::erase_if(tiles_, [](const auto& item) {
       uint64_t columns = 0;
       for (const auto& [place, entry] : item.second) {
@@ -230,7 +231,8 @@ class GemmShard final : public model_shard::TensorShard {
     return arrays;
   }
 
-  /// The first of several entries at one place is the tile.
+  /// Sorts the tiles by place. Of several entries at one place, keeps the
+  /// first.
   static void Sort(Tiles& tiles) {
     std::sort(tiles.begin(), tiles.end());
     const auto same = [](const auto& a, const auto& b) {
@@ -240,7 +242,8 @@ class GemmShard final : public model_shard::TensorShard {
     tiles.shrink_to_fit();
   }
 
-  /// Reads the headers of the tiles. Fails with kCorrupt if they do not fit.
+  /// Reads the headers of the tiles. Fails with kCorrupt if the tiles do not
+  /// fit together.
   Result<Grid> AssembleGrid(const Tiles& tiles,
                             const ReadContext& context) const {
     Grid grid;
