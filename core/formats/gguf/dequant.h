@@ -30,8 +30,8 @@ using GgufUnpack = void (*)(const std::byte* block, GgufCodes& codes);
 
 /// Conversion of a quantised type to float32.
 struct GgufQuant {
-  GgufUnpack unpack = nullptr;  // null: plain, or q8_1
-  uint32_t group = 0;           // elements a scale
+  GgufUnpack unpack = nullptr;  // null for plain types and for q8_1
+  uint32_t group = 0;           // elements that share a scale
   bool adds = false;
   /// Number of float16 fields from byte halves_at of a block on, which a
   /// big-endian file stores swapped. nullopt: the type defines no big-endian

@@ -8,9 +8,9 @@
 
 namespace ctxfs::gguf {
 
-/// A code book of grids.h, expanded from its `codes`. A code consists of bit
-/// groups, lowest first; group i selects from `values` byte i of the entry. The
-/// size of `values` determines the width of a group.
+/// A code book of grids.h, expanded from its `codes`. A code consists of groups
+/// of bits, lowest first. Group i is the index in `values` of byte i of the
+/// entry. The size of `values` determines the width of a group.
 template <typename Entry, size_t kCount, size_t kValues>
 constexpr std::array<Entry, kCount> ExpandGrid(
     const std::array<uint16_t, kCount>& codes,

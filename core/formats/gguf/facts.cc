@@ -19,7 +19,8 @@ namespace {
 constexpr uint64_t kShownItems = 16;
 constexpr size_t kPairsACheck = 1024;
 
-/// Names general.file_type, the type of most tensors, as llama.cpp does.
+/// Returns llama.cpp's name for a value of general.file_type, the type of most
+/// tensors.
 std::string FileTypeName(uint64_t type) {
   constexpr std::array<std::string_view, 39> kNames = {
       "F32",    "F16",    "Q4_0",    "Q4_1",     "",       "",        "",
@@ -48,7 +49,7 @@ class Pairs {
   /// short array, or type and length of a longer one.
   Status Add(std::string_view key, const GgufPair& pair,
              std::string_view unit = {}) {
-    // A window for a short text, the usual value.
+    // The window is long enough for a short text, the usual value.
     GgufReader in(source_, header_.layout, pair.value_at, context_, 1024);
     if (pair.type == kGgufString) {
       const uint64_t length = in.Count();
@@ -153,7 +154,7 @@ class Pairs {
   const ReadContext& context_;
   const GgufHeader& header_;
   Facts& facts_;
-  std::vector<bool> used_;  // pairs
+  std::vector<bool> used_;  // by index of a pair: whether it was added
 };
 
 }  // namespace
@@ -168,7 +169,7 @@ Status AddGgufFacts(const Source& source, const GgufHeader& header,
   CTXFS_TRY(AddParameters(tensors, context, facts));
   struct Known {
     const char* key;
-    const char* name;  // after the architecture
+    const char* name;  // of the pair, after "ARCHITECTURE."
     const char* unit;
   };
   constexpr Known kOfModel[] = {

@@ -69,7 +69,8 @@ class GgufContainer final : public TensorContainer,
     uint32_t number;  // in the part
   };
 
-  /// Appends the parts' faults and warnings to the container's, in part order.
+  /// Adds the faults and warnings of all parts, in order, to the container's
+  /// warnings.
   Status WarnOfParts(const ReadContext& context);
   Status WarnOfBytesAfter(const Part& part, const ReadContext& context);
 

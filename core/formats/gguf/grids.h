@@ -13,7 +13,7 @@ extern const uint64_t* const kIq2XsGrid;   // 512
 extern const uint64_t* const kIq2SGrid;    // 1024
 extern const uint32_t* const kIq3XxsGrid;  // 256
 extern const uint32_t* const kIq3SGrid;    // 512
-/// 2048 entries; the bytes are signed, and eight times the values.
+/// 2048 entries; each byte is signed, and eight times the value.
 extern const uint64_t* const kIq1SGrid;
 
 }  // namespace ctxfs::gguf

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 AND MIT
 //
-// Code books of the IQ types of GGUF: facts of the format without a formula,
-// from the Python package gguf 0.19.0 (MIT licence; see NOTICE.md).
+// Code books of the IQ types of GGUF: facts of the format, which no formula
+// generates, from the Python package gguf 0.19.0 (MIT licence; see NOTICE.md).
 // A code has 2 or 3 bits for each value, the first value lowest.
 #include <array>
 

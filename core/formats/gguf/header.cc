@@ -81,7 +81,8 @@ class HeaderParser {
     return {};
   }
 
-  /// Adds a key or a name to `names`. Fails if all are too long together.
+  /// Adds a key or a name to `names`. Fails if all keys and names together are
+  /// too long.
   Status ReadName(NameList& names) {
     const uint64_t start = in_.at();
     const uint64_t bytes = in_.Count();
@@ -210,7 +211,7 @@ class HeaderParser {
             in_.at()};
   }
 
-  /// Drops each pair whose key occurs before.
+  /// Drops each pair with the key of an earlier pair.
   Status DropRepeatedKeys() {
     const auto found = CTXFS_TRY(header_.keys.Sort());
     std::vector<bool> repeated(header_.pairs.size());
@@ -311,7 +312,8 @@ class HeaderParser {
   uint64_t items_ = 0;
 };
 
-/// Reads magic and version, which determine the format of all other numbers.
+/// Reads the version, which determines byte order and width of all other
+/// numbers.
 Result<GgufHeader> ReadVersion(const Source& source, const Request& request) {
   const Buffer bytes = CTXFS_TRY(
       ReadBuffer(source, 0, std::min<uint64_t>(source.size(), kMagicBytes + 4),
@@ -374,7 +376,8 @@ Result<GgufHeader> ReadGgufHeader(const Source& source, bool salvage,
   const GgufHeader version = CTXFS_TRY(ReadVersion(source, context));
   GgufHeader header =
       CTXFS_TRY(HeaderParser(source, version, salvage, context).Parse());
-  // Offsets start at a multiple of the alignment, which is at most 2^31.
+  // The data, from which offsets count, starts at a multiple of the alignment,
+  // which is at most 2^31.
   const uint64_t mask = uint64_t{header.alignment} - 1;
   header.data_at = (header.end + mask) & ~mask;
   if (!header.tensors.empty() && header.data_at > source.size()) {
@@ -385,7 +388,8 @@ Result<GgufHeader> ReadGgufHeader(const Source& source, bool salvage,
             header.data_at, source.size()),
         header.end};
   }
-  // The check sorts the offsets, or the numbers of the tensors.
+  // CheckGgufLayout needs a list of all offsets, and later one of the numbers
+  // of tensors.
   CTXFS_TRY(HeapAllowance::Admit(header.tensors.size() * sizeof(uint64_t)));
   CheckGgufLayout(header, source.size());
   if (header.fault_count > 0 && !salvage) return header.faults.front();

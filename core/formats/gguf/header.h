@@ -44,7 +44,7 @@ uint64_t GgufValueBytes(uint32_t type);
 /// A key-value pair; its value starts at byte `value_at` of the file.
 struct GgufPair {
   uint64_t value_at = 0;
-  uint32_t key = 0;  // in GgufHeader::keys
+  uint32_t key = 0;  // index in GgufHeader::keys
   uint32_t type = 0;
 };
 
@@ -56,7 +56,7 @@ struct GgufTensor {
   uint64_t record_at = 0;  // byte of the file
   uint64_t offset = 0;     // from the start of the data
   uint64_t size = 0;       // bytes; 0 after a fault
-  uint32_t dims_at = 0;    // in GgufHeader::dims
+  uint32_t dims_at = 0;    // index of the first in GgufHeader::dims
   uint32_t type = 0;
   uint8_t rank = 0;
   Fault fault = Fault::kNone;
@@ -93,12 +93,14 @@ struct GgufHeader {
 };
 
 /// Reads and checks the header of `source`. Fails with kVersion, kLimit,
-/// kInterrupted or an error of the source, and with kCorrupt for every fault;
-/// with `salvage` only for the faults that salvage does not accept (section 8).
+/// kInterrupted or an error of the source, and with kCorrupt for a fault. With
+/// `salvage`, fails only for the faults that salvage does not accept (section
+/// 8).
 Result<GgufHeader> ReadGgufHeader(const Source& source, bool salvage,
                                   const ReadContext& context);
 
-/// Computes sizes, checks positions (section 8); adds faults and warnings.
+/// Computes the sizes of tensors and checks their positions (section 8). Adds
+/// faults and warnings to `header`.
 void CheckGgufLayout(GgufHeader& header, uint64_t file_size);
 
 /// Returns an integer of the metadata; nullopt if it is missing or not of

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The names of llama.cpp and those of the hub, and how llama.cpp's converter
-// changes the tensors of some architectures.
+// Maps llama.cpp's names of tensors to those of the hub, and describes the
+// changes that llama.cpp's converter makes to tensors of some architectures.
 #include "core/formats/gguf/hub_names.h"
 
 #include <algorithm>
@@ -29,10 +29,11 @@ constexpr uint32_t kGemma = 16;
 constexpr uint32_t kGemma2 = 32;
 constexpr uint32_t kGemma3 = 64;
 constexpr uint32_t kAll = 127;
-// Their layers have norms before and after both of their parts.
+// Architectures whose layers have a norm before and after attention, and before
+// and after the feed-forward network.
 constexpr uint32_t kFourNorms = kGemma2 | kGemma3;
-// Their norms multiply by one more than the stored weight; llama.cpp's by the
-// weight.
+// Architectures whose norms multiply, on the hub, by 1 + the stored weight.
+// llama.cpp's norms multiply by the weight itself, so its converter adds 1.
 constexpr uint32_t kOneAdded = kGemma | kGemma2 | kGemma3;
 
 struct Architecture {
@@ -73,13 +74,15 @@ struct Model {
   uint64_t key_heads;
 };
 
-/// The head of a language model in another one is beside that model's layers.
+/// Returns the prefix of lm_head for a model whose other names start with
+/// `prefix`. In a model of several parts it is "language_model.", else empty.
 std::string_view BeforeHead(std::string_view prefix) {
   constexpr std::string_view kInside = "language_model.";
   return prefix.starts_with(kInside) ? kInside : std::string_view();
 }
 
-/// The hub's name of a module outside of the layers; empty for another one.
+/// Returns the hub's name of a module outside of the layers; empty for any
+/// other module.
 std::string Outside(std::string_view module, std::string_view prefix) {
   if (module == "token_embd") return std::string(prefix) + "embed_tokens";
   if (module == "output_norm") return std::string(prefix) + "norm";
@@ -87,8 +90,8 @@ std::string Outside(std::string_view module, std::string_view prefix) {
   return {};
 }
 
-/// The hub's name of a module of a layer; empty for another one. Sets `here` to
-/// the module.
+/// Returns the hub's name of a module of a layer; empty for any other module.
+/// Sets `here` to the module's name after "blk.N.".
 std::string InLayer(std::string_view module, std::string_view prefix,
                     uint32_t architecture, std::string_view& here) {
   if (!module.starts_with(kBlock)) return {};
@@ -115,7 +118,7 @@ std::optional<HubArray> Find(const Model& model, std::string_view name,
   const size_t dot = name.rfind('.');
   if (dot == std::string_view::npos) return std::nullopt;
   const std::string_view module = name.substr(0, dot);
-  std::string_view here;  // in a layer
+  std::string_view here;  // the module, if in a layer
   HubArray array{.name = Outside(module, prefix)};
   if (array.name.empty()) {
     array.name = InLayer(module, prefix, model.bit, here);
@@ -130,7 +133,8 @@ std::optional<HubArray> Find(const Model& model, std::string_view name,
   return array;
 }
 
-/// The text of general.architecture; empty if there is none, or a long one.
+/// Returns the text of general.architecture; empty if it is missing or longer
+/// than kMaxArchitectureBytes.
 std::string ArchitectureOf(const Source& source, const GgufHeader& header,
                            const Request& request) {
   const GgufPair* const pair = header.Find("general.architecture");
@@ -147,7 +151,8 @@ uint64_t CountOf(const GgufHeader& header, const Source& source,
                  const std::string& key, int64_t otherwise,
                  const Request& request) {
   const auto found = GgufInteger(header, source, key, kGgufUint32, request);
-  // A list of one count for each layer is not understood.
+  // The value may be a list of one count for each layer, which is not
+  // supported.
   if (!found && header.Find(key) != nullptr) return 0;
   return static_cast<uint64_t>(found.value_or(otherwise));
 }

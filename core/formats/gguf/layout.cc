@@ -45,7 +45,7 @@ class LayoutCheck {
       data_size_ = file_size_ - header_.data_at;
     for (uint32_t i = 0; i < count(); ++i) Measure(i);
     MeasureUnknown();
-    CheckOrder();  // before Place, which forgets the sizes of cut tensors
+    CheckOrder();  // before Place, which sets sizes of cut tensors to 0
     for (uint32_t i = 0; i < count(); ++i) Place(i);
     CheckOverlap();
     header_.shown_end = Padded(header_.data_at + data_end_);
@@ -97,7 +97,8 @@ class LayoutCheck {
     return Fault::kNone;
   }
 
-  /// A tensor of unknown type ends at the next offset, or with the data.
+  /// Sets the sizes of tensors of unknown type: each ends at the next offset,
+  /// or with the data. Warns about tensors whose values cannot be shown.
   void MeasureUnknown() {
     std::vector<uint64_t> offsets;
     offsets.reserve(count());

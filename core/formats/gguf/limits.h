@@ -15,8 +15,9 @@ constexpr uint64_t kMaxTensors = 1'000'000;
 /// Nesting depth of arrays; the outermost array has depth 1.
 constexpr size_t kMaxArrayDepth = 16;
 
-/// Dimensions that salvage accepts: of one tensor, and of all tensors together.
+/// Dimensions of a tensor that salvage accepts; without it, 4 are the maximum.
 constexpr uint32_t kMaxSalvagedRank = 32;
+/// Dimensions of all tensors together.
 constexpr size_t kMaxDims = 16'000'000;
 
 /// Strings and arrays in the metadata: the header has no index, so each must be
@@ -34,8 +35,8 @@ constexpr size_t kMaxParts = 500;
 /// Faults and warnings reported as text.
 constexpr size_t kMaxFaults = 100;
 
-/// Bounds of a tokenizer file: tokens, merges, bytes of all tokens or all
-/// merges, bytes of one token or merge.
+/// Bounds of a tokenizer file: tokens or merges; bytes of all tokens or of all
+/// merges; bytes of one token or merge.
 constexpr uint64_t kMaxTokens = 4'000'000;
 constexpr uint64_t kMaxTokenBytes = 128 * limits::kMiB;
 constexpr uint64_t kLongestToken = limits::kMiB;

@@ -51,8 +51,8 @@ void AppendFloat(T value, std::string& text) {
   }
 }
 
-/// Appends `utf8` with the escapes of docs/formats/gguf.md, section 9.
-/// JsonLine's differ: letters for tabs and returns, and none for DEL.
+/// Appends `utf8` with the escapes of docs/formats/gguf.md, section 9. The
+/// escapes of JsonLine differ: it writes \t and \r, and does not escape DEL.
 void AppendEscaped(std::string_view utf8, std::string& text) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   for (const char c : utf8) {
@@ -72,8 +72,8 @@ void AppendEscaped(std::string_view utf8, std::string& text) {
   }
 }
 
-/// Returns the bytes at the end of `text` that belong to an incomplete
-/// character; 0 if there is none. `text` is part of well-formed UTF-8.
+/// Returns the number of bytes at the end of `text` that belong to an
+/// incomplete character. `text` is part of well-formed UTF-8.
 size_t CutCharacter(std::string_view text) {
   for (size_t back = 1; back <= std::min<size_t>(3, text.size()); ++back) {
     const auto byte = static_cast<unsigned char>(text[text.size() - back]);
@@ -128,7 +128,7 @@ class MetadataWindow final : public Transform {
                          [](uint64_t wanted, const Place& place) {
                            return wanted < place.offset;
                          });
-    auto [at, state] = *(after - 1);  // `at`: of `piece` in the text
+    auto [at, state] = *(after - 1);  // `at`: offset of the next `piece`
     GgufMetadataWriter writer(*source_, *header_, context);
     std::string piece;
     while (!out.empty()) {

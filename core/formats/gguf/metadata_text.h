@@ -16,8 +16,8 @@ namespace ctxfs::gguf {
 
 /// Writes the metadata as JSON (docs/formats/gguf.md, section 9), some KiB at a
 /// time. Reads each value when it writes it, so that at most one piece of text
-/// is in memory. JsonWriter holds the whole text in memory, and cannot resume
-/// within a string, as a State can.
+/// is in memory. JsonWriter cannot be used: it holds the whole text in memory,
+/// and cannot resume within a string.
 class GgufMetadataWriter {
  public:
   /// A position in the text. Writing can resume from any copy.

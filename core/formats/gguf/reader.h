@@ -25,9 +25,9 @@ struct GgufLayout {
 /// the first missing field; all later fields read as zero.
 class GgufReader {
  public:
-  /// Reads `window` bytes at a time, at least 8; a small window is cheaper for
-  /// a single value.
-  /// `source` and `request` must outlive this object.
+  /// Reads `window` bytes at a time; `window` must be at least 8. A small
+  /// window is cheaper for a single value. `source` and `request` must outlive
+  /// this object.
   GgufReader(const Source& source, const GgufLayout& layout, uint64_t at,
              const Request& request, uint64_t window = 256 * 1024)
       : source_(source),
@@ -48,7 +48,8 @@ class GgufReader {
 
   void Skip(uint64_t bytes);
   void Seek(uint64_t at) { at_ = at; }
-  /// Appends `bytes` bytes. The caller must have limited `bytes`.
+  /// Appends `bytes` bytes. The caller must have checked `bytes` against a
+  /// limit.
   void Append(uint64_t bytes, std::string& text);
 
   bool ok() const { return !error_; }

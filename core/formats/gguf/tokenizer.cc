@@ -35,7 +35,7 @@ constexpr std::string_view kTemplate = "tokenizer.chat_template";
 constexpr int32_t kControlToken = 3;
 constexpr int32_t kUserToken = 4;
 
-// Work of an item, as a number of text bytes.
+// Number of text bytes that take as much work as an item of an array.
 constexpr uint64_t kBytesPerItem = 64;
 constexpr uint64_t kBytesPerCheck = limits::kMiB;
 constexpr uint64_t kWordsPerCheck = 65'536;
@@ -80,7 +80,7 @@ class Keys {
     std::optional<GgufReader> in;
     const uint64_t count = CTXFS_TRY(Begin(key, kGgufString, in));
     uint64_t bytes = 0;
-    uint64_t next_check = 0;  // in bytes and items
+    uint64_t next_check = 0;  // in bytes, and kBytesPerItem for each item
     std::string text;
     for (uint64_t i = 0; i < count; ++i) {
       if (bytes + i * kBytesPerItem >= next_check) {

@@ -12,8 +12,8 @@
 namespace ctxfs::gguf {
 
 /// Returns the files of views/tokenizer/, generated from the metadata
-/// (docs/formats/gguf.md, section 11); none without a tokenizer. Reads a few
-/// bytes.
+/// (docs/formats/gguf.md, section 11); none if the metadata has no tokenizer.
+/// Reads a few bytes.
 Container::Tables GgufTokenizerFiles(std::shared_ptr<const Source> source,
                                      std::shared_ptr<const GgufHeader> header,
                                      const Request& request);
@@ -21,7 +21,7 @@ Container::Tables GgufTokenizerFiles(std::shared_ptr<const Source> source,
 /// Returns the text of tokenizer.json: the tokens with scores or merges, in the
 /// form of Hugging Face's library "tokenizers". Fails with kLimit for too many
 /// tokens or too much text, with kNotFound for a kind of tokenizer that has no
-/// such file, and if the file cannot be read.
+/// such file, or with the error of a failed read.
 Result<std::string> GgufTokenizerJson(const Source& source,
                                       const GgufHeader& header,
                                       const ReadContext& context);

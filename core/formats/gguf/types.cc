@@ -30,7 +30,8 @@ constexpr std::array<ValueType, kGgufValueTypes> kValueTypes = {{
     {"float64", 8},
 }};
 
-// Whether a value is a code times a scale, or that product plus a minimum.
+// GgufQuant::adds: a value is a code times a scale (kScaled), or that product
+// plus a minimum (kAdds).
 constexpr bool kScaled = false;
 constexpr bool kAdds = true;
 

@@ -24,7 +24,7 @@ inline int8_t SignedByteAt(const std::byte* block, size_t at) {
   return static_cast<int8_t>(std::to_integer<uint8_t>(block[at]));
 }
 
-/// The low half of a byte if `index` is even, else the high half.
+/// Returns the low half of the byte if `index` is even, else the high half.
 inline unsigned HalfByteAt(const std::byte* block, size_t at, size_t index) {
   return ByteAt(block, at) >> (index % 2 == 0 ? 0 : 4) & 15U;
 }

@@ -41,8 +41,8 @@ void Store8(uint64_t bytes, int8_t* codes) {
   }
 }
 
-/// Stores eight values of a code book, negated under the mask. The carry of the
-/// negation stays within its byte, because no value is 0.
+/// Stores eight values of a code book, negated where the mask is 0xFF. The
+/// carry of the negation stays within its byte, because no value is 0.
 void StoreSigned(uint64_t values, uint64_t mask, int8_t* codes) {
   Store8((values ^ mask) + (mask & kOnes), codes);
 }
