@@ -40,7 +40,8 @@ uint8_t ImpliedEncoding(uint64_t kind) {
 
 }  // namespace
 
-/// Detects the encoding from the first bytes: writers always store 0.
+/// Detects whether a meta section is cowrie from its first bytes, because
+/// writers always store the encoding 0.
 void Graph::FindEncoding(Section& section, const ReadContext& context) const {
   std::byte head[2] = {};
   section.packed = section.length > sizeof(head) &&
@@ -75,7 +76,7 @@ Status Graph::Load(const ReadContext& context) {
     CTXFS_TRY(context.Check());
     Section section;
     section.kind = in.Uvarint();
-    // Only shown: writers always store 0.
+    // The stored encoding is only shown, not used: writers always store 0.
     section.encoding = minor_ == 1 ? in.U8() : ImpliedEncoding(section.kind);
     section.name = in.Text();
     section.length = in.U64();

@@ -58,8 +58,8 @@ class Graph final : public Container, public SaysFacts {
 
   std::shared_ptr<const FileTable> SectionFiles() const;
   EntryInfo DescribeSection(const Section& section) const;
-  // arrays/NAME: arrays of feature, split and aux sections.
-  // arrays/TABLE/id of nodes, arrays/TABLE/src and dst of edges: ids in events.
+  // arrays/NAME: arrays of feature, split and aux sections. arrays/TABLE/id of
+  // nodes, and arrays/TABLE/src and dst of edges: the ids in events.
   std::shared_ptr<const FileTable> ArrayFiles(
       const std::vector<SjgnArray>& arrays, Cost exists_cost) const;
   Result<Content> OpenArray(const SjgnArray& array,
@@ -77,7 +77,8 @@ class Graph final : public Container, public SaysFacts {
   std::vector<SjgnArray> arrays_;
   std::vector<SjgnSection> tables_;
   std::vector<SjgnArray> ids_;  // of tables
-  // By table: known to be a list of nodes or edges. Info examines the others.
+  // By table: whether it is known to be a list of nodes or edges. AddInfo
+  // examines the others.
   mutable std::vector<std::atomic<bool>> reads_;
   const uint64_t owner_ = NewOwner();
 };

@@ -13,8 +13,8 @@
 
 namespace ctxfs::graph {
 
-/// Reads fields from [at, end) of a source, a few bytes at a time. The first
-/// field that does not fit is a final failure.
+/// Reads fields from [at, end) of a source, a few bytes at a time. Fails
+/// permanently at the first field that does not fit.
 class SjgnCursor {
  public:
   /// `source` and `request` must outlive this object.

@@ -88,7 +88,7 @@ std::vector<SjgnArray> ReadSplit(SjgnCursor& in, const std::string& name) {
 
 std::vector<SjgnArray> ReadAdjacency(SjgnCursor& in, const std::string& name) {
   if (in.U8() > 1) in.Fail("the adjacency is neither CSR nor CSC");
-  in.Uvarint();  // ignores nodes and edges: the arrays have lengths
+  in.Uvarint();  // numbers of nodes and edges: the arrays have lengths
   in.Uvarint();
   std::vector<SjgnArray> arrays;
   for (const char* part : {"indptr", "indices"}) {

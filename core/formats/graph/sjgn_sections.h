@@ -20,7 +20,8 @@ struct SjgnArray {
   uint64_t offset = 0;
   uint64_t size = 0;  // of the array's file
   bool bits = false;
-  /// The table with the array's ids, from `offset` on; kStored: no table.
+  /// The table whose decoded ids have this array from byte `offset` on;
+  /// kStored: the section itself has the array, at `offset`.
   uint32_t table = kStored;
 };
 

@@ -3,8 +3,9 @@
 // Tables of nodes and edges (docs/formats/sjgn.md, section 3).
 //
 //   "SJGS", u8 1, u8 flags
-//   names of fields, labels and, with flag 1, predicates: each a count and
-//   texts for each event: u32 length, and an object of cowrie's generation 2
+//   names of fields, names of labels, and with flag 1 names of predicates: each
+//     a count, and as many texts
+//   for each event: u32 length, and an object of cowrie's generation 2
 //   u32 0
 #include "core/formats/graph/sjgn_table.h"
 
@@ -29,8 +30,9 @@ constexpr uint8_t kHasPredicates = 0x01;
 // Names or events skipped between two interrupt checks; each may need a read.
 constexpr uint64_t kLengthsACheck = 1024;
 
-// Upper bound of memory for a value of an event: decoded once, and once more
-// under its field's other name. A typed value is an object of several fields.
+// Upper bound of memory for a value of an event, which exists twice: as
+// decoded, and under the name of its field in the JSON. A typed value is an
+// object of several fields.
 constexpr uint64_t kBytesAValue = 2 * 512;
 // Upper bound of JSON bytes per byte of text: "\\u001f".
 constexpr uint64_t kEscape = 6;
@@ -92,7 +94,7 @@ Result<Json> ReadFrame(Bytes frame, uint64_t offset, const Interrupt& interrupt,
   return event;
 }
 
-/// Renames an event's fields to their names in the JSON of graphs.
+/// Makes the JSON of an event, where fields have longer names.
 class EventReader {
  public:
   /// `text` counts the text bytes of all events of a table.
@@ -199,7 +201,8 @@ class EventReader {
   std::string fault_;
 };
 
-/// Text that grows in pieces, so that growing never holds it twice.
+/// Text that grows in pieces, so that it is never in memory twice while it
+/// grows.
 class Lines {
  public:
   uint64_t size() const { return size_; }
@@ -265,7 +268,7 @@ Result<Table> ReadTable(Bytes bytes, uint64_t offset, bool edges,
     in.Fail("the table is not a stream of events");
   const uint8_t flags = in.U8();
   Names names;
-  ReadNames(in);  // of fields; each frame repeats those it uses
+  ReadNames(in);  // of fields; not used: each frame repeats its own
   names.labels = ReadNames(in);
   if ((flags & kHasPredicates) != 0) names.predicates = ReadNames(in);
   Table table;
@@ -328,27 +331,28 @@ class TableBlock final : public Block {
   }
 
  private:
-  /// Memory of the dictionaries, lists of views: a name takes at least a byte.
-  /// A growing list holds twice its size, plus the old half.
+  /// Memory of the dictionaries, which are lists of string views. A stored name
+  /// takes at least a byte. A list that grows takes up to three times its size:
+  /// twice as new capacity, and the old memory.
   uint64_t NamesCost() const {
     constexpr uint64_t kDictionaries = 3;
     return 3 * sizeof(std::string_view) *
            std::min(table_.length, kDictionaries * cowrie::kMaxNames);
   }
-  /// Text bytes of events of `bytes` bytes. A stored byte is a byte of text, or
-  /// refers to a name of the dictionaries; two bytes use a name of their own
-  /// event. The own names of an event of F bytes yield at most F * F / 8 bytes
-  /// of text.
+  /// Upper bound of text bytes in events of `bytes` bytes. A stored byte is a
+  /// byte of text, or refers to a name of the dictionaries; two bytes use a
+  /// name of their own event. The own names of an event of F bytes yield at
+  /// most F * F / 8 bytes of text.
   uint64_t TextOf(uint64_t bytes) const {
     const uint64_t a_byte = 1 + table_.longest_name + table_.largest_event / 8;
     return std::min(cowrie::kMaxText,
                     CheckedMul(bytes, a_byte).value_or(UINT64_MAX));
   }
-  /// JSON bytes of events of `bytes` bytes.
+  /// Upper bound of JSON bytes for events of `bytes` bytes.
   uint64_t JsonOf(uint64_t bytes) const {
     return kEscape * TextOf(bytes) + kJsonAByte * bytes;
   }
-  /// Memory of one event: values, their text twice, and growing JSON.
+  /// Memory of the largest event: values, their text twice, and growing JSON.
   uint64_t EventCost() const {
     const uint64_t bytes = table_.largest_event;
     const uint64_t values = kBytesAValue * std::min(bytes, cowrie::kMaxValues);

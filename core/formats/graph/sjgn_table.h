@@ -28,7 +28,7 @@ struct SjgnSection {
 enum class SjgnWanted : uint8_t { kLines, kIds };
 
 /// Counts the events of `table` and finds the maximum sizes of events and
-/// names. Reads only lengths. `in` reports faults and interrupts.
+/// names. Reads only lengths. Faults and interrupts make `in` fail.
 void MeasureSjgnTable(SjgnCursor& in, const ReadContext& context,
                       SjgnSection& table);
 
