@@ -24,9 +24,9 @@
 namespace ctxfs::manifest {
 namespace {
 
-constexpr size_t kVerdictWidth = 8;  // the longest, "absent", quoted
+constexpr size_t kVerdictWidth = 8;  // of "absent", the longest, in quotes
 
-// A line of sha256.json, without URI and verdict.
+// The constant parts of a line of sha256.json.
 constexpr std::string_view kFirstLine = "[\n{\"uri\": ";
 constexpr std::string_view kNextLine = ",\n{\"uri\": ";
 static_assert(kFirstLine.size() == kNextLine.size());
@@ -77,12 +77,12 @@ class Manifest final : public shard::ShardContainer {
   enum class Kind : uint8_t { kElsewhere, kAbsent, kFile, kContainer };
   struct Reference {
     Json described;      // its object in the metadata
-    std::string path;    // in the directory; empty: elsewhere
+    std::string path;    // in the manifest's directory; empty: elsewhere
     std::string sha256;  // lower case, or empty
     Kind kind = Kind::kElsewhere;
     uint64_t size = 0;   // bytes, if the file is present
-    std::string reason;  // why it is hidden
-    bool shown = false;  // below parts/: the first of equal paths
+    std::string reason;  // why the file is not shown
+    bool shown = false;  // below parts/, and the first of equal paths
   };
 
   void Look(Reference& reference, const Request& request) const;
@@ -104,14 +104,15 @@ class Manifest final : public shard::ShardContainer {
   uint64_t longest_uri_ = 0;                  // bytes, in JSON
 };
 
-/// `.ctxfs/sha256.json`: hashes the files when read. Padding fixes its size.
+/// The text of `.ctxfs/sha256.json`. Producing the block hashes the files.
+/// Verdicts are padded, so the size of the text is known before.
 class VerdictsBlock final : public Block {
  public:
   VerdictsBlock(Key key, std::shared_ptr<const Manifest> manifest)
       : Block(key), manifest_(std::move(manifest)) {}
 
-  /// The text, its words, one URI raw and as JSON (in a buffer of up to twice
-  /// its size), and a piece of a file.
+  /// Memory of the text, its verdicts, one URI raw and as JSON (in a buffer of
+  /// up to twice its size), and a piece of a file.
   uint64_t cost() const override {
     return size() + manifest_->references_.size() * sizeof(const char*) +
            3 * manifest_->longest_uri_ + limits::kMiB;

@@ -11,7 +11,8 @@
 namespace ctxfs::manifest {
 
 /// Opens a Shard of role 4 as a manifest of form A (docs/formats/manifest.md):
-/// its metadata lists files. Without a list, it is an archive of its entries.
+/// its metadata lists files. Without such a list, the container is an archive
+/// of its entries.
 Result<std::shared_ptr<const Container>> OpenManifest(
     std::shared_ptr<const Source> source, const OpenOptions& options,
     const ReadContext& context);
