@@ -226,8 +226,8 @@ std::optional<ArrayInfo> McfContainer::ArrayOf(uint32_t entry) const {
   if (!layout) return std::nullopt;
   const bool codes = layout->kind == McfQuantLayout::Kind::kCodesOnly;
   array.dtype = codes ? DType::kI8 : DType::kF32;
-  // Without a scale, readers of safetensors would take codes for values: like
-  // widened elements, codes are omitted there.
+  // Readers of safetensors would take codes without a scale for values.
+  // `widened` omits the codes there, as it omits widened elements.
   array.widened = codes;
   array.open = [self = Share(*this), entry, codes](const ReadContext& context) {
     return codes ? self->OpenCodes(entry, context) : self->OpenValues(entry);

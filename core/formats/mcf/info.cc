@@ -69,7 +69,7 @@ Status McfContainer::ReadQuantInfo(const McfSection& section,
 std::vector<Error> McfContainer::Inspect(const ReadContext& /*context*/) const {
   std::vector<Error> faults = Faults();
   for (uint32_t i = 0; i < tensor_count_; ++i) {
-    if (TensorFault(i)) continue;  // reading it reports the error
+    if (TensorFault(i)) continue;  // reading the tensor reports it
     const McfTensor tensor = Tensor(i);
     std::optional<Error> misfit;
     if (IsMcfQuantised(tensor.dtype)) {

@@ -267,7 +267,8 @@ Status McfContainer::ReadTensorIndex(const McfSection& section,
 Result<McfContainer::Used> McfContainer::CheckTensors(
     uint64_t dims_count, uint64_t strings_size) const {
   Used used;
-  // Tensors can share dims, so their sum is limited besides the bytes read.
+  // Tensors can share dims and names, so the sums over all tensors are limited,
+  // too, not only the bytes that are read.
   uint64_t all_dims = 0;
   uint64_t all_names = 0;
   for (uint32_t i = 0; i < tensor_count_; ++i) {
@@ -343,8 +344,9 @@ McfTensor McfContainer::Tensor(uint32_t entry) const {
 }
 
 std::vector<uint64_t> McfContainer::Shape(const McfTensor& tensor) const {
-  // Includes the shape as JSON, which takes several times as much memory. If
-  // memory is refused, the caller fails and discards the empty shape.
+  // Memory of a dim, including its JSON, which takes several times as much as
+  // the number. If memory is refused, the caller fails and discards the empty
+  // shape.
   constexpr uint64_t kBytesADim = 64;
   if (tensor.rank > limits::kArrayRank &&
       !HeapAllowance::Admit(kBytesADim * tensor.rank)) {

@@ -18,8 +18,8 @@
 
 namespace ctxfs::mcf {
 
-/// The header (docs/formats/mcf.md, section 2); sizes in bytes, absolute
-/// offsets.
+/// The header (docs/formats/mcf.md, section 2). Sizes are in bytes; offsets are
+/// positions in the file.
 struct McfHeader {
   uint16_t major = 0;
   uint16_t minor = 0;
@@ -53,7 +53,7 @@ struct McfTensor {
   uint32_t name_length = 0;
   uint32_t dtype = 0;
   uint32_t rank = 0;
-  uint32_t dim_offset = 0;  // in dims, not bytes
+  uint32_t dim_offset = 0;  // number of dims before its first
   uint64_t data_offset = 0;
   uint64_t data_size = 0;
 };
@@ -116,15 +116,16 @@ class McfContainer final : public TensorContainer, public SaysFacts {
   Status ReadHeader(const Request& request);
   Status ReadDirectory(const Request& request);
 
-  /// Returns the error; with salvage, adds it as a warning instead.
+  /// Returns `error`; with salvage, adds a warning instead and succeeds.
   Status Fault(Error error);
   Status CheckSection(uint32_t index, const McfSection& section) const;
-  /// Returns the first section of a type.
+  /// Returns the first section of a type; null if there is none.
   const McfSection* Find(uint32_t type) const;
 
-  /// Fails if no tensor can be shown.
+  /// Reads and checks the TensorIndex. After a failure, no tensor can be shown.
   Status ReadTensorIndex(const McfSection& section, const Request& request);
-  /// The end of the last dim and of the last name in use.
+  /// The number of dims, and of bytes of names, up to the last one that a
+  /// tensor uses.
   struct Used {
     uint64_t dims = 0;
     uint64_t names = 0;
@@ -138,19 +139,20 @@ class McfContainer final : public TensorContainer, public SaysFacts {
   McfTensor Tensor(uint32_t tensor) const;
   std::vector<uint64_t> Shape(const McfTensor& tensor) const;
   std::string Label(uint32_t entry) const;
-  /// Return the layout of a quantised tensor, and success if a plain tensor has
-  /// the size of its shape. The error gives the reason.
+  /// QuantLayout returns the layout of a quantised tensor. CheckPlain succeeds
+  /// if a plain tensor has the size that its type and shape require. The error
+  /// of either is the reason why the tensor has no values.
   Result<McfQuantLayout> QuantLayout(const McfTensor& tensor) const;
   Status CheckPlain(const McfTensor& tensor) const;
-  /// Fails with how many tensors have no values, and why the first of them has
-  /// none.
+  /// Fails if tensors have no values. The error has the number of these
+  /// tensors, and the reason for the first of them.
   Status CheckValues(const ReadContext& context) const;
   Result<Content> OpenCodes(uint32_t entry, const Request& request) const;
   Content OpenSection(const McfSection& section) const;
   std::vector<Document> Documents() const;
   std::shared_ptr<const FileTable> TextFile(const char* path, uint64_t number,
                                             Text text) const;
-  /// Bytes from which documents are rendered.
+  /// Returns the number of bytes from which documents are rendered.
   uint64_t TextBytes() const {
     uint64_t bytes = entries_.size() + dims_.size() + names_.size();
     if (const McfSection* model = Find(kMcfModelInfo)) bytes += model->size;
@@ -168,10 +170,10 @@ class McfContainer final : public TensorContainer, public SaysFacts {
   uint32_t tensor_flags_ = 0;
   uint64_t entries_at_ = 0;  // byte of the file
   Buffer entries_;           // tensor_count_ records, as in the file
-  Buffer dims_;              // up to the last dim or name in use
+  Buffer dims_;              // dims_ and names_: up to the last in use
   Buffer names_;
   std::optional<McfSection> tensor_data_;
-  Json model_info_;  // or null
+  Json model_info_;  // null without a readable ModelInfo
   std::vector<McfQuantRecord> quant_info_;
   bool has_quant_info_ = false;
 };

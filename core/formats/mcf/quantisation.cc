@@ -8,9 +8,9 @@
 //              block | codes
 //   int8, int4 float32 scale | float32 zero, in one layout | codes
 //
-// Each region starts at a multiple of 64 from the payload's start. Blocks are
-// numbered through all rows, and so are the scales of each kind: the blocks of
-// a window are one range of each region.
+// Each region starts at a multiple of 64 from the payload's start. Blocks, and
+// scales of each kind, follow one another through all rows. So the blocks of a
+// window are one range of bytes in each region.
 #include "core/formats/mcf/quantisation.h"
 
 #include <fmt/core.h>
@@ -78,7 +78,7 @@ Error WrongSize(uint64_t have, const std::string& want) {
       "its {} bytes are not the {} that its type and shape need", have, want));
 }
 
-/// Section 7: the size alone determines the layout.
+/// The layout of int8 and int4 (section 7), which the size alone determines.
 Result<McfQuantLayout> OneScaleLayout(McfQuantLayout layout,
                                       std::span<const uint64_t> shape,
                                       uint64_t size) {
@@ -301,7 +301,8 @@ class ValuesTransform final : public Transform {
   const McfQuantLayout layout_;
 };
 
-/// Decodes int4 codes: two a byte, lower bits first, stored as code + 8.
+/// Decodes int4 codes: two in each byte, the lower bits first, each stored as
+/// code + 8.
 class NibbleTransform final : public Transform {
  public:
   NibbleTransform(std::shared_ptr<const Source> source, uint64_t offset)
@@ -331,7 +332,8 @@ class NibbleTransform final : public Transform {
 }  // namespace
 
 std::optional<uint64_t> McfElements(std::span<const uint64_t> shape) {
-  // Zero first: the product of the other dims may exceed 64 bits.
+  // Looks for a zero first, because the product of the other dims may exceed 64
+  // bits.
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
   uint64_t count = 1;
   for (const uint64_t dim : shape) {
@@ -358,7 +360,8 @@ bool IsMcfQuantised(uint32_t code) { return BitsOf(code) != 0; }
 Result<McfQuantLayout> McfLayoutOf(uint32_t dtype,
                                    std::span<const uint64_t> shape,
                                    uint64_t size) {
-  // The values take up to 16 times the payload; the size must fit in 64 bits.
+  // The values take up to 16 times the payload, and their size must fit in 64
+  // bits.
   if (size > UINT64_MAX / 16) return Unfit("it is too large to decode");
   McfQuantLayout layout;
   layout.bits = BitsOf(dtype);

@@ -21,7 +21,7 @@ struct McfQuantLayout {
   enum class Kind : uint8_t {
     kBlockScales,  // q8, q4: a float16 scale a block
     kSuperScales,  // k6 to k2: a float16 for eight blocks, six bits a block
-    kOneScale,     // int8, int4: a float32 scale, maybe a zero
+    kOneScale,     // int8, int4: a float32 scale, perhaps a zero
     kCodesOnly,    // int8, int4 without a scale: no values
   };
   Kind kind = Kind::kCodesOnly;
@@ -65,7 +65,8 @@ Result<McfQuantLayout> McfLayoutOf(uint32_t dtype,
                                    uint64_t size);
 
 /// Computes the values as float32, little-endian and row-major. The payload
-/// starts at `offset` and must be within the source. Not for kCodesOnly.
+/// starts at `offset` and must be within the source. The kind of `layout` must
+/// not be kCodesOnly.
 std::shared_ptr<const Transform> McfValues(std::shared_ptr<const Source> source,
                                            uint64_t offset,
                                            const McfQuantLayout& layout);

@@ -123,7 +123,8 @@ bool IsKnown(const McfQuantRecord& record) {
          record.super_size == (supers ? 256 : 0);
 }
 
-/// Returns a clip; as a string if not finite, which JSON lacks.
+/// Returns a clip; as a string if it is not finite, because JSON has no such
+/// numbers.
 Json ClipJson(float clip) {
   if (std::isnan(clip)) return "NaN";
   if (std::isinf(clip)) return clip > 0 ? "+Inf" : "-Inf";
