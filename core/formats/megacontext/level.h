@@ -38,7 +38,7 @@ struct ContextLevel {
   std::string file;                      // "LOD1.ctx", "L1.ctx"
   uint32_t number = 0;                   // from the file's name
   std::shared_ptr<const Source> source;  // null if it cannot be opened
-  /// Why the level cannot be served; then the fields below are not set.
+  /// Why the level cannot be served. If set, the fields below are not valid.
   std::optional<Error> fault;
   ContextHeader header;
   DType dtype = DType::kU32;
@@ -46,7 +46,7 @@ struct ContextLevel {
   uint64_t entries = 0;     // whole entries
   uint64_t entry_size = 0;  // bytes
   uint64_t tail = 0;        // bytes after the last entry
-  bool odd = false;         // a warning concerns the entries
+  bool odd = false;         // a warning other than of reserved bytes
   std::vector<std::string> warnings;
 
   uint64_t payload_size() const { return entries * entry_size; }
@@ -59,7 +59,8 @@ struct ContextLevel {
   /// short; 0 for vectors, or if the block size is 0.
   uint64_t Blocks() const;
 
-  /// Return the level's object in tree.json, and the header's alone.
+  /// ToJson returns the object of the level in tree.json; HeaderJson returns
+  /// the text of header.json.
   Json ToJson() const;
   Json HeaderJson() const;
 };

@@ -31,8 +31,8 @@ constexpr uint64_t kPayloadAt = ContextLevel::kPayloadAt;
 constexpr const char* kMetadata = "metadata.json";
 constexpr const char* kCheckpoints = "checkpoints";
 
-/// Returns the level files in a directory, by level. LOD1.ctx precedes L1.ctx,
-/// the name in older documents.
+/// Returns the level files in a directory, by level. Of several names of a
+/// level, LOD1.ctx is before L1.ctx, the name in older documents.
 std::map<uint32_t, std::vector<std::string>> LevelFiles(
     const Listing& listing) {
   std::map<uint32_t, std::vector<std::string>> files;
@@ -134,7 +134,7 @@ Status MegaContext::LoadLevels(const Listing& listing, const Request& request) {
     }
     levels_.push_back(ReadContextLevel(
         files[0], number, source()->OpenBeside(files[0], request), request));
-    // An I/O error is not damage. If opening succeeded without the level, the
+    // An I/O error is not damage, so it must make opening fail. Otherwise the
     // level would be missing until the next mount.
     const ContextLevel& level = levels_.back();
     if (level.source != nullptr && level.fault && !level.fault->Permanent()) {
@@ -264,7 +264,7 @@ EntryInfo MegaContext::DescribePayload(uint32_t number) const {
   return info;
 }
 
-/// LOD0/tokens, LOD1/gists, ...: the entries.
+/// The entries: LOD0/tokens, LOD1/gists, ...
 std::shared_ptr<const FileTable> MegaContext::PayloadFiles() const {
   return MakeTable(
       {.placement = {.role = Role::kEntries, .shared = true},
@@ -290,7 +290,8 @@ std::shared_ptr<const FileTable> MegaContext::PayloadFiles() const {
        .owner = Share(*this)});
 }
 
-/// views/blocks and views/gists/LOD1: a payload in equal, numbered parts.
+/// views/blocks, and views/gists/LOD1 and so on: a payload in numbered parts of
+/// equal size, except that the last block may be shorter.
 std::shared_ptr<const FileTable> MegaContext::PartFiles(
     const ContextLevel& level) const {
   const uint64_t size = level.vectors
@@ -320,7 +321,8 @@ std::shared_ptr<const FileTable> MegaContext::PartFiles(
 Container::Tables MegaContext::Files() const {
   const auto text = [this](Role role, std::string path, uint64_t number,
                            MakeText make) {
-    // Rendered from the headers of levels, which Load has read.
+    // The cost counts the headers of levels, from which the text is rendered.
+    // Load has read them.
     return TextDocument(role, std::move(path), {owner_, number}, source(),
                         std::move(make),
                         TextCost(levels_.size() * sizeof(ContextLevel)));
@@ -345,7 +347,8 @@ Container::Tables MegaContext::Files() const {
                  return *level.fault;
                return FormatJson(level.HeaderJson());
              }));
-    // The file has bytes outside the payload.
+    // Shows the level's file whole, too, because it has bytes outside the
+    // payload.
     if (source()->is_directory() && level.source != nullptr) {
       files.push_back(
           WholeFile(Role::kMetadata, "files/" + level.file, level.source));

@@ -45,8 +45,8 @@ bool BlocksDiffer(const Json& said, const ContextLevel& tokens) {
   return !stated || !MakesBlocks(*stated, size, *blocks);
 }
 
-/// Whether a 32-byte name field can denote the model id `full`: equal,
-/// truncated, or without the owner.
+/// Whether `name`, from a field of 32 bytes, can mean the model `full`: it is
+/// equal, truncated, or lacks the owner.
 bool NamesModel(std::string_view name, std::string_view full) {
   return name == full || name == full.substr(0, kNameSize) ||
          name == full.substr(full.rfind('/') + 1);

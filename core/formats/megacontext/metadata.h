@@ -9,8 +9,8 @@
 
 namespace ctxfs::megacontext {
 
-/// Returns warnings about contradictory levels (docs/formats/megacontext.md,
-/// section 3).
+/// Returns warnings about levels that contradict each other
+/// (docs/formats/megacontext.md, section 3).
 std::vector<std::string> CompareLevels(const std::vector<ContextLevel>& levels);
 
 /// Returns warnings where metadata.json contradicts headers and sizes, which
