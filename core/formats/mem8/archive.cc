@@ -3,7 +3,7 @@
 // .m8a, an archive of files of the MEM8 family (docs/formats/mem8.md, section
 // 7). Members that are containers are directories, all others are entries.
 //
-//   0    "M8AR", or "RA8M" if it was written as a number
+//   0    "M8AR", or "RA8M" if the writer stored the magic as a number
 //   4    u16 version, u16 count of members
 //   8    u32 total size; the description does not say of what
 //   12   u32 time of creation, in seconds since 1970
@@ -54,8 +54,9 @@ class Mem8Archive final : public Container, public SaysFacts {
   std::vector<ChildContainer> Children() const override;
 
  private:
-  /// Whether the total in the header matches this file, under one of the
-  /// interpretations that writers use.
+  /// Whether the total size in the header is one of the sizes that writers
+  /// store: of the file, of the bytes after the header, or of those after the
+  /// table.
   bool TotalAgrees() const;
   void CheckSizes();
   Status WarnOfBytesAfter(const ReadContext& context);
@@ -137,7 +138,8 @@ void Mem8Archive::CheckSizes() {
 }
 
 Status Mem8Archive::WarnOfBytesAfter(const ReadContext& context) {
-  // Then trailing bytes belong to the archive: its table omits members.
+  // If the total agrees, bytes after the last member belong to the archive: its
+  // table omits members.
   if (TotalAgrees()) return {};
   uint64_t end = members_.data_at;
   for (const Mem8Member& member : members_.members) {
@@ -225,7 +227,7 @@ std::vector<std::string> Mem8Archive::ShownPaths(
       paths.Of(0, static_cast<uint32_t>(members_.members.size()));
   std::vector<std::string> shown;
   size_t file = 0;
-  size_t directory = files_.size();  // containers come after all files
+  size_t directory = files_.size();  // containers are after all files
   for (const Mem8Member& member : members_.members) {
     shown.push_back(std::move(all[member.container ? directory++ : file++]));
   }

@@ -29,13 +29,13 @@ enum Type : uint8_t {
 };
 
 constexpr uint32_t kItemSize = 5;       // of a concept or a structure entry
-constexpr uint16_t kNoString = 0xFFFF;  // null: no table has so many strings
+constexpr uint16_t kNoString = 0xFFFF;  // no string: no table has so many
 
 struct TypeInfo {
   std::string_view name;
   uint32_t size;    // bytes, without the counted items
   uint32_t counts;  // number of u8 counts
-  uint32_t first;   // offset of the first count; others follow
+  uint32_t first;   // offset of the first count; the others follow it
   uint32_t each;    // bytes of an item
 };
 
@@ -83,8 +83,8 @@ Json NameOf(std::span<const std::string_view> names, uint8_t number) {
   return std::string(names[number]);
 }
 
-/// Reads the fields of a valid section in order. Braced lists preserve it:
-/// their elements are evaluated in order.
+/// Reads the fields of a valid section in order. Fields in braced lists, too,
+/// are read in order: C++ evaluates these from left to right.
 class FieldReader {
  public:
   FieldReader(const Mem8Layout& layout, Bytes image, Bytes payload)

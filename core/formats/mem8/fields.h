@@ -18,10 +18,12 @@ std::string Mem8TypeText(uint8_t type);
 /// Returns "identity", ..., "sensor_arbitration"; empty for unknown types.
 std::string_view Mem8SectionName(uint8_t type);
 
-/// Returns the bytes of a section's fields, by its counts; else nullopt.
+/// Returns the number of bytes that the fields of a section take according to
+/// its counts; nullopt for unknown types.
 std::optional<uint32_t> Mem8ContentSize(uint8_t type, Bytes payload);
 
-/// Returns the fault of a section's fields.
+/// Returns the fault of a section's fields; kSound if there is none or the type
+/// is unknown.
 Mem8Fault FindMem8Fault(const Mem8Layout& layout, Bytes payload, uint8_t type);
 std::string_view Mem8FaultText(Mem8Fault fault);
 

@@ -2,11 +2,11 @@
 //
 // Decodes a file to its image (docs/formats/mem8.md, section 2).
 //
-//   0    "MEM8", or "8MEM" if it was written as a number
+//   0    "MEM8", or "8MEM" if the writer stored the magic as a number
 //   4    u16 version, u16 flags
 //   8    u32 CRC-32 of bytes 12 to the end
 //   12   u32 offset of the jump table, 0 for none
-//   16   the body; with the flag, one zstd frame of it
+//   16   the body; if flag 1 is set, compressed as one zstd frame
 #include "core/formats/mem8/image.h"
 
 #include <fmt/core.h>

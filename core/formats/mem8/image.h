@@ -20,7 +20,8 @@ constexpr uint16_t kVersion1 = 0x0001;  // how a real writer stores 1.0
 /// Returns "1.0", for example.
 std::string Mem8VersionText(uint16_t version);
 
-/// Reads fields in a .mem8's byte order. Like ByteReader, stays failed.
+/// Reads fields in a .mem8's byte order. Like ByteReader, fails permanently at
+/// the first missing field.
 class Mem8Reader {
  public:
   Mem8Reader(Bytes bytes, uint64_t offset, bool big_endian)
@@ -72,7 +73,7 @@ struct Mem8Header {
 };
 
 /// The decompressed bytes of a .mem8; offsets are relative to their start. Only
-/// the header if the file is encrypted.
+/// the bytes of the header if the file is encrypted.
 struct Mem8Image {
   Mem8Header header;
   Buffer bytes;

@@ -44,8 +44,9 @@ Mem8Kind KindOfVersion1(Bytes head) {
   constexpr size_t kEntryAt = 16;
   constexpr size_t kEntrySize = 16;
   if (head.size() < kEntryAt + 8) return Mem8Kind::kMem8;
-  // Two u64, size and time, both below 2^32, where a .mem8 has its index offset
-  // and the end of an empty table.
+  // A section file has a size at 8 and a time at 16, both u64 and below 2^32.
+  // The upper halves, which are 0, are where a .mem8 has its index offset and
+  // the bytes after an empty string table.
   if (U16At(head, kCountAt) != 0 && U32At(head, 12) == 0 &&
       U32At(head, 20) == 0) {
     return Mem8Kind::kSections;

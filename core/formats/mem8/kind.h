@@ -15,7 +15,7 @@ enum class Mem8Kind : uint8_t {
   kMem8,
   kMem8BigEndian,
   kArchive,
-  kPacked,  // a zstd frame: decompress to know its contents
+  kPacked,  // a zstd frame, whose contents may be of any kind
   kBlocks,
   kSections,
   kM8Sections,
@@ -32,7 +32,8 @@ enum class Mem8Kind : uint8_t {
 };
 
 /// Returns the kind from the first bytes alone. In version 1, .mem8 files and
-/// three other kinds look alike: kMem8 unless the bytes exclude it.
+/// three other kinds look alike; the result is kMem8 unless the bytes exclude
+/// it.
 Mem8Kind Mem8KindOfHead(Bytes head);
 
 /// Returns the kind of a file of `size` bytes that starts with `head`. `crc`:

@@ -7,8 +7,9 @@
 
 namespace ctxfs::mem8 {
 
-/// Limits of a .mem8 (docs/formats/mem8.md, section 6): bytes, stored and
-/// decompressed; sections; text that a JSON view may repeat.
+/// Limits of a .mem8 (docs/formats/mem8.md, section 6): its bytes, stored and
+/// decompressed; its sections; the bytes of text in one JSON view, where
+/// several fields may repeat the same string.
 constexpr uint64_t kMaxBytes = 64 * limits::kMiB;
 constexpr uint32_t kMaxSections = 4096;
 constexpr uint64_t kMaxJsonBytes = 64 * limits::kMiB;

@@ -79,7 +79,7 @@ class Mem8Container final : public Container, public SaysFacts {
   Tables Files() const override;
 
  private:
-  /// Renders the JSON of a file.
+  /// A function that renders the JSON of a view.
   using Make = Result<Json> (Mem8Container::*)(
       Bytes image, uint32_t section, const ReadContext& context) const;
   Result<Json> MakeHeader(Bytes image, uint32_t section,
@@ -105,7 +105,8 @@ class Mem8Container final : public Container, public SaysFacts {
                                              std::vector<View> views) const;
   Result<Content> OpenView(const View& view, const ReadContext& context) const;
 
-  /// Returns the error of all decoded files: wrong CRC, or encrypted.
+  /// Returns the error of reading any decoded file, if the CRC is wrong or the
+  /// file is encrypted; else nullopt.
   std::optional<Error> Refused() const;
 
   const SourcePtr file_;
@@ -300,8 +301,8 @@ std::vector<Mem8Container::View> Mem8Container::Views() const {
     const auto type = layout_.sections[i].type;
     std::string name(Mem8SectionName(type));
     if (name.empty()) continue;
-    // Number repeated names here: with thousands of equal names, the tree would
-    // search a free name for each.
+    // Numbers repeated names, because for each of thousands of equal names the
+    // tree would search for a free one.
     const uint32_t number = ++seen[type];
     if (number > 1) name += "~" + std::to_string(number);
     add(name + ".json", &Mem8Container::MakeSection, i);

@@ -17,8 +17,8 @@ enum class Mem8Extent : uint8_t { kSound, kOutOfRange, kInTable };
 
 struct Mem8Member {
   std::string_view stored_path;  // in Mem8Members::table
-  std::string path;              // shown path, not yet made safe
-  std::string status;  // of path and extent: "ok...", "skip: ...", ...
+  std::string path;              // to show; must still be made safe
+  std::string status;  // what is wrong, if anything: "ok...", "skip: ..."
   uint32_t offset_field = 0;
   uint32_t size = 0;
   Mem8Extent extent = Mem8Extent::kSound;

@@ -94,8 +94,9 @@ Status SectionFinder::FindStrings() {
   return {};
 }
 
-/// For a jump table at `index` before all sections: returns the first section;
-/// nullopt unless all slots point past the table.
+/// For a jump table at `index` before all sections: returns the offset of the
+/// first section; nullopt unless all slots that are in use point past the
+/// table.
 std::optional<uint32_t> SectionFinder::FirstSlot(uint32_t index) const {
   Mem8Reader in = At(index);
   std::optional<uint32_t> first;

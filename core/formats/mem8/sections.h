@@ -11,13 +11,14 @@
 namespace ctxfs::mem8 {
 
 /// The meaning of a section's length (docs/formats/mem8.md, section 4).
-/// Detected for each file, because the description contradicts itself.
+/// Detected for each file, because the format's description contradicts itself.
 enum class Mem8Length : uint8_t { kPayload, kTotal, kTypeAndPayload };
 
 /// Returns "payload", "total" or "type+payload".
 std::string_view Mem8LengthName(Mem8Length length);
 
-/// Why fields of a section cannot be decoded.
+/// Why fields of a section cannot be decoded. A wrong string index affects only
+/// that field.
 enum class Mem8Fault : uint8_t { kSound, kTooShort, kCount, kStringIndex };
 
 struct Mem8Section {
