@@ -22,7 +22,8 @@ namespace {
 
 constexpr std::string_view kHashPrefix = "sha256:";
 
-/// Reads the header of a tensor. Fails for packed types: values are undefined.
+/// Reads the header of a tensor. Fails for packed types, whose values are
+/// undefined.
 Result<TensorHeader> Numbers(const TensorShard& shard, uint32_t entry,
                              const ReadContext& context) {
   Result<TensorHeader> header = shard.Header(entry, context);
@@ -33,7 +34,7 @@ Result<TensorHeader> Numbers(const TensorShard& shard, uint32_t entry,
   return header;
 }
 
-/// Finds the entries with these names; of equal names the first.
+/// Finds the entries with these names; of entries with equal names, the first.
 std::unordered_map<std::string, uint32_t> FindEntries(
     const TensorShard& shard, const std::set<std::string>& names) {
   std::unordered_map<std::string, uint32_t> found;

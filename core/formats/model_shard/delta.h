@@ -14,7 +14,8 @@
 namespace ctxfs::model_shard {
 
 /// The deltas in a container's metadata (docs/formats/conventions.md, section
-/// 2). Immutable once loaded; holds a plain pointer to its container.
+/// 2). Immutable once loaded. Has a plain pointer to its container, of which it
+/// must be a member.
 class Deltas {
  public:
   struct Spec {
@@ -35,7 +36,7 @@ class Deltas {
     uint64_t elements = 0;
     uint64_t columns = 0;  // elements a row
 
-    std::shared_ptr<const TensorShard> outside;  // null: this container
+    std::shared_ptr<const TensorShard> outside;  // of the base; null: this
     uint32_t base_entry = 0;
     std::string base_hash;
     DType base_type = DType::kF32;
@@ -53,13 +54,14 @@ class Deltas {
     uint64_t size() const { return elements * sizeof(float); }
   };
 
-  /// Adds the convention `object` of an entry. Load then finds the entries and
-  /// opens the files that the conventions name.
+  /// Adds the delta of an entry, which the convention `object` describes. Must
+  /// be called for all deltas before Load, which finds the entries and opens
+  /// the files that the deltas name.
   void Add(uint32_t entry, const Json& object);
   Status Load(const TensorShard* shard, const OpenOptions& options,
               const ReadContext& context);
 
-  /// Bytes of other files that deltas need.
+  /// Returns the stored size of other files that deltas need, in bytes.
   uint64_t StoredSize() const;
 
   bool Has(uint32_t entry) const { return specs_.contains(entry); }
@@ -84,7 +86,8 @@ class Deltas {
   Result<std::shared_ptr<const Resolved>> Resolve(
       uint32_t entry, unsigned depth, const ReadContext& context) const;
   Result<uint32_t> Find(const Base& base, const std::string& name) const;
-  /// Computes a window from the rows it touches (merge.cc).
+  /// Opens the merged tensor. Reading a window computes it from the rows that
+  /// it touches (merge.cc).
   Result<Content> OpenMerged(const Resolved& delta,
                              const ReadContext& context) const;
 

@@ -31,7 +31,7 @@ struct Tensors {
   Content other;
 };
 
-/// The verdict of Merge's checks, and the object that keeps it alive.
+/// The verdict of Merge's checks, with the container that keeps it alive.
 struct Checked {
   std::shared_ptr<const Container> owner;
   AtomicVerdict& verdict;
@@ -79,8 +79,8 @@ class Merge final : public Transform {
   }
 
  private:
-  /// Runs, once a mount, the checks that read a whole tensor: the hash of the
-  /// base, and that indices ascend.
+  /// Checks the hash of the base, and that indices ascend. Each reads a whole
+  /// tensor, so the result is remembered for the mount.
   Status Check(const ReadContext& context) const {
     AtomicVerdict& verdict = checked_.verdict;
     const auto settled = [&] {
@@ -117,7 +117,7 @@ class Merge final : public Transform {
 
   Status CheckIndices(const ReadContext& context) const {
     if (delta_.kind != Deltas::Resolved::Kind::kSparse) return {};
-    uint64_t least = 0;  // of the next index
+    uint64_t least = 0;  // minimum of the next index
     for (uint64_t at = 0; at < delta_.own_count; at += kFloatsAtATime) {
       const uint64_t n = std::min(kFloatsAtATime, delta_.own_count - at);
       const std::vector<uint64_t> indices = CTXFS_TRY(Indices(at, n, context));
@@ -131,7 +131,7 @@ class Merge final : public Transform {
     return {};
   }
 
-  /// Reads indices as unsigned: negative indices become far out of range.
+  /// Reads indices as unsigned numbers, so that negative ones are out of range.
   Result<std::vector<uint64_t>> Indices(uint64_t first, uint64_t count,
                                         const ReadContext& context) const {
     Buffer bytes(static_cast<size_t>(count * sizeof(uint64_t)));
@@ -195,7 +195,7 @@ class Merge final : public Transform {
         high = middle;
       }
     }
-    // Indices ascend: at most one for each element of the window.
+    // Indices ascend, so there is at most one for each element of the window.
     const uint64_t most = std::min<uint64_t>(to.size(), delta_.own_count - low);
     const std::vector<uint64_t> indices =
         CTXFS_TRY(Indices(low, most, context));

@@ -45,8 +45,8 @@ struct ScaleForm {
 constexpr ScaleForm kScaleForms[] = {
     {".scales", ""}, {".scale", ""}, {".scales", ".weight"}};
 
-/// Whether an entry that starts with `magic` is shown as a graph: it has a
-/// graph magic, or content type cowrie and looks like cowrie.
+/// Whether an entry that starts with `magic` is shown as a graph. It must have
+/// the magic of a graph, or the content type and the first bytes of cowrie.
 bool IsGraph(Bytes magic, uint16_t content_type) {
   constexpr auto kGeneration = std::byte{2};
   if (AsText(magic) == "SJGN" || AsText(magic) == "SJGZ") return true;
@@ -155,7 +155,8 @@ Status ModelShard::FindScales(const ReadContext& context) {
     }
   }
   if (candidates.empty()) return {};
-  // Best form first; within a form, the first entry.
+  // Candidates for a tensor are in order of their forms, best first, and then
+  // of their entries.
   std::sort(candidates.begin(), candidates.end());
   for (uint32_t entry = 0; entry < entry_count(); ++entry) {
     CTXFS_TRY(CheckAt(context, entry));

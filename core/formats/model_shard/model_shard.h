@@ -41,17 +41,20 @@ class ModelShard : public TensorShard {
   Status FindScales(const ReadContext& context);
   Status FindDocuments(const ReadContext& context);
   bool HasFile(DocumentRole role) const;
-  /// Returns every entry that is a tensor (see Exports::weights; weights.cc):
-  /// int8 tensors times their scales, bases of deltas merged.
+  /// Returns the tensors of the model (see Exports::weights; weights.cc): int8
+  /// tensors times their scales, and deltas merged into their bases. Omits
+  /// entries that are only inputs of other tensors.
   Result<std::vector<ArrayInfo>> Weights(const ReadContext& context) const;
   /// Whether Weights decrypts nothing and reads few headers.
   bool WeightsAreCheap() const;
   /// Finds the weights that deltas produce, and the entries that deltas use.
   Result<Merged> FindMerged(const ReadContext& context) const;
-  /// Returns the entry as a weight of its name; nullopt if not a tensor.
+  /// Returns the entry as an array called by its name; nullopt if it is not a
+  /// tensor.
   Result<std::optional<ArrayInfo>> Weight(uint32_t entry,
                                           const ReadContext& context) const;
-  /// Whether an entry may be a graph: uncompressed, not of type tensor.
+  /// Whether an entry may be a graph: it is uncompressed, not of type tensor,
+  /// and neither too short nor too large.
   bool MayBeGraph(uint32_t entry) const;
   /// Returns the verified bytes of an entry that is a graph.
   Result<std::shared_ptr<const Source>> OpenGraph(
@@ -60,7 +63,8 @@ class ModelShard : public TensorShard {
   std::optional<uint32_t> metadata_;  // the entry `__metadata__`
   std::vector<ModelFileEntry> documents_;
   Deltas deltas_;
-  // Tensors and their scales, by name alone, in tensor order.
+  // Entries of tensors and of their scales, matched by name alone, in the order
+  // of the tensors.
   std::vector<std::pair<uint32_t, uint32_t>> scales_;
   std::vector<uint32_t> graphs_;  // entries that are graphs by their bytes
 };

@@ -17,7 +17,7 @@ struct Quantized {
   TensorHeader weights;
   TensorHeader scales;
   uint32_t scales_entry = 0;
-  uint64_t columns = 0;  // elements a scale; 0: one scale for all
+  uint64_t columns = 0;  // elements of a row; 0: one scale for all rows
 
   uint64_t size() const { return weights.data_size * sizeof(float); }
 };

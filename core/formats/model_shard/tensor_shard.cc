@@ -54,8 +54,8 @@ Result<std::optional<Buffer>> TensorShard::Head(uint32_t entry,
                                        "tensor header", request));
     return std::optional(std::move(head));
   }
-  // Encrypted, or of equal sizes: only the checksum decides whether an entry of
-  // equal sizes is stored uncompressed.
+  // No prefix of an encrypted entry can be decoded, nor of an entry with equal
+  // sizes: only its checksum decides whether it is stored uncompressed.
   if (Seal(entry) != nullptr || record.disk_size == record.orig_size)
     return std::optional<Buffer>();
   for (const uint64_t piece : kHeadPieces) {
@@ -231,7 +231,8 @@ Exports TensorShard::Export() const {
 
 void TensorShard::AddInfo(Json& info, const ReadContext& context) const {
   shard::ShardContainer::AddInfo(info, context);
-  // Headers are scattered over the container: read the first few thousand.
+  // Headers are scattered over the container, so only the first few thousand
+  // are read.
   uint32_t tensors = 0;
   uint32_t examined = 0;
   for (uint32_t entry = 0;

@@ -12,9 +12,9 @@
 
 namespace ctxfs::model_shard {
 
-/// A Shard container whose entries may be tensors. An entry's content decides;
-/// it is examined, and not remembered, when its file is looked up or listed
-/// (docs/formats/model_shard.md, section 3).
+/// A Shard container whose entries may be tensors. Whether an entry is a tensor
+/// depends on its content, which is examined each time that its file is looked
+/// up or listed (docs/formats/model_shard.md, section 3).
 class TensorShard : public shard::ShardContainer {
  public:
   using shard::ShardContainer::ShardContainer;
@@ -30,9 +30,9 @@ class TensorShard : public shard::ShardContainer {
   /// content type is tensor, and reading its header requires decoding.
   bool LikelyTensor(uint32_t entry) const;
 
-  /// Reads the header, at each call, unverified; but no data is served before
-  /// the whole entry is verified. Fails with kCorrupt if the entry is not a
-  /// tensor.
+  /// Reads the header at each call. The header may be unverified, but no data
+  /// is served before the whole entry is verified. Fails with kCorrupt if the
+  /// entry is not a tensor.
   Result<TensorHeader> Header(uint32_t entry, const ReadContext& context) const;
 
   /// Opens the elements of a tensor. Reads verify the checksum of the entry.
@@ -55,7 +55,8 @@ class TensorShard : public shard::ShardContainer {
   /// requires decoding the whole entry.
   Result<std::optional<Buffer>> Head(uint32_t entry,
                                      const Request& request) const;
-  /// Like Header(), without decoding the entry; nullopt if impossible.
+  /// Like Header(), but never decodes the whole entry; nullopt if that would be
+  /// necessary.
   std::optional<Result<TensorHeader>> CheapHeader(uint32_t entry,
                                                   const Request& request) const;
   Result<TensorHeader> Parse(uint32_t entry, Bytes head) const;

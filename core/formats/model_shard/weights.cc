@@ -32,9 +32,11 @@ bool IsCertain(const TensorHeader& header) {
 }  // namespace
 
 struct ModelShard::Merged {
-  /// Deltas on which no other delta is based, and the weights they produce.
+  /// Deltas on which no other delta is based, and the names of the weights that
+  /// they produce.
   std::vector<std::pair<uint32_t, std::string>> weights;
-  /// Names of entries that are only inputs of weights.
+  /// Names of entries that deltas use or that are deltas. They are no weights
+  /// of their own.
   std::unordered_set<std::string> used;
 };
 
@@ -60,7 +62,8 @@ Result<ModelShard::Merged> ModelShard::FindMerged(
   for (const auto& [entry, spec] : deltas_.specs()) {
     if (bases.contains(std::string(EntryName(entry).value_or("")))) continue;
     const Deltas::Spec* root = &spec;
-    // Resolve has refused longer chains, except those with repeated names.
+    // Resolve has refused longer chains. But if names repeat, this walk can
+    // differ from that of Resolve, and even be a cycle.
     for (unsigned depth = 0; root->base_file.empty() && depth < kMaxDeltaDepth;
          ++depth) {
       const auto next = by_name.find(root->base);
