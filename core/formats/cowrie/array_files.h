@@ -19,7 +19,7 @@ namespace ctxfs::cowrie {
 /// section 4).
 class ArrayFiles {
  public:
-  /// `packed`: `data`, which contains the arrays, was decompressed.
+  /// `data` contains the arrays; `packed`: whether it was decompressed.
   ArrayFiles(std::vector<CowrieArray> arrays,
              std::shared_ptr<const Source> data, bool packed,
              std::string verified)
@@ -29,7 +29,7 @@ class ArrayFiles {
         verified_(std::move(verified)) {}
 
   size_t count() const { return arrays_.size(); }
-  /// Size of the data that contains the arrays, bytes.
+  /// Returns the size of the data that contains the arrays, in bytes.
   uint64_t data_size() const { return data_->size(); }
 
   /// Returns the entries DIRECTORY/NAME. `owner` must keep this alive.

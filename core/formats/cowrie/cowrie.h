@@ -17,8 +17,9 @@ namespace ctxfs::cowrie {
 /// Whether `bytes` start like a framed value of generation 2.
 bool LooksLikeCowrie(Bytes bytes);
 
-/// Whether `bytes` start like a graph of generation 1, which has no magic: call
-/// this only if other metadata says that the bytes are a cowrie value.
+/// Whether `bytes` start like a graph of generation 1. Such a graph has no
+/// magic, so true is weak evidence unless other metadata says that the bytes
+/// are a cowrie value.
 bool LooksLikeCowrieGraph1(Bytes bytes);
 
 /// Whether `bytes` start with a tag of generation 1. This is even weaker
@@ -34,9 +35,9 @@ struct CowrieValue {
 };
 
 /// Reads a framed value of generation 2, compressed or not; `bytes` must end
-/// with it. Fails with kCorrupt, kVersion, or kLimit (limits::kCowrie...);
-/// offsets of errors are in `bytes` or in the decompressed bytes. Checks
-/// `interrupt` every few milliseconds, like the functions below.
+/// with it. Fails with kCorrupt, kVersion, or kLimit (limits.h). Offsets of
+/// errors are in `bytes`, or in the decompressed bytes of a compressed value.
+/// Checks `interrupt` every few milliseconds, like the functions below.
 Result<CowrieValue> ReadCowrie(Bytes bytes,
                                const Interrupt& interrupt = NeverInterrupted());
 

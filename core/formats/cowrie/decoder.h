@@ -19,7 +19,8 @@ class CowrieDecoder : private CowrieReader {
                 const Interrupt& interrupt)
       : CowrieReader(bytes, offset, interrupt), arrays_(arrays) {}
 
-  /// `hints`: the value starts with column hints. Must be called once.
+  /// `hints`: whether the value starts with column hints. Must be called only
+  /// once.
   Result<Json> Decode(bool hints);
 
   /// Bytes of text decoded so far.

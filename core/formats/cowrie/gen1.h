@@ -22,7 +22,7 @@ class CowrieGen1 : private CowrieReader {
         numbers_(numbers),
         arrays_(arrays) {}
 
-  /// Decodes all bytes. Must be called once.
+  /// Decodes all bytes. Must be called only once.
   Result<Json> Decode() { return Finish(Value()); }
 
   using CowrieReader::odd_values;
@@ -48,7 +48,7 @@ class CowrieGen1 : private CowrieReader {
   Json Elements(DType dtype, uint64_t count);
   Json Element(DType dtype);
 
-  /// Graphs of the Go writer (graph1.cc).
+  /// Read graphs in the form of the Go writer (graph1.cc).
   Json GoGraph(uint8_t tag);
   Json Graph();
   Json Node();
@@ -70,7 +70,8 @@ class CowrieGen1 : private CowrieReader {
   /// offset.
   void AddSigned(const char* name, std::vector<uint64_t> shape, uint64_t at);
 
-  /// Graphs of Python, C, Rust and TypeScript (spec_graph1.cc).
+  /// Read graphs in the form of Python, C, Rust and TypeScript
+  /// (spec_graph1.cc).
   Json SpecGraph(uint8_t tag);
   Json SpecNode();
   Json SpecEdge(EdgeIds* ids);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint64_t kWord = sizeof(int64_t);
 
-/// Numbers stored in one place, one after another, decoded as i64.
+/// The numbers of an array, or of arrays with equal offsets, decoded as i64.
 class NumbersBlock final : public Block {
  public:
   NumbersBlock(Key key, std::shared_ptr<const Source> data,

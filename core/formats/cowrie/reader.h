@@ -55,7 +55,8 @@ class CowrieReader {
   void Fail(std::string what, Code code = Code::kCorrupt) {
     if (ok()) error_ = Error{code, "cowrie: " + std::move(what), in_.offset()};
   }
-  /// Returns the first fault. Must be called once, when ok() is false.
+  /// Returns the first fault. Must be called only once, and only if ok() is
+  /// false.
   Error TheError() {
     if (error_) return *std::move(error_);
     return {Code::kCorrupt, "cowrie: ends within a value", in_.offset()};
