@@ -170,8 +170,9 @@ Status Collection::LocateInOrder(const ReadContext& context) {
   return {};
 }
 
-// The writer of these files overwrites its first header with a longer one,
-// which may destroy the start of the first chunk. The header itself is intact.
+// The writer of files with file_offset overwrites its first header with a
+// longer one, which may destroy the start of the first chunk. The header itself
+// is intact.
 Status Collection::LocateByOffset(const ReadContext& context) {
   uint32_t number = 0;
   for (Chunk& chunk : header_.chunks) {
@@ -263,7 +264,8 @@ Result<Fault> Collection::FaultOf(uint32_t chunk, const Piece& piece,
   const std::optional<DType> decoded =
       piece.codec == Codec::kNone ? column.declared : DType::kF32;
   if (decoded != column.dtype) return Fault::kDType;
-  // Does not overflow: the header's rows and dimensions were checked.
+  // The product does not overflow: the rows and dimensions in the header were
+  // checked.
   const uint64_t elements = ChunkRows(chunk) * column.dimension;
   uint64_t size = elements;
   switch (piece.codec) {

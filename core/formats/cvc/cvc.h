@@ -23,8 +23,8 @@ namespace ctxfs::cvc {
 /// Coding of a part of a column (docs/formats/cvc.md, section 3).
 enum class Codec : uint8_t { kFp16, kInt8, kNone, kLossless, kUnknown };
 
-/// Why rows cannot be decoded (docs/formats/cvc.md, section 4). Stored bytes
-/// remain readable for faults before kNoLocation only.
+/// Why rows cannot be decoded (docs/formats/cvc.md, section 4). The stored
+/// bytes are readable only for the faults before kNoLocation.
 enum class Fault : uint8_t {
   kSound,
   kUnknownCodec,

@@ -219,7 +219,7 @@ void HeaderVisitor::FinishChunk() {
     draft_.limit_error = TooMany("chunks", kMaxChunks);
     return;
   }
-  // The last of two pieces of one column counts.
+  // Of several pieces of one column in a chunk, the last one counts.
   const auto begin =
       draft_.raw.begin() + static_cast<std::ptrdiff_t>(pieces_before_);
   if (draft_.raw.end() - begin > 1) {

@@ -128,9 +128,9 @@ EntryInfo Collection::DescribeColumn(const Column& column) const {
   return info;
 }
 
-// Separate from DescribeColumn: index.json describes every column without
-// verdicts, and a header of a few megabytes can have 65,536 columns and a
-// million chunks.
+// This function is separate from DescribeColumn, because index.json describes
+// every column without verdicts, and a header of a few megabytes can have
+// 65,536 columns and a million chunks.
 void Collection::AddVerdicts(EntryInfo& info) const {
   if (info.verified == "none") return;
   info.verified = "yes";
