@@ -74,7 +74,8 @@ uint64_t Bits(Bytes packed, uint64_t at, unsigned width) {
   return value;
 }
 
-/// v[0] = first, v[i + 1] = v[i] + least + packed[i], modulo 2^64.
+/// Decodes the values v[0] = first, v[i + 1] = v[i] + least + packed[i], modulo
+/// 2^64.
 Status DecodeDelta(const Chunk& chunk, uint64_t width, MutableBytes out,
                    const Interrupt& interrupt) {
   ByteReader in(chunk.data);

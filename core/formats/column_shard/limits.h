@@ -7,7 +7,7 @@
 
 namespace ctxfs::column_shard {
 
-/// Columns (docs/formats/columnshard.md, section 6).
+/// Columns of a table (docs/formats/columnshard.md, section 6).
 constexpr uint64_t kMaxColumns = 100'000;
 /// Rows of a row group if the coding needs less than a byte a row (section 6).
 constexpr uint64_t kMaxGroupRows = 1 << 25;

@@ -129,7 +129,8 @@ class ColumnReader {
   const uint64_t groups_;
   const uint64_t group_rows_;
   uint64_t unread_ = kMaxHeaderBytes;
-  // Repeated columns are refused: an entry belongs to at most one column.
+  // Names of the columns so far. Repeated names are refused, so that an entry
+  // belongs to at most one column.
   std::set<std::string, std::less<>> seen_;
   std::vector<Warning> warnings_;
 };

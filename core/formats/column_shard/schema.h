@@ -33,7 +33,7 @@ struct Column {
   /// Returns the bytes of a row in the column's file; 0 for text.
   uint64_t row_size() const { return ColumnTypeWidth(type) * per_row; }
   uint64_t size() const { return rows * row_size(); }
-  /// Outermost dimension first.
+  /// Returns the shape, outermost dimension first.
   std::vector<uint64_t> shape() const;
 };
 
