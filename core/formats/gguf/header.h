@@ -81,7 +81,7 @@ struct GgufHeader {
 
   /// Returns the pair with `key`; null if there is none.
   const GgufPair* Find(std::string_view key) const;
-  /// Outermost dimension first.
+  /// Returns the shape of `tensor`, outermost dimension first.
   std::vector<uint64_t> Shape(const GgufTensor& tensor) const;
   /// Returns a label for messages: "tensor 3 'a'".
   std::string Label(uint32_t tensor) const;

@@ -30,7 +30,7 @@ class GgufMetadataWriter {
     uint64_t pair = 0;         // the current or next pair
     uint64_t at = 0;           // byte of the file within the pair
     uint64_t key_done = 0;     // bytes of its key already written
-    uint64_t string_left = 0;  // bytes of its string not written yet
+    uint64_t string_left = 0;  // bytes of a string not written yet
     std::array<Level, kMaxArrayDepth> levels;
     uint32_t depth = 0;  // open arrays
     bool in_pair = false;
