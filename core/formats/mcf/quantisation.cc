@@ -101,7 +101,7 @@ Result<McfQuantLayout> OneScaleLayout(McfQuantLayout layout,
   return layout;
 }
 
-/// Section 6.
+/// The layout of the types with blocks (section 6).
 Result<McfQuantLayout> BlockLayout(McfQuantLayout layout,
                                    std::span<const uint64_t> shape,
                                    uint64_t size) {
