@@ -95,7 +95,7 @@ class MegaContext final : public Container, public SaysFacts {
 
   std::vector<ContextLevel> levels_;
   std::vector<std::string> names_;  // of the payloads, by level
-  SourcePtr metadata_;              // or null
+  SourcePtr metadata_;              // null if there is none to open
   std::vector<std::string> snapshots_;
   const uint64_t owner_ = NewOwner();
 };
