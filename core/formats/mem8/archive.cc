@@ -155,8 +155,9 @@ Status Mem8Archive::WarnOfBytesAfter(const ReadContext& context) {
   return {};
 }
 
-/// Tries which bytes the root checksum covers: returns "absent", "ok over ...",
-/// "mismatch", or "not computed" for an archive over limits::kDigestedBytes.
+/// Finds out which bytes the root checksum covers. Returns "absent", "ok over
+/// ...", "mismatch", or "not computed" for an archive over
+/// limits::kDigestedBytes.
 Result<std::string> Mem8Archive::RootVerdict(const ReadContext& context) const {
   if (root_md5_ == std::string(2 * kMd5Size, '0')) return std::string("absent");
   if (file_->size() > limits::kDigestedBytes) {

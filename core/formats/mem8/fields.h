@@ -27,10 +27,10 @@ std::optional<uint32_t> Mem8ContentSize(uint8_t type, Bytes payload);
 Mem8Fault FindMem8Fault(const Mem8Layout& layout, Bytes payload, uint8_t type);
 std::string_view Mem8FaultText(Mem8Fault fault);
 
-/// Returns the fields of a section (docs/formats/mem8.md, section 5), with
-/// `error` if some cannot be decoded; `raw_hex` for unknown types. `layout`
-/// must describe `image`. Adds the bytes of strings in the result to `text`;
-/// fails with kLimit if `text` exceeds kMaxJsonBytes.
+/// Returns the fields of a section (docs/formats/mem8.md, section 5), with a
+/// member `error` if some cannot be decoded, or a member `raw_hex` for unknown
+/// types. `layout` must describe `image`. Adds the bytes of strings in the
+/// result to `text`; fails with kLimit if `text` exceeds kMaxJsonBytes.
 Result<Json> DecodeMem8Section(const Mem8Layout& layout, Bytes image,
                                const Mem8Section& section, uint64_t& text);
 

@@ -146,7 +146,8 @@ Result<Mem8Image> ReadMem8Image(const Source& source, const Request& request) {
   image.header = ParseHeader(file.span(), kind == Mem8Kind::kMem8BigEndian);
   Mem8Header& header = image.header;
   header.crc_found = *crc;
-  // Mem8KindOf has excluded the other formats with version 1.
+  // Version 1 is accepted, because Mem8KindOf has excluded the other formats
+  // that use it.
   if (header.version >> 8 != 1 && header.version != kVersion1) {
     return Error{Code::kVersion,
                  "unsupported version " + Mem8VersionText(header.version),
