@@ -126,7 +126,7 @@ void ModelShard::AddInfo(Json& info, const ReadContext& context) const {
   }
 }
 
-// Compares hashes of names: ten million names would take a gigabyte.
+// Compares hashes of names, because ten million names would take a gigabyte.
 Status ModelShard::FindScales(const ReadContext& context) {
   const uint64_t seed = RandomSeed();  // against crafted collisions
   const auto hash = [seed](std::string_view name) {
