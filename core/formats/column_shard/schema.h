@@ -47,8 +47,9 @@ struct ColumnTable {
 };
 
 /// Reads the schema. Omits a column, with a warning, if a chunk has too few
-/// bytes for its number of rows. Of the chunks, reads only those with wrong
-/// statistics. Fails only on transient errors.
+/// bytes for its number of rows, unless its header has a smaller number that
+/// fits. Of the chunks, reads only those with wrong statistics. Fails only on
+/// transient errors.
 Result<ColumnTable> ReadColumnTable(const Json& schema,
                                     const shard::ShardContainer& shard,
                                     const ReadContext& context);
