@@ -60,7 +60,7 @@ struct ContextLevel {
   uint64_t Blocks() const;
 
   /// ToJson returns the object of the level in tree.json; HeaderJson returns
-  /// the text of header.json.
+  /// the object in header.json.
   Json ToJson() const;
   Json HeaderJson() const;
 };
