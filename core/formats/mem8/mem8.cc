@@ -105,8 +105,8 @@ class Mem8Container final : public Container, public SaysFacts {
                                              std::vector<View> views) const;
   Result<Content> OpenView(const View& view, const ReadContext& context) const;
 
-  /// Returns the error of reading any decoded file, if the CRC is wrong or the
-  /// file is encrypted; else nullopt.
+  /// Returns the error of reading any decoded file, if the CRC is wrong (unless
+  /// verify=off) or the file is encrypted; else nullopt.
   std::optional<Error> Refused() const;
 
   const SourcePtr file_;
