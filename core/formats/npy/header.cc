@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// .npy files: 93 "NUMPY", u8 major, u8 minor, the length of the header (u16 in
-// version 1, u32 in 2 and 3), the header, a Python dict as text, and the data
-// (docs/formats/npy.md).
+// .npy files (docs/formats/npy.md). In order: 93 "NUMPY"; u8 major, u8 minor;
+// the length of the header, u16 in version 1, u32 in 2 and 3; the header, a
+// Python dict as text; the data.
 #include "core/formats/npy/header.h"
 
 #include <fmt/core.h>
@@ -156,7 +156,8 @@ class HeaderParser {
       std::optional<uint64_t> extent = Number();
       if (!extent) return Fail("shape is no tuple of integers");
       header.negative |= negative && *extent != 0;
-      // More dimensions are refused, however many.
+      // Stores one dimension more than allowed, for which ReadArray refuses the
+      // shape.
       if (shape.size() <= limits::kRank) shape.push_back(*extent);
       comma = Take(',');
     }

@@ -23,17 +23,18 @@ struct Array {
 
 bool HasMagic(Bytes head);
 
-/// Returns the bytes of all elements; nullopt if they exceed 2^64.
+/// Returns the bytes of all elements; nullopt if there are 2^64 or more.
 std::optional<uint64_t> ElementBytes(const Array& array);
 
-/// Returns the size of an .npy header, bytes. `start`: the first 12 bytes of
-/// the file, or the whole file if shorter. Fails as ReadArray does.
+/// Returns the bytes before the elements: magic, version, length and header.
+/// `start`: the first 12 bytes of the file, or the whole file if shorter. Fails
+/// as ReadArray does.
 Result<uint64_t> HeaderBytes(Bytes start);
 
-/// Parses the header of an .npy file that starts with `start`; evaluates
-/// nothing. Fails with kCorrupt, kVersion, or kUnsupported if elements are not
-/// numbers; the message starts with the reason: version, header, dtype, object
-/// or shape.
+/// Parses the header of an .npy file that starts with `start`, as text: nothing
+/// in it is evaluated. Fails with kCorrupt or kVersion, and with kUnsupported
+/// if the elements are not numbers. The message starts with the reason:
+/// version, header, dtype, object or shape.
 Result<Array> ReadArray(Bytes start);
 
 /// Returns the error of a file whose `size` bytes disagree with the elements.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Implements .npy, one array of numpy (docs/formats/npy.md): the header
-// (header.h), then the elements. Bytes after them are further arrays, appended
-// by numpy.save, and are not shown.
+// (header.h), then the elements. numpy.save can append further arrays; bytes
+// after the elements are not shown.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace ctxfs::npy {
 namespace {
 
 constexpr std::string_view kName = "array";
-// Bytes that contain the length of the header.
+// The first bytes of a file, which contain the length of the header.
 constexpr uint64_t kStart = 12;
 
 class NpyContainer final : public Container, public SaysFacts {
@@ -41,9 +41,10 @@ class NpyContainer final : public Container, public SaysFacts {
  private:
   void AddInfo(Json& info, const ReadContext& context) const override;
 
-  /// Reads the header; records why its elements are not numbers.
+  /// Reads the header. If the elements are not numbers, sets `other_`.
   Status ReadHeader(const Request& request);
-  /// Checks that the file has exactly the bytes of the elements.
+  /// Sets stored_bytes_. Fails if the file is truncated; with salvage, sets
+  /// `cut_` and warns instead. Warns of bytes after the elements.
   Status CheckSize(const ReadContext& context);
 
   bool is_array() const { return !other_ && !cut_; }
@@ -57,7 +58,8 @@ class NpyContainer final : public Container, public SaysFacts {
   }
   EntryInfo Describe(bool stored) const;
 
-  /// Describes a byte or axis order that other formats do not have.
+  /// Returns a note on big-endian elements and on Fortran order, which are
+  /// rare; empty for the usual orders.
   std::string OrderNote() const;
   std::shared_ptr<const FileTable> StoredFile() const;
   std::shared_ptr<const FileTable> ArrayFile() const;
