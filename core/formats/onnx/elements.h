@@ -21,9 +21,10 @@ struct DecodedTensor {
   uint64_t size = 0;    // bytes of the result
 };
 
-/// Returns the elements of a typed field in raw_data's form
-/// (docs/formats/onnx.md, section 4), or strings as StringText. Fails with
-/// kCorrupt if the shape requires another number of elements.
+/// Returns a block that decodes the elements of a typed field: into the bytes
+/// that raw_data would have (docs/formats/onnx.md, section 4), or for strings
+/// into the result of StringText. Decoding numbers fails with kCorrupt if the
+/// shape requires another number of elements.
 std::shared_ptr<const Block> DecodedElements(
     Key key, std::shared_ptr<const Source> source,
     std::shared_ptr<const DecodedTensor> tensor);

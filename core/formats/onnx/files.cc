@@ -178,7 +178,7 @@ void Model::AddInfo(Json& info, const ReadContext& context) const {
   }
 }
 
-/// tensors/NAME and constants/NAME.
+/// Returns the files tensors/NAME or constants/NAME.
 std::shared_ptr<const FileTable> Model::TensorFiles(
     const TensorList& list, Role role, std::string directory) const {
   return MakeTable(
@@ -289,7 +289,8 @@ void Model::AddArrays(const TensorList& list, const std::string& directory,
         small ? DTypeOf(type->dtype[0] == 'i' ? "i8" : "u8")
               : DTypeOf(type->dtype);
     if (!dtype) continue;
-    // Views see that an array is missing, as after an interrupt.
+    // Out of memory: returns an incomplete list, as after an interrupt. Views
+    // detect that arrays are missing.
     if (!AdmitGrowth(arrays) ||
         !HeapAllowance::Admit(2 * (directory.size() + list.path(i).size()))) {
       return;

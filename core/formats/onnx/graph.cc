@@ -2,7 +2,7 @@
 //
 // Reads each graph in two passes (docs/formats/onnx.md, section 5): first the
 // initializers, then the nodes. A file stores nodes before initializers; a
-// mount lists them after.
+// mount lists nodes after initializers.
 #include "core/formats/onnx/graph.h"
 
 #include <fmt/core.h>
@@ -25,8 +25,8 @@ Status Remember(WireRange range, WireRanges& ranges) {
   return {};
 }
 
-/// Whether there is memory to concatenate `bytes` of text: the buffer grows to
-/// twice the size, and is copied.
+/// Fails if there is no memory to concatenate `bytes` of text: the buffer grows
+/// to twice the size, and is copied.
 Status AdmitText(uint64_t bytes) { return HeapAllowance::Admit(4 * bytes); }
 
 bool IsDefaultDomain(std::string_view domain) {
@@ -72,7 +72,8 @@ Status GraphReader::ReadGraph(const WireRanges& graph, GraphCounts& counts) {
 
 Status GraphReader::ReadGraphAt(const WireRanges& graph, const Place& place,
                                 GraphCounts& counts) {
-  // A level each: node in graph, attribute in node, graph in attribute.
+  // A subgraph is three levels deeper than its graph, which contains a node,
+  // which contains an attribute, which contains the subgraph.
   if (place.level > kMaxLevels) {
     return Error{Code::kLimit,
                  fmt::format("nesting: messages are nested more than {} deep",

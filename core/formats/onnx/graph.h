@@ -28,7 +28,8 @@ class GraphVisitor {
   virtual Status OnTensor(TensorUse use, const std::string& path,
                           const WireRanges& message, Tensor tensor) = 0;
 
-  /// Receives a sparse tensor of the graph itself. `name`: name of its values.
+  /// Receives a sparse tensor of the top graph; subgraphs have no such call.
+  /// `name`: the name of its values; `count`: their number.
   virtual Status OnSparse(const std::string& name,
                           const std::vector<int64_t>& dims, int64_t data_type,
                           uint64_t count) = 0;
@@ -37,7 +38,8 @@ class GraphVisitor {
 /// Number of uses of each operator: "Op", or "domain::Op".
 using OperatorCounts = std::map<std::string, uint64_t, std::less<>>;
 
-/// Counts of a graph. Operators in subgraphs are included.
+/// Counts of a graph: its own nodes and initializers, and the operators of the
+/// graph and of its subgraphs.
 struct GraphCounts {
   uint64_t nodes = 0;
   uint64_t initializers = 0;
@@ -48,8 +50,8 @@ struct GraphCounts {
 /// Walks graphs (docs/formats/onnx.md, sections 3 and 5).
 class GraphReader {
  public:
-  /// `visitor` null: count operators only. `salvage`: damage after the nodes of
-  /// a graph does not hide tensors in the nodes.
+  /// `visitor`: null to count operators only. `salvage`: after damage behind
+  /// the nodes of a graph, still visit the tensors in these nodes.
   GraphReader(WireReader& reader, GraphVisitor* visitor, bool salvage = false)
       : reader_(reader), visitor_(visitor), salvage_(salvage) {}
 
@@ -67,7 +69,7 @@ class GraphReader {
   /// Position of a graph.
   struct Place {
     std::string prefix;  // of paths: empty, or ends in a slash
-    unsigned level = 1;  // enclosing messages
+    unsigned level = 1;  // number of enclosing messages
 
     bool top() const { return level == 1; }
   };

@@ -128,7 +128,8 @@ Status Model::ReadParts(WireReader& reader, Parts& parts) {
     const uint64_t field_at = at;
     const Result<WireField> field = reader.Next(at, end);
     if (!field) {
-      // The file is a model even if its graph has a wrong length.
+      // If the faulty field is the graph, the file is a model with a wrong
+      // length, not another kind of file.
       uint64_t again = field_at;
       const Result<uint64_t> tag = reader.Varint(again, end);
       const bool graph = tag && *tag == (7U << 3 | 2U);

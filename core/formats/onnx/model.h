@@ -28,8 +28,8 @@ namespace ctxfs::onnx {
 /// start with small field numbers, such as a TensorProto with a dim.
 bool IsModelField(uint64_t number, WireType type);
 
-/// The tensors of one use, in the order of docs/formats/onnx.md, section 5: 52
-/// bytes each, plus paths and dimensions.
+/// The tensors of one use, in the order of docs/formats/onnx.md, section 5.
+/// Each takes 52 bytes, plus its path and dimensions.
 class TensorList {
  public:
   struct Record {
@@ -89,7 +89,8 @@ class Model final : public Container, public SaysFacts, private GraphVisitor {
 
   // Properties of a tensor of `list`, one of the model's lists.
 
-  /// Returns the size of the tensor's file, if this reads nothing.
+  /// Returns the size of the tensor's file; nullopt for external data, whose
+  /// size requires opening another file.
   std::optional<uint64_t> KnownSize(const TensorList& list,
                                     uint32_t tensor) const;
   Result<Content> Open(const TensorList& list, uint32_t tensor,
@@ -117,13 +118,16 @@ class Model final : public Container, public SaysFacts, private GraphVisitor {
   std::string Label(const TensorList& list, uint32_t tensor) const;
   Result<Content> OpenExternal(const TensorList& list, uint32_t tensor,
                                const Request& request) const;
-  /// Returns the first external tensor whose file fails to open, and a count.
+  /// Returns a warning with the number of external tensors that cannot be read,
+  /// and the first of them; nullopt if none is found.
   std::optional<Warning> ExternalFaults(const ReadContext& context) const;
-  /// Fails if the elements of a tensor cannot be had. `examined` counts the
-  /// external ones, of which the first are opened.
+  /// Fails if a tensor cannot be read, or if its type or shape is unknown.
+  /// `examined` counts external tensors; beyond limits::kHeadersExamined, their
+  /// files are not opened.
   Status CheckElements(const TensorList& list, uint32_t tensor,
                        uint64_t& examined, const ReadContext& context) const;
-  /// Fails with the tensors whose elements cannot be had.
+  /// Fails if CheckElements fails for any tensor, with the number of these
+  /// tensors and the first error.
   Status CheckTensors(const ReadContext& context) const;
   void AddArrays(const TensorList& list, const std::string& directory,
                  const ReadContext& context,
@@ -139,7 +143,7 @@ class Model final : public Container, public SaysFacts, private GraphVisitor {
   std::string producer_;
   uint64_t nodes_ = 0;
 
-  // Set while loading.
+  // State of Load, unused afterwards.
   class ModelJson* summary_ = nullptr;
   WireReader* reader_ = nullptr;
   bool strange_ = false;  // a field before the graph is not of ModelProto

@@ -30,7 +30,7 @@ Status Append(WireRange range, WireRanges& ranges) {
   return {};
 }
 
-/// Truncates `text` to `most` bytes, between two UTF-8 characters.
+/// Truncates `text` to at most `most` bytes, between two UTF-8 characters.
 void CutText(std::string& text, size_t most) {
   if (text.size() <= most) return;
   while (most > 0 &&

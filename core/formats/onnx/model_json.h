@@ -16,8 +16,8 @@ namespace ctxfs::onnx {
 
 /// Renders model.json (docs/formats/onnx.md, section 9) from the messages of a
 /// model. Adds nothing beyond kMaxJson. Builds Json values instead of using
-/// JsonWriter: a message's fields come in any order and repeatedly, the last
-/// one counts, and members are sorted.
+/// JsonWriter, because a message's fields come in any order and repeatedly, the
+/// last one counts, and the members of the text are sorted.
 class ModelJson {
  public:
   explicit ModelJson(WireReader& reader) : reader_(reader) {}
@@ -34,7 +34,8 @@ class ModelJson {
   int64_t ir_version() const { return ir_version_; }
   std::string TakeProducer() { return std::move(producer_); }
 
-  /// Returns the text, with the graph's counts. Must not be too_large().
+  /// Returns the text, with the graph's counts. Must not be called if
+  /// too_large().
   std::string Text(const GraphCounts& graph) &&;
 
  private:

@@ -54,7 +54,8 @@ bool IsModelHead(Bytes head) {
   if (!ReadVersion(in)) return false;
   const bool is_all = head.size() < limits::kProbeBytes;
   while (in.remaining() > 0) {
-    // An unreadable number is wrong, or truncated by the end of `head`.
+    // A number that cannot be read is malformed, or is cut off by the end of
+    // `head`.
     const bool may_be_cut = !is_all && in.remaining() < kLongestVarint;
     const uint64_t tag = in.Uvarint();
     if (!in.ok()) return may_be_cut;

@@ -26,7 +26,7 @@ struct TypedData {
 /// The fields of a TensorProto as stored.
 struct RawTensor {
   Tensor tensor;
-  std::map<uint64_t, TypedData> typed;  // by field, of six at most
+  std::map<uint64_t, TypedData> typed;  // by field number; at most six
   std::optional<WireRange> raw_data;
   std::map<std::string, std::string> external;
   bool has_segment = false;
@@ -51,7 +51,8 @@ void AddTyped(const WireField& field, RawTensor& raw) {
   }
 }
 
-/// Reads a StringStringEntry of external_data. Valid values are short.
+/// Reads a StringStringEntry of external_data. Valid keys and values are short:
+/// truncates longer ones.
 Status AddExternal(WireReader& reader, WireRange message, RawTensor& raw) {
   constexpr uint64_t kMaxKey = 64;
   constexpr size_t kMaxEntries = 64;

@@ -25,7 +25,7 @@ struct Tensor {
   enum class Storage : uint8_t {
     kStored,    // bytes [data.begin, data.end) of the model
     kTyped,     // decoded from a typed field
-    kStrings,   // each string is a line of JSON
+    kStrings,   // shown as a line of JSON for each string
     kExternal,  // another file
     kFault,     // unreadable: see `fault`
   };

@@ -30,11 +30,11 @@ struct ElementType {
   TypedField field;
   unsigned parts = 1;  // values of the typed field per element
 
-  /// Whether elements share a byte, in either form.
+  /// Whether elements share a byte in the typed field, as they do in raw_data.
   bool IsPacked() const { return bits == 2 || bits == 4; }
 };
 
-/// Returns null for a code without elements.
+/// Returns null for an unknown code, and for 0 (undefined).
 const ElementType* ElementTypeOf(int64_t code);
 
 /// Returns the wire type of an unpacked value of the field.
@@ -43,10 +43,12 @@ WireType WireTypeOf(TypedField field);
 /// Returns "f32"; "undefined" for 0, "dtype_99" for an unknown code.
 std::string DTypeNameOf(int64_t code);
 
-/// Returns the bytes of `count` elements in raw_data; nullopt from 2^63 on.
+/// Returns the bytes of `count` elements in raw_data; nullopt if they have 2^64
+/// bits or more.
 std::optional<uint64_t> BytesOf(const ElementType& type, uint64_t count);
 
-/// Returns typed field values for `count` elements; nullopt from 2^63 on.
+/// Returns the number of values that the typed field has for `count` elements;
+/// nullopt if they have 2^64 bits or more.
 std::optional<uint64_t> ValuesOf(const ElementType& type, uint64_t count);
 
 }  // namespace ctxfs::onnx

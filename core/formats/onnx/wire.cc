@@ -29,7 +29,7 @@ Result<uint64_t> WireReader::Varint(uint64_t& at, uint64_t end) {
   uint64_t value = 0;
   for (size_t i = 0; i < room; ++i) {
     const auto byte = std::to_integer<uint64_t>(bytes[i]);
-    // The tenth byte has one bit.
+    // Nine bytes hold 63 bits, so the tenth may hold only one.
     if (i + 1 == kLongestVarint && byte > 1) {
       return Error{Code::kCorrupt, "varint: a number has more than 64 bits",
                    at};

@@ -73,12 +73,13 @@ class WireReader {
   /// Returns the varint at `at`, before `end`; moves `at` past it.
   Result<uint64_t> Varint(uint64_t& at, uint64_t end);
 
-  /// Returns the first `most` bytes of `range`.
+  /// Returns at most the first `most` bytes of `range`.
   Result<std::string> Text(WireRange range, uint64_t most);
 
   Status Append(WireRange range, std::string& text);
 
-  /// Calls `handle` for every field of the message, in order, until it fails.
+  /// Calls `handle` for every field of the message, in order, until `handle`
+  /// fails.
   template <typename Handle>
   Status ForEach(WireRange message, const Handle& handle) {
     for (uint64_t at = message.begin; at < message.end;) {
