@@ -59,9 +59,9 @@ Result<std::optional<uint32_t>> FindAdapter(const FileTable& tensors,
   return std::optional<uint32_t>();
 }
 
-/// Adds the facts of adapter_config.json, and the rank from the shape of a
-/// tensor if nothing else says it. Other files are not looked for beside a
-/// whole model.
+/// Adds the facts of adapter_config.json, if a tensor or the file's name shows
+/// that this is an adapter; beside other models, does not look for that file.
+/// If no rank is known then, takes it from the shape of a tensor.
 Status AddAdapter(const Source& source, const FileTable& tensors,
                   const ReadContext& context, Facts& facts) {
   constexpr std::string_view kName = "adapter_model.safetensors";

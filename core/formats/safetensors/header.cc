@@ -29,7 +29,8 @@ std::string Lower(std::string_view text) {
   return lower;
 }
 
-/// The types of section 3, which are called as in ctxfs, but in capitals.
+/// Returns the type that section 3 names `text`. Section 3 uses ctxfs's names
+/// in capitals, and lacks c32 and c128.
 std::optional<DType> TypeOf(std::string_view text) {
   const std::string name = Lower(text);
   const bool capitals = std::none_of(
@@ -39,7 +40,8 @@ std::optional<DType> TypeOf(std::string_view text) {
   return capitals && !missing ? dtype : std::nullopt;
 }
 
-/// Builds the records. A fault makes an entry malformed; parsing goes on.
+/// Builds the records. A fault within an entry makes that entry malformed, and
+/// parsing continues.
 class HeaderBuilder final : public JsonTextEvents {
  public:
   HeaderBuilder(uint64_t offset, SafetensorsFaults& faults)
@@ -127,7 +129,7 @@ class HeaderBuilder final : public JsonTextEvents {
   };
   enum Field : uint8_t { kDType, kShape, kOffsets, kOther };
 
-  /// A tensor as far as it has been read.
+  /// The tensor that is being read.
   struct Entry {
     SafetensorsTensor tensor;
     std::array<bool, kOther> has{};  // by Field
@@ -174,7 +176,7 @@ class HeaderBuilder final : public JsonTextEvents {
     BreakMetadata("has a value that is not a string");
   }
 
-  /// Later faults of metadata are not reported.
+  /// Reports only the first fault of the metadata.
   void BreakMetadata(const char* why) {
     if (!std::exchange(metadata_broken_, true)) {
       faults_.Add(std::string("__metadata__ ") + why, FileOffset());

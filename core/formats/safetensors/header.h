@@ -43,7 +43,8 @@ struct SafetensorsHeader {
   std::vector<uint64_t> dims;
   std::vector<SafetensorsTensor> tensors;
   std::vector<std::string> other_dtypes;  // in lower case
-  /// Range of the `__metadata__` object; unset if absent, null or malformed.
+  /// Range of the `__metadata__` object. `metadata` is unset if there is none,
+  /// or if it is null, not an object, or repeated.
   struct Part {
     size_t offset = 0;
     size_t length = 0;
@@ -68,7 +69,7 @@ Result<SafetensorsHeader> ParseSafetensorsHeader(std::string_view json,
                                                  SafetensorsFaults& faults,
                                                  const ReadContext& context);
 
-// Section 4. `data`: bytes after the header.
+// Checks of section 4. `data`: number of bytes after the header.
 
 /// Returns why a tensor's bytes are not in the file; nullopt if they are.
 std::optional<Error> SafetensorsRangeFault(const SafetensorsHeader& header,
@@ -80,7 +81,7 @@ std::optional<Error> SafetensorsShapeFault(const SafetensorsHeader& header,
                                            uint32_t tensor);
 
 /// Adds every fault of section 4; the data starts at byte `data_at` of the
-/// file. Fails only if interrupted.
+/// file. Fails only if interrupted or out of memory.
 Status CheckSafetensorsLayout(const SafetensorsHeader& header, uint64_t data_at,
                               uint64_t data, SafetensorsFaults& faults,
                               const ReadContext& context);

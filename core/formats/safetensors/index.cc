@@ -36,7 +36,8 @@ Status SafetensorsIndexContainer::Load(const ReadContext& context) {
 }
 
 Status SafetensorsIndexContainer::ReadIndex(const ReadContext& context) {
-  // JSON under another name is not a damaged index, but not a container.
+  // Without the name of an index, a fault shows that the file is not an index
+  // (kNotContainer), rather than a damaged one.
   const bool named = source()->name().ends_with(kIndexSuffix);
   if (source()->size() > kMaxIndexBytes) {
     return Error{named ? Code::kLimit : Code::kNotContainer,
@@ -154,7 +155,7 @@ Status SafetensorsIndexContainer::AddUnlisted(const ReadContext& context) {
       }
       const std::string_view name = header.names[i];
       const std::optional<uint32_t> listed = index_.names.Find(name);
-      // Already listed: weight_map names a shard that has it.
+      // weight_map lists the tensor, in a shard that has it.
       if (listed && items_[*listed].tensor != kNoTensor) continue;
       WarnOf("tensor " + Quote(name) + " of the file " +
                  Quote(index_.files[s]) + " is not in the index",
@@ -317,7 +318,7 @@ void SafetensorsIndexContainer::AddInfo(Json& info,
 
 namespace {
 
-/// An index has no magic number: other JSON files look alike.
+/// Always false: an index has no magic number, and other JSON files look alike.
 bool Probe(Bytes /*head*/) { return false; }
 
 bool Resembles(Bytes head) {

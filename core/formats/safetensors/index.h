@@ -54,7 +54,7 @@ class SafetensorsIndexContainer final : public TensorContainer,
   /// A file in weight_map: a container, or the reason why there is none.
   struct Shard {
     std::shared_ptr<const SafetensorsContainer> container;
-    std::string fault;  // else empty
+    std::string fault;  // empty if there is a container
   };
   /// An entry of the model. Listed tensors come first, in weight_map order.
   struct Item {

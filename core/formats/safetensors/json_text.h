@@ -12,8 +12,8 @@ namespace ctxfs::safetensors {
 /// A receiver of events that limits the depth to kMaxDepth levels.
 class JsonTextEvents : public JsonEvents {
  protected:
-  /// OnOpen must call this first. Fails, and returns false, if the new level is
-  /// too deep.
+  /// OnOpen must call this first. If the new level is too deep, calls Fail and
+  /// returns false.
   bool MayOpen();
 };
 

@@ -122,7 +122,8 @@ Status CheckSafetensorsLayout(const SafetensorsHeader& header, uint64_t data_at,
     std::sort(order.begin(), order.end(), less);
   }
 
-  // Omitted tensors leave holes: do not report these faults twice.
+  // Omitted tensors leave holes. These are not reported, because the omissions
+  // already are.
   bool whole = header.left_out == 0;
   Chain chain(header, data_at, faults);
   uint32_t checked = 0;

@@ -27,10 +27,10 @@ namespace ctxfs::safetensors {
 namespace {
 
 constexpr uint64_t kSmallestHeader = 2;
-// The name of a complete model in one file. Other names, such as a part of a
-// model or an adapter, are not a model by themselves.
+// The name of a complete model in one file. A file of another name may be a
+// part of a model, or an adapter.
 constexpr std::string_view kWholeModel = "model.safetensors";
-// Bytes that identify a file, even if the probe gets more.
+// The probe examines at most so many bytes, even if it gets more.
 constexpr size_t kProbed = 64;
 constexpr uint64_t kHeaderOfNoFile = uint64_t{1} << 48;
 
@@ -86,7 +86,7 @@ Status SafetensorsContainer::Load(const ReadContext& context) {
 
 void SafetensorsContainer::NeedTensors() {
   for (uint32_t i = 0; i < count(); ++i) {
-    // A range that contradicts the shape is no evidence of the file's size.
+    // A range that contradicts the shape does not prove how long the file was.
     if (SafetensorsShapeFault(header_, i)) continue;
     Need(CheckedAdd(data_at(), header_.tensors[i].end).value_or(UINT64_MAX));
   }
@@ -195,7 +195,7 @@ Container::Tables SafetensorsContainer::Files() const {
 }
 
 Exports SafetensorsContainer::Export() const {
-  Exports exports = TensorExports();  // the file is the bundle
+  Exports exports = TensorExports();  // the file itself is a bundle
   exports.documents = documents_;
   return exports;
 }
