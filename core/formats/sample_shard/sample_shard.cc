@@ -22,7 +22,7 @@ namespace {
 constexpr uint64_t kChecksumPiece = 256 * limits::kKiB;
 constexpr uint32_t kSamplesLookedAt = 100;
 
-/// Returns the picture of a sample that is a JSON object: a member with base64.
+/// Returns the picture in a sample that is a JSON object: a member in base64.
 /// Empty if there is none, or if it is too large to be shown.
 std::string PictureIn(std::string_view json, const Request& request) {
   const Result<ParsedJson> sample = ParseJson(json, request);
@@ -95,7 +95,8 @@ Checksum SampleShard::StoredChecksum(const shard::ShardRecord& record) const {
 Status SampleShard::FindChecksum(uint32_t entry,
                                  const ReadContext& context) const {
   const shard::ShardRecord record = Record(entry);
-  // The first writer set no flag and compressed nothing.
+  // Only the first writer stored other checksums; it set no flag and compressed
+  // nothing, so encoded entries are not examined.
   if (kinds_.empty() || !options_.verify || Encoded(record) ||
       record.checksum == 0 || EntryFault(entry) ||
       kinds_[entry].load(std::memory_order_acquire) != ChecksumKind::kNone) {
@@ -116,8 +117,8 @@ Status SampleShard::FindChecksum(uint32_t entry,
   const bool ieee = crc32c != record.checksum && crc32 == record.checksum;
   kinds_[entry].store(ieee ? ChecksumKind::kCrc32 : ChecksumKind::kCrc32c,
                       std::memory_order_release);
-  // Records a match, so that the bytes need not be read again. The first read
-  // detects, counts and reports a mismatch.
+  // Records a match, so that the bytes need not be read again. Does not record
+  // a mismatch: the first read detects, counts and reports it.
   if (ieee || crc32c == record.checksum) {
     VerdictOf(entry)->store(Verdict::kPassed, std::memory_order_release);
   }
@@ -179,7 +180,8 @@ Result<std::vector<ShownSample>> SampleShard::FirstSamples(
   std::vector<ShownSample> samples;
   uint32_t looked_at = 0;
   for (const uint32_t entry : SamplesInOrder()) {
-    // In most sets, all samples have a caption or none has.
+    // Stops after kSamplesLookedAt samples: in most sets, all samples have a
+    // caption or none has.
     if (samples.size() == most || looked_at++ == kSamplesLookedAt) break;
     CTXFS_TRY(context.Check());
     if (EntrySize(entry) > kMaxTextBytes + 2 * kMaxPictureBytes) continue;

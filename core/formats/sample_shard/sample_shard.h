@@ -15,9 +15,9 @@
 
 namespace ctxfs::sample_shard {
 
-/// Parses the name of a sample like Python's int(): surrounding white space, a
-/// sign, digits with single underscores between them. Saturates beyond 64 bits.
-/// Returns nullopt for other names.
+/// Parses the name of a sample like Python's int(), which accepts surrounding
+/// white space, a sign, and digits with single underscores between them.
+/// Saturates beyond 64 bits. Returns nullopt for other names.
 std::optional<int64_t> SampleId(std::string_view name);
 
 /// A SampleShard (docs/formats/sampleshard.md): each entry is a training
@@ -31,7 +31,8 @@ class SampleShard final : public shard::ShardContainer, public ShowsSamples {
   void AddInfo(Json& info, const ReadContext& context) const override;
   Result<Content> OpenEntry(uint32_t entry,
                             const ReadContext& context) const override;
-  /// Reading an entry detects a legacy checksum.
+  /// Whether checksums may be legacy ones, which are detected when an entry is
+  /// read.
   bool InfoMayChange() const override { return !kinds_.empty(); }
   EntryInfo Describe(uint32_t entry, const Request& request) const override;
   void AddFindings(uint32_t entry, EntryInfo& info) const override;
@@ -41,7 +42,8 @@ class SampleShard final : public shard::ShardContainer, public ShowsSamples {
 
   /// Whether the entry is a sample, judged by name and content type alone.
   bool IsSample(uint32_t entry) const;
-  /// Returns all samples by number, like the reference; unnumbered ones last.
+  /// Returns all samples: first the numbered ones by number, like the
+  /// reference, then the others.
   std::vector<uint32_t> SamplesInOrder() const;
   /// Returns the text of views/json/NAME.json: stored JSON, or cowrie as one
   /// line of JSON. Fails with kCorrupt or kLimit, at the entry's first byte, if
@@ -59,7 +61,7 @@ class SampleShard final : public shard::ShardContainer, public ShowsSamples {
   /// verdict on a match (docs/formats/sampleshard.md, section 2).
   Status FindChecksum(uint32_t entry, const ReadContext& context) const;
   Result<Buffer> ReadSample(uint32_t entry, const ReadContext& context) const;
-  /// Returns `bytes` as JSON; errors have no offsets.
+  /// Returns `bytes` as JSON. An error's offset, if any, is a byte of `bytes`.
   Result<std::string> TextOf(Bytes bytes, JsonForm form,
                              const ReadContext& context) const;
   std::string ErrorLine(uint32_t entry, const std::string& reason) const;

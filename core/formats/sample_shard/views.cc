@@ -15,7 +15,8 @@ namespace {
 /// views/json/NAME.json: a file for each sample.
 std::shared_ptr<const FileTable> JsonFiles(
     const std::shared_ptr<const SampleShard>& shard) {
-  // The reference's README, but not its code, has names like sample/000007.
+  // The reference's README, but not its code, names samples sample/000007, for
+  // example. A file with such a name may be a sample, too.
   const auto may_have = [shard](uint32_t entry) {
     const std::string_view name = shard->EntryName(entry).value_or("");
     return shard->IsSample(entry) ||
