@@ -129,7 +129,8 @@ class ShardBlock final : public Block {
   }
 
   /// Writers set the codec flags in four ways, and compute the checksum over
-  /// decoded or over stored bytes; the checksum decides (sections 9.3 and 10).
+  /// decoded or over stored bytes. The checksum decides which of these applies
+  /// (sections 9.3 and 10).
   Result<Buffer> DecodeAndCheck(Buffer stored,
                                 const Interrupt& interrupt) const {
     const bool same_size = record_.disk_size == record_.orig_size;
@@ -205,8 +206,9 @@ bool ShardContainer::Streams(const ShardRecord& record) const {
       PickCodec(record, {}) != Codec::kZstd) {
     return false;
   }
-  // A size that zstd cannot produce is damage: trust none. Of equal sizes, the
-  // bytes may be stored uncompressed.
+  // Does not stream an entry with a decoded size that zstd cannot produce,
+  // which is damage, nor one with equal sizes, whose bytes may be stored
+  // uncompressed.
   return record.orig_size <= limits::kStreamedBytes &&
          record.disk_size != record.orig_size &&
          MayBeZstd(record.disk_size, record.orig_size);

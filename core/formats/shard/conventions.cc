@@ -53,8 +53,9 @@ class Conventions final : public JsonVisitor {
   static constexpr size_t kAbove = 4;  // keys above "encryption" and "delta"
   static constexpr size_t kSchemeDepth = kAbove + 1;
 
-  /// Whether `path` leads to the conventions or is within them. The last of
-  /// equal keys counts, so a value discards earlier values at its path.
+  /// Returns whether `path` leads to the conventions or is within them.
+  /// Discards earlier values at the path, because the last of equal keys
+  /// counts.
   bool Replace(const Path& path) {
     constexpr std::string_view kTrunk[] = {"entry_metadata", "", "extra",
                                            "ctxfs"};
@@ -98,7 +99,7 @@ Status ShardContainer::ReadConventions(const ReadContext& context) {
   Conventions visitor(&conventions_);
   if (!WalkJson(AsText(text.span()), JsonDialect::kStandard, visitor,
                 context)) {
-    conventions_.clear();  // Info and Inspect report the metadata
+    conventions_.clear();  // Info and Inspect report the fault
   }
   if (visitor.too_many()) {
     return Error{Code::kLimit,

@@ -31,8 +31,8 @@ std::string RoleName(uint8_t role) {
   return role < std::size(kNames) ? kNames[role] : "unknown";
 }
 
-/// Returns "10 blob", for example. With the number, because the names of 11 to
-/// 15 have changed (section 5).
+/// Returns "10 blob", for example. The text includes the number, because the
+/// names of 11 to 15 have changed (section 5).
 std::string ContentTypeText(uint16_t type) {
   constexpr const char* kNames[] = {
       "unknown",        "tensor",        "json",         "cowrie",
@@ -47,7 +47,8 @@ std::string ContentTypeText(uint16_t type) {
   return fmt::format("{} {}", type, name);
 }
 
-/// Reads at most limits::kJsonBytes from `start` on; nothing from 0.
+/// Reads at most limits::kJsonBytes from `start` on; nothing if `start` is 0,
+/// because then there is no metadata.
 Result<Buffer> MetadataText(const Source& source, uint64_t start,
                             const Request& request) {
   const uint64_t size = source.size();

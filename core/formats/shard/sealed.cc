@@ -48,7 +48,7 @@ Result<ShardSeal> ParseSeal(const Json& object, std::string_view name) {
 }  // namespace
 
 /// The plaintext of an encrypted entry: decrypted as a whole, verified by its
-/// tag, and decoded, in memory excluded from core dumps.
+/// tag, and decoded. Its memory is excluded from core dumps.
 class SealedBlock final : public Block {
  public:
   SealedBlock(std::shared_ptr<const ShardContainer> container, uint32_t entry)

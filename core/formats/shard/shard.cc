@@ -6,9 +6,9 @@
 //   0                     header, 64 bytes
 //   64                    index, entry_count records of 48 bytes
 //   string_table_offset   names, found by (offset, length) in the index
-//   data_section_offset   entry data, in any order: stored bytes, zstd frames
-//   or
-//                         an lz4 block, with a CRC-32C (section 10)
+//   data_section_offset   entries in any order: plain bytes, zstd frames or an
+//                         lz4 block each. The index has their CRC-32C
+//                         (section 10)
 //   schema_offset         metadata: one JSON value, up to the end of the file
 #include "core/formats/shard/shard.h"
 

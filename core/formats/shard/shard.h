@@ -121,12 +121,13 @@ class ShardContainer : public Container, public SaysFacts {
   void Annotate(const Json& metadata, EntryInfo& info) const override;
   /// Returns the entries and metadata.json; profiles append their tables.
   Tables Files() const override;
-  /// Profiles add facts by AddOwnFacts.
+  /// Profiles override AddOwnFacts to add theirs.
   Status AddFacts(const ReadContext& context, Facts& facts) const override;
 
   /// Returns the entries under their names.
   std::shared_ptr<const FileTable> EntryTable() const;
-  /// kRawEntries if other files show the same bytes as the entries.
+  /// Returns the role of the entries' files. Profiles return kRawEntries if
+  /// other files show the same bytes.
   virtual Role EntryRole() const { return Role::kEntries; }
 
   uint32_t entry_count() const { return header_.entry_count; }
@@ -162,13 +163,16 @@ class ShardContainer : public Container, public SaysFacts {
   /// compressed are stored as is if neither they nor the header name a codec.
   bool Encoded(const ShardRecord& record) const;
   Codec PickCodec(const ShardRecord& record, Bytes stored) const;
-  /// Whether the entry can be decoded in pieces, regardless of its size.
+  /// Whether the entry can be decoded in pieces, whether it fits in memory or
+  /// not: zstd, and at most limits::kStreamedBytes.
   bool Streams(const ShardRecord& record) const;
-  /// Returns kLimit if the entry is too large to decode: in memory, or at all.
+  /// Returns kLimit if the entry is too large to decode: as one block in memory
+  /// if `in_memory`, else in any way.
   std::optional<Error> TooLarge(const ShardRecord& record,
                                 bool in_memory) const;
-  /// Returns the bytes of an entry, encoded or not, as one block. A block that
-  /// exceeds memory fails if `in_memory`, else requires streaming.
+  /// Returns the bytes of an entry, encoded or not, as one block. If the entry
+  /// is too large for memory, fails if `in_memory`, and otherwise returns a
+  /// block that must be streamed.
   Result<std::shared_ptr<const Block>> OpenBlock(uint32_t entry,
                                                  bool in_memory = true) const;
   /// Returns the guard of an unencoded entry; null without a checksum.
@@ -180,7 +184,8 @@ class ShardContainer : public Container, public SaysFacts {
   /// Reads all bytes of an entry, decoded and verified, bypassing the cache:
   /// for blocks that are computed from them, and for Load.
   Result<Buffer> ReadEntry(uint32_t entry, const ReadContext& context) const;
-  /// Return the checksum in the index, and the one to verify, if any.
+  /// StoredChecksum returns the checksum in the index, ExpectedChecksum the one
+  /// to verify; both may be empty.
   virtual Checksum StoredChecksum(const ShardRecord& record) const;
   Checksum ExpectedChecksum(const ShardRecord& record) const;
   std::shared_ptr<AtomicVerdict> VerdictOf(uint32_t entry) const;
@@ -198,8 +203,8 @@ class ShardContainer : public Container, public SaysFacts {
   /// Returns the error; with salvage, adds it as a warning instead.
   Status Fault(Error error);
   Status CheckOverlaps(const ReadContext& context);
-  /// Parses the value at schema_offset; null if there is none. The length
-  /// includes trailing white space.
+  /// Parses the value at schema_offset; null if there is none.
+  /// ParsedJson::length includes trailing white space.
   Result<ParsedJson> ParseMetadata(const Request& request) const;
   Result<Content> OpenMetadata(const Request& request) const;
 
@@ -209,7 +214,8 @@ class ShardContainer : public Container, public SaysFacts {
   /// Returns the decrypted and decoded size of an entry with a payload of
   /// `payload` bytes; 0 if it exceeds limits::kDecodedBytes.
   uint64_t SealedSize(const ShardSeal& seal, uint64_t payload) const;
-  /// OpenBlock for a readable entry: not encrypted, and encrypted.
+  /// OpenBlock for readable entries: OpenStoredBlock if the entry is not
+  /// encrypted, else OpenSealedBlock.
   Result<std::shared_ptr<const Block>> OpenStoredBlock(uint32_t entry,
                                                        bool in_memory) const;
   Result<std::shared_ptr<const Block>> OpenSealedBlock(uint32_t entry) const;
