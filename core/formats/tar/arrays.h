@@ -11,13 +11,14 @@
 
 namespace ctxfs::tar {
 
-/// Whether the names of .npy members tell of an episode; reads nothing.
-/// Incomplete if interrupted.
+/// Whether the names of the .npy members are those of an episode's arrays.
+/// Reads nothing. Returns false if interrupted.
 bool HasEpisodeNames(const Members& members, const ReadContext& context);
 
-/// Returns the arrays of the .npy members of an archive that HasEpisodeNames.
-/// Reads the first bytes of each. `entries`: the table of the members;
-/// `left_out`: gets the members that are no arrays, unless it is null.
+/// Returns the arrays of the .npy members of an archive. HasEpisodeNames must
+/// have returned true for it. Reads the first bytes of each. `entries`: the
+/// table of the members. `left_out`: null, or receives the .npy members that
+/// are not arrays.
 std::vector<ArrayInfo> NpyArrays(
     const Members& members, const std::shared_ptr<const FileTable>& entries,
     const ReadContext& context, std::vector<Episode::Omission>* left_out);

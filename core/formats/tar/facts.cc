@@ -20,7 +20,8 @@ constexpr uint32_t kMembersACheck = 4096;
 constexpr size_t kMaxExtensions = 100;
 constexpr size_t kCaptions = 3;
 
-/// Returns the caption that the member has or is; empty if there is none.
+/// Returns the caption in a .json member, or the text of a .txt or .caption
+/// member; empty if there is none.
 Result<std::string> CaptionOf(const FileTable& entries, uint32_t member,
                               const SampleName& name,
                               const ReadContext& context) {
@@ -39,7 +40,8 @@ bool IsPictureName(const SampleName& name) {
          name.extension == "png";
 }
 
-/// Reads the member, a picture, into `sample`, or the reason why it is omitted.
+/// Reads a picture into `sample`. If it cannot be shown, stores the reason in
+/// the sample's note.
 Status AddPicture(const FileTable& entries, uint32_t member,
                   const ReadContext& context, ShownSample& sample) {
   const Result<Content> content = entries.Open(member, context);
@@ -85,8 +87,8 @@ Result<ShownSample> ReadSample(const Members& members, const FileTable& entries,
   return sample;
 }
 
-/// Returns the value of a key in the outermost mapping of a YAML text if the
-/// value is plain: the rest of a line, unquoted. Else empty.
+/// Returns the value of a key in the outermost mapping of a YAML text: the rest
+/// of the key's line, without quotes. Empty if there is none.
 std::string_view PlainValue(std::string_view yaml, std::string_view key) {
   while (!yaml.empty()) {
     std::string_view line = yaml.substr(0, yaml.find('\n'));
@@ -172,7 +174,7 @@ Result<std::vector<ShownSample>> FirstSamples(const Members& members,
                                               const ReadContext& context) {
   std::vector<ShownSample> samples;
   std::string key;
-  std::vector<uint32_t> of_key;  // its members, which follow each other
+  std::vector<uint32_t> of_key;  // members with `key`, which follow each other
   const auto add = [&]() -> Status {
     if (!MayBeSample(key, of_key.size())) return {};
     ShownSample sample =

@@ -17,15 +17,16 @@ Status AddSampleFacts(const Members& members, const FileTable& entries,
                       const ReadContext& context, Facts& facts);
 
 /// Returns the first samples with a caption, or with a picture by its
-/// extension; at most `most` (ShowsSamples). A file without another one of its
-/// key is a sample only if the key ends with a digit.
+/// extension; at most `most` (ShowsSamples). A file that has its key alone is a
+/// sample only if the key ends with a digit.
 Result<std::vector<ShownSample>> FirstSamples(const Members& members,
                                               const FileTable& entries,
                                               size_t most,
                                               const ReadContext& context);
 
-/// If the archive has the members of a .nemo file, adds that, and the class and
-/// version in its model_config.yaml; otherwise adds nothing.
+/// If the archive has the members of a .nemo file, adds the fact that it is a
+/// NeMo model, and the class and version in its model_config.yaml. Otherwise
+/// adds nothing.
 Status AddNemoFacts(const Members& members, const FileTable& entries,
                     const ReadContext& context, Facts& facts);
 

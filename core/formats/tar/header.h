@@ -13,7 +13,7 @@ namespace ctxfs::tar {
 
 constexpr uint64_t kBlock = 512;
 
-/// `size` rounded up to whole blocks; `size` is below 2^63.
+/// Returns `size` rounded up to whole blocks; `size` must be below 2^63.
 constexpr uint64_t Padded(uint64_t size) {
   return (size + kBlock - 1) / kBlock * kBlock;
 }
@@ -31,7 +31,7 @@ class Header {
   bool HasRightChecksum() const;
 
   char type() const { return static_cast<char>(block_[kTypeAt]); }
-  /// The field up to the first NUL.
+  /// Return a field's text up to the first NUL.
   std::string_view name() const { return Text(0, 100); }
   std::string_view link() const { return Text(157, 100); }
   /// Returns prefix and name, or only the name without a prefix (section 2).

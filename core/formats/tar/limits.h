@@ -18,8 +18,9 @@ constexpr unsigned kMaxChained = 16;
 /// Stored parts of all sparse members, 24 bytes each.
 constexpr uint64_t kMaxSparseParts = 1'000'000;
 /// Bytes of holes in all sparse members together: at most kMaxHoles, plus
-/// kMaxHolesPerByte for each byte of the archive. deflate cannot expand a byte
-/// to more than kMaxHolesPerByte.
+/// kMaxHolesPerByte for each byte of the archive. kMaxHolesPerByte is the most
+/// that deflate can make of one byte, so except for kMaxHoles, holes expand an
+/// archive no more than compression could.
 constexpr uint64_t kMaxHoles = 64 * limits::kGiB;
 constexpr uint64_t kMaxHolesPerByte = 1032;
 /// After so many bytes of zeros, no further archive is searched.

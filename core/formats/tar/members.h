@@ -99,8 +99,8 @@ class Members {
   }
 
   void Supersede(uint32_t member) { members_[member].superseded = 1; }
-  /// A member of a later archive, and the member of an earlier archive with the
-  /// same path. The earlier one keeps the path.
+  /// Two members with the same path: `keeper` of an earlier archive, which
+  /// keeps the path, and `member` of a later archive.
   struct Yield {
     uint32_t keeper;
     uint32_t member;
@@ -141,7 +141,7 @@ std::string_view PlainPath(std::string_view name, std::string& scratch);
 /// has a random seed, so an archive cannot provoke collisions.
 class LastOfName {
  public:
-  /// `plain`: compare plain paths.
+  /// `plain`: compare by PlainPath, else by ShownPath.
   explicit LastOfName(const Members& members, bool plain = false);
 
   /// Returns the last file at the path of `name`.

@@ -18,7 +18,8 @@ struct PaxValues {
   std::optional<std::string> linkpath;
   std::optional<std::string> size;
   std::optional<std::string> mtime;
-  // Records GNU.sparse.*. In the map, each offset and size ends with a comma.
+  // Values of records GNU.sparse.*. In sparse_map, each number ends with a
+  // comma.
   std::optional<std::string> sparse_name;
   std::optional<std::string> sparse_version;  // "MAJOR.MINOR."
   std::optional<std::string> sparse_size;

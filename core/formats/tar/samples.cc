@@ -74,7 +74,7 @@ class Sample {
   }
 
   JsonWriter json_{kMaxSampleText, TooLong()};
-  std::unordered_map<std::string, uint64_t> next_;  // by extensions in use
+  std::unordered_map<std::string, uint64_t> next_;  // next number, by extension
 };
 
 /// Shared by the blocks. Safe for any number of threads.

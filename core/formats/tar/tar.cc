@@ -187,7 +187,7 @@ Status Archive::Count(const ReadContext& context) {
     } else if (kind == Kind::kHardLink) {
       ++hard_links_;  // the original's bytes were counted
     } else {
-      stored_size_ += members_->extent(i).size;  // of the archive's bytes
+      stored_size_ += members_->extent(i).size;  // bytes in the archive
       decoded_size_ =
           CheckedAdd(decoded_size_, members_->FileSize(i)).value_or(UINT64_MAX);
     }

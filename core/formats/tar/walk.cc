@@ -197,7 +197,8 @@ Walk::Subject Walk::Name(const Header& header) const {
                    : pending_.long_name ? *pending_.long_name
                                         : header.path();
   }
-  // One global header can give every member a target of 1 MiB.
+  // Copies the target of links alone: one global header can give every member a
+  // target of 1 MiB.
   if (header.type() != '1' && header.type() != '2') return subject;
   const std::string* link = PaxChoice(own.linkpath, global_.linkpath);
   subject.link = link != nullptr      ? *link
@@ -244,7 +245,8 @@ Status Walk::Place(Subject& subject) {
 }
 
 Status Walk::CountNames(const Subject& subject) {
-  // Names are part of the archive, but one global header can name all members.
+  // Usually each name is stored in the archive, but one global header can name
+  // all members.
   name_bytes_ += subject.path.size() + subject.link.size();
   if (name_bytes_ <= source_.size()) return {};
   return At({Code::kLimit, fmt::format("the names of the members take more "

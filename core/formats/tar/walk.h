@@ -101,11 +101,13 @@ class Walk {
   Status AddUnreadable(const Subject& subject, std::string why);
   /// Records the newest member as the last of its name in this archive.
   Status PutLast();
-  /// Returns the last file at `path` in this archive, else in an earlier one. A
-  /// target may be a member's name or its plain path.
+  /// Returns the file that a hard link with target `path` means: the last one
+  /// in this archive, else in an earlier one. `path` may be a member's name or
+  /// its plain path.
   std::optional<uint32_t> Target(std::string_view path) const;
   std::optional<uint32_t> Last(std::string_view path) const;
-  /// V7 has no type for directories: their names end in a slash.
+  /// Whether a member is a directory. V7 has no type for directories, and ends
+  /// their names in a slash.
   static bool IsDirectory(const Subject& subject);
   /// Fails if names take more bytes than the archive has.
   Status CountNames(const Subject& subject);

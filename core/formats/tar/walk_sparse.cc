@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sparse members (docs/formats/tar.md, section 13): where their maps are.
+// Reads the maps of sparse members (docs/formats/tar.md, section 13):
 //
-// of GNU    the header, type S: at 386 four pairs of offset and size, 12 bytes
-//           each; at 482 whether a block follows, with 21 pairs and the same
-//           at 504; at 483 the size of the file
-// of pax    0.0 and 0.1: records of the pax header
-//           1.0: decimal lines before the data, filled up to whole blocks: the
-//           count of parts, then offset and size of each
+//   GNU              The header, type S, has four pairs of offset and size at
+//                    byte 386, 12 bytes a number; at 482 whether a block of
+//                    further pairs follows; at 483 the size of the file. Such a
+//                    block has 21 pairs, and at 504 whether another follows.
+//   pax 0.0 and 0.1  Records of the pax header have the map.
+//   pax 1.0          The data starts with decimal numbers, one a line, padded to
+//                    whole blocks: the count of parts, then offset and size of
+//                    each part.
 #include <fmt/core.h>
 
 #include <algorithm>
