@@ -88,7 +88,7 @@ Result<std::shared_ptr<const zip::Archive>> MakeArchive(
                             .zero_is_no_checksum = true});
 }
 
-/// Opens a checkpoint; any other archive is left to the ZIP format.
+/// Opens a checkpoint, or any other archive as the ZIP format does.
 Result<std::shared_ptr<const Container>> Open(
     std::shared_ptr<const Source> source, const OpenOptions& options,
     const ReadContext& context) {

@@ -34,14 +34,14 @@ using Extents = std::vector<uint64_t>;
 
 /// A tensor's type, shape and position in its storage, checked
 /// (docs/formats/torch.md, section 6). A tensor at several places has one
-/// layout, and layouts share equal parts. Places and layouts must stay small: a
-/// few pickle bytes create each.
+/// layout, and layouts share equal parts. A few bytes of a pickle create a
+/// Tensor or a Layout, so both must stay small.
 struct Layout {
   TypeInfo type;
   std::shared_ptr<const Extents> shape;
   std::shared_ptr<const Extents> strides;    // in elements
   std::shared_ptr<const std::string> fault;  // why it cannot be read, or null
-  std::shared_ptr<const std::string> note;   // for people; null: none
+  std::shared_ptr<const std::string> note;   // shown to users; null if none
   bool over_limit = false;                   // whether the fault is a limit
   uint64_t offset = 0;                       // in elements, from `start`
   uint64_t start = 0;                        // byte in the storage
@@ -68,15 +68,15 @@ class Checkpoint final : public TensorContainer, public SaysFacts {
         archive_(std::move(archive)),
         options_(options) {}
 
-  /// Opens an archive of torch.save by itself. Fails with kNotContainer for an
-  /// archive of another program, and as Load does.
+  /// Opens an archive of torch.save, and no other file. Fails with
+  /// kNotContainer for an archive of another program, and as Load does.
   static Result<std::shared_ptr<const Checkpoint>> OpenArchive(
       std::shared_ptr<const Source> source, const OpenOptions& options,
       const ReadContext& context);
 
   /// Reads the checkpoint (sections 2 and 3). Must be called once, first. Fails
-  /// with kCorrupt or kVersion, the message starting with a key of section 10,
-  /// and with kLimit.
+  /// with kLimit, and with kCorrupt or kVersion and a message that starts with
+  /// a key of section 10.
   Status Load(const ReadContext& context);
 
   void AddInfo(Json& info, const ReadContext& context) const override;
@@ -101,8 +101,9 @@ class Checkpoint final : public TensorContainer, public SaysFacts {
   EntryInfo DescribeTensor(uint32_t number) const override;
   std::optional<ArrayInfo> ArrayOf(uint32_t number) const override;
 
-  /// The two steps of OpenTensor: open the record that contains a faultless
-  /// tensor; select the tensor from these bytes.
+  /// The two steps of OpenTensor. The tensor must have no fault. OpenStorageOf
+  /// opens the tensor's storage; Arranged selects the tensor from `stored`, the
+  /// bytes of that storage.
   Result<Content> OpenStorageOf(uint32_t number, const Request& request) const {
     return OpenStorage(storages_[tensors_[number].layout->storage], request);
   }
@@ -135,7 +136,8 @@ class Checkpoint final : public TensorContainer, public SaysFacts {
   Status ReadPickleRecord(Which which, const std::string& storages,
                           const ReadContext& context);
   void WarnOfMissingChecksums();
-  /// If the archive was truncated, sets the bytes that missing records need.
+  /// If the archive was truncated, calls NeedMore with the size that it must
+  /// have had, including the missing records.
   void NeedRecords();
 
   /// Returns the record `name`; nullopt if there is none or several.
@@ -188,7 +190,7 @@ class Checkpoint final : public TensorContainer, public SaysFacts {
                                     const ReadContext& context) const;
   Result<std::string> DocumentText(Which which, const PathsInTree& paths,
                                    const ReadContext& context) const;
-  /// Returns the tensors' paths in the tree, below tensors/.
+  /// Returns the tensors' paths in the tree, relative to tensors/.
   Result<std::vector<std::string>> ShownAt(const PathsInTree& paths) const;
 
   // globals.cc: names that loading the checkpoint would import (section 12).

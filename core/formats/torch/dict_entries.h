@@ -20,10 +20,12 @@ struct Entry {
 bool IsPlainKey(const Pickle& pickle, NodeId key);
 std::string KeyText(const Pickle& pickle, NodeId key);
 
-/// Converts little-endian two's complement to decimal, in superlinear time.
+/// Converts little-endian two's complement to decimal. The time is more than
+/// linear.
 std::string DecimalDigits(std::string_view twos_complement);
 
-// If memory is refused, these functions stop, and HeapAllowance::Check fails.
+// If memory is refused, these functions stop early; HeapAllowance::Check then
+// fails.
 
 /// Appends the entries of an alternating list of keys and values.
 void AddEntries(const Pickle& pickle, uint32_t link,

@@ -275,7 +275,7 @@ Result<std::string> DistributedCheckpoint::FaultOf(
   }
   const auto pair = CTXFS_TRY(std::move(overlap));
   if (!pair && elements == tensor.elements) return std::string();
-  // Without overlapping boxes, equal chunks of a scalar are the only cause.
+  // If no boxes overlap, the tensor must be a scalar with several equal chunks.
   const auto [first, second] = pair.value_or(std::pair<size_t, size_t>(0, 1));
   return fmt::format("its chunks {} and {} overlap", first, second);
 }

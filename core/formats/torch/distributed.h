@@ -67,7 +67,8 @@ class DistributedCheckpoint final : public TensorContainer, public SaysFacts {
                      size_t end);
   void SetFault(uint32_t piece, std::string fault);
   Result<uint64_t> CheckTensors(const ReadContext& context);
-  /// Returns why the chunks are not exactly the tensor; empty if they are.
+  /// Returns why the chunks do not cover the tensor exactly once; empty if they
+  /// do.
   Result<std::string> FaultOf(const ChunkedTensor& tensor, uint64_t& compared,
                               const ReadContext& context) const;
   /// Shows a tensor of unknown type as the bytes of its only chunk.
@@ -80,7 +81,7 @@ class DistributedCheckpoint final : public TensorContainer, public SaysFacts {
   /// Warns of unused bytes, and of pieces that belong to no tensor or object.
   void WarnOfUnused();
 
-  /// Opens the record of torch.save in a piece.
+  /// Opens a piece, which is an archive of torch.save.
   Result<std::shared_ptr<const Checkpoint>> OpenPiece(
       uint32_t piece, const ReadContext& context) const;
   Result<Content> OpenChunk(const ChunkedTensor& tensor, const Chunk& chunk,

@@ -81,7 +81,8 @@ class IndexReader {
   };
   using Numbers = std::vector<int64_t>;
 
-  /// Returns a dict's entries, the last of each key. Fails if not a dict.
+  /// Returns the entries of a dict, repeated keys included. Fails if `dict` is
+  /// not a dict.
   Result<std::vector<Entry>> EntriesOf(NodeId dict, std::string_view what);
   Status ReadStorage(NodeId storage);
   Status AddPiece(const Entry& entry);
@@ -211,7 +212,7 @@ std::optional<uint32_t> IndexReader::FileNumber(NodeId path) {
 }
 
 Status IndexReader::ReadPaths(NodeId planner) {
-  if (!pickle_.Is(planner, Kind::kDict)) return {};  // names are flat
+  if (!pickle_.Is(planner, Kind::kDict)) return {};  // without paths
   const std::vector<Entry> entries =
       CTXFS_TRY(EntriesOf(planner, "planner_data"));
   for (const Entry& entry : entries) {
@@ -437,7 +438,8 @@ bool IsDistributedName(std::string_view name) {
 }
 
 bool StartsDistributedIndex(Bytes head) {
-  // Maximum before the class name: PROTO, and FRAME with its length.
+  // Maximum of bytes before the module's name: PROTO, FRAME with its length,
+  // and the opcode of the name.
   constexpr size_t kMaxBefore = 24;
   constexpr std::byte kProto{0x80};
   if (head.size() < 2 || head[0] != kProto) return false;

@@ -15,8 +15,8 @@
 
 namespace ctxfs::torch {
 
-/// The record of torch.save that holds a part of a tensor or an object, and its
-/// position in a file of the distributed checkpoint.
+/// Position of an archive of torch.save in a file of the distributed
+/// checkpoint. The archive holds a part of a tensor, or an object.
 struct Piece {
   uint32_t file = 0;  // DistributedIndex::files
   uint64_t offset = 0;
@@ -43,7 +43,7 @@ struct ChunkedTensor {
   uint32_t chunks = 0;
   uint64_t elements = 0;
   std::string fault;      // why it cannot be read; empty: none found yet
-  bool unjoined = false;  // whether the unknown type is the fault
+  bool unjoined = false;  // the only fault is the unknown type
 };
 
 struct StoredObject {
@@ -60,9 +60,9 @@ struct DistributedIndex {
   std::vector<Piece> pieces;
   std::vector<std::string> files;
   std::map<uint32_t, std::string> faults;  // why a piece cannot be read
-  std::set<uint32_t> transformed;          // unsupported, not damaged
-  std::vector<bool> used;         // by piece: a tensor or object uses it
-  std::vector<uint64_t> numbers;  // offsets and sizes of all chunks
+  std::set<uint32_t> transformed;  // pieces that are unsupported, not damaged
+  std::vector<bool> used;          // by piece: a tensor or object uses it
+  std::vector<uint64_t> numbers;   // offsets and sizes of all chunks
 
   std::span<const Chunk> ChunksOf(const ChunkedTensor& tensor) const {
     return std::span(chunks).subspan(tensor.first_chunk, tensor.chunks);

@@ -14,7 +14,8 @@ namespace ctxfs::torch {
 namespace {
 
 constexpr const char* kDocumentNames[] = {"value.json", "constants.json"};
-// Key bits for the pieces of a storage: it has fewer than 2^32.
+// The low bits of a block's key, which number the pieces of a storage. A
+// storage has fewer than 2^32 pieces.
 constexpr unsigned kPieceBits = 32;
 constexpr uint64_t kOwnPieces = uint64_t{1} << 63;
 

@@ -127,7 +127,7 @@ void DescribeGlobals(const GlobalNames& names, const SafeNames& safe,
                                "none");
   }
   info["globals"] = std::move(list);
-  // Missing names count as at least one unsafe name.
+  // If names may be missing, counts at least one unsafe name.
   const uint64_t least = names.complete() ? 0 : 1;
   info["unsafe_globals"] = std::max(outside, least);
   info["globals_complete"] = names.complete();

@@ -126,7 +126,7 @@ Status Checkpoint::ReadLegacyStorages(const Pickle& keys, uint64_t at,
     return Error{Code::kCorrupt, "pickle: the storage keys are not a list", at};
   }
   const NamedStorages named = CTXFS_TRY(FindNamedStorages(object, context));
-  std::string lost;      // why the rest has no known offset
+  std::string lost;      // why the offsets from here on are unknown
   uint64_t needed = at;  // the end that the pickle requires
   uint32_t checked = 0;  // a key may occur any number of times
   for (uint32_t link = list.first; link != kNoNode; link = keys.Next(link)) {

@@ -99,7 +99,8 @@ constexpr auto kStorages =
 
 constexpr size_t kTensorClasses = 10;
 
-/// Sorted: a pickle can name millions, and each is looked up.
+/// Sorts names for a binary search: a pickle can have millions of names, each
+/// of which is looked up.
 template <size_t kCount>
 constexpr std::array<std::string_view, kCount> Sorted(
     std::array<std::string_view, kCount> names) {

@@ -82,8 +82,9 @@ std::optional<MetaId> AsMeta(const Pickle& pickle, NodeId node);
 std::string_view GlobalName(const Pickle& pickle, NodeId node);
 std::string_view CalleeName(const Pickle& pickle, NodeId node);
 
-/// Returns the value of a text key in a short dict; if the key occurs several
-/// times, the last, like Python; kNoNode if missing.
+/// Returns the value of a text key among the first 64 entries of a dict;
+/// kNoNode if missing. If the key is repeated, the last value counts, like in
+/// Python.
 NodeId Lookup(const Pickle& pickle, NodeId dict, std::string_view key);
 
 /// Returns argument `index` of an object; kNoNode if there are fewer.

@@ -52,7 +52,7 @@ class OpcodeReader {
   /// Applies the effect of the opcode.
   virtual void Apply(const Operand& operand) = 0;
   /// Called if the input ends within the pickle: at kMaxPickleBytes if
-  /// `at_limit`, else at the end of the content. Must fail or stop.
+  /// `at_limit`, else at the end of the content. Must call FailWith or Stop.
   virtual void CutOff(bool at_limit) = 0;
 
   /// Only the first failure counts.

@@ -33,7 +33,7 @@ constexpr std::array<Opcode, 256> MakeOpcodes() {
   set("M", {O::kFixed, 2, 0, E::kPush});
   set("J", {O::kFixed, 4, 0, E::kPush});
   set("G", {O::kFixed, 8, 0, E::kPush});
-  // LONG1 and bytes.
+  // LONG1, LONG4 and bytes.
   set("C\x8A", {O::kCounted, 1, 0, E::kPush});
   set("B\x8B", {O::kCounted, 4, 0, E::kPush});
   set("\x8E\x96", {O::kCounted, 8, 0, E::kPush});

@@ -18,8 +18,8 @@ namespace ctxfs::torch {
 
 /// The stack, the memo and the values of a pickle while it is read. An
 /// operation has the effect of the opcode in Python, but a call is recorded as
-/// an Object and not executed. The result is discarded after a failure, so
-/// operations need not preserve it.
+/// an Object and not executed. After a failure the pickle is discarded, so a
+/// failing operation may leave it invalid.
 class PickleMachine final : public OpcodeReader {
  public:
   /// Applies an opcode to its operand.

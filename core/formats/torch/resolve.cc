@@ -30,7 +30,7 @@ std::optional<std::vector<uint64_t>> AsSizes(
   return sizes;
 }
 
-/// Returns the product of a shape; nullopt beyond 2^64.
+/// Returns the product of a shape; nullopt from 2^64 on.
 std::optional<uint64_t> Count(const std::vector<uint64_t>& shape) {
   if (std::find(shape.begin(), shape.end(), 0U) != shape.end()) return 0;
   std::optional<uint64_t> count = 1;

@@ -30,7 +30,7 @@ Status FindTensors(const Pickle& pickle, const std::string& prefix,
 using TensorPath = std::function<const std::string&(size_t)>;
 
 /// Returns a pickle's value as JSON (docs/formats/torch.md, section 8). Fails
-/// with kLimit beyond kMaxValueText bytes of text, and as FindTensors.
+/// with kLimit beyond kMaxValueText bytes of text, and as FindTensors does.
 Result<std::string> ValueText(const Pickle& pickle, const TensorPath& path,
                               const ReadContext& context);
 

@@ -21,7 +21,7 @@ namespace ctxfs::torch {
 
 /// Walks the value of a pickle, either to find its tensors or to write it as
 /// JSON (docs/formats/torch.md, sections 8 and 9). One class does both, so that
-/// both number tensors alike. The first fault stops it.
+/// both number tensors alike. The first fault stops the walk.
 class ValueWalk {
  public:
   /// Adds tensors to `found`, with `prefix` before their names.
@@ -124,7 +124,7 @@ class ValueWalk {
   std::vector<FoundTensor>* found_ = nullptr;
   std::string prefix_;
   const TensorPath* shown_at_ = nullptr;
-  JsonWriter text_;  // has room only if this writes
+  JsonWriter text_;  // accepts text only if writes()
   Places places_;
   std::vector<PlaceId> seen_;  // by node: the place where it was met
   WalkBudget budget_;
