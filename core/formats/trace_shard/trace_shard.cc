@@ -78,8 +78,9 @@ class TraceShard final : public shard::ShardContainer {
     return context.Check();
   }
 
-  /// views/events.jsonl; exists only if all events are JSON or cowrie. Looking
-  /// it up decodes the events whose content types do not say so.
+  /// Returns views/events.jsonl, which exists only if all events are JSON or
+  /// cowrie. If an event's content type leaves that open, a look-up decodes all
+  /// events.
   std::shared_ptr<const FileTable> EventsFile() const {
     return MakeTable(
         {.placement = {.role = Role::kViews,
