@@ -28,7 +28,7 @@ namespace {
 constexpr uint8_t kVectorRole = 0x10;
 constexpr uint64_t kColumnarVersion = 2;  // and later versions
 
-// Rows are read in units of 4 bytes: ids may not be aligned to 8.
+// Rows are read in units of 4 bytes, because ids need not be aligned to 8.
 constexpr uint32_t kUnit = 4;
 constexpr uint64_t kIdUnits = 2;
 
@@ -83,7 +83,7 @@ class VectorIndex final : public shard::ShardContainer {
     exports.arrays = [self = Share(*this)](const ReadContext& /*context*/) {
       return self->ArrayInfos();
     };
-    // Without vectors, the index is incomplete.
+    // If the rows cannot be read, a bundle would be incomplete.
     if (rows_) exports.bundle_name = "vectors";
     exports.vectors = true;
     return exports;
@@ -101,7 +101,7 @@ class VectorIndex final : public shard::ShardContainer {
     return context.Check();
   }
 
-  /// The first of several entries with one name counts.
+  /// Finds the entries with known names; of equal names the first.
   Status FindEntries(const ReadContext& context) {
     const std::pair<std::string_view, Found*> wanted[] = {
         {"col/meta", &column_meta_},
@@ -180,7 +180,8 @@ class VectorIndex final : public shard::ShardContainer {
     return text.size() <= kMaxBytes ? text : "a text";
   }
 
-  /// Checks that `entry` is readable and a multiple of `unit`; else warns.
+  /// Returns whether `entry` is readable and its size is a multiple of `unit`
+  /// bytes; warns if not.
   bool IsWhole(uint32_t entry, uint64_t unit, std::string_view what) {
     const shard::ShardRecord record = Record(entry);
     std::optional<Error> fault = EntryFault(entry);
@@ -251,7 +252,7 @@ class VectorIndex final : public shard::ShardContainer {
   Result<Content> OpenArray(size_t index, const ReadContext& context) const {
     const Array& array = arrays_[index];
     const Content entry = CTXFS_TRY(OpenEntry(array.entry, context));
-    // An array has fewer than 2^32 pieces.
+    // An array has fewer than 2^32 pieces, so keys of arrays do not overlap.
     return StridedContent({owner_, uint64_t{index} << 32}, entry, array.layout);
   }
 
