@@ -170,7 +170,7 @@ uint64_t WShardChunks::LaneSize(const JoinedLane& joined) const {
 
 Result<Content> WShardChunks::OpenLane(const JoinedLane& lane,
                                        const ReadContext& context) const {
-  Content joined;  // not copied
+  Content joined;  // refers to the chunks' contents
   for (size_t k = 0; k < chunks_.size(); ++k) {
     const Content part =
         CTXFS_TRY(chunks_[k]->OpenEntry(lane.entries[k], context));

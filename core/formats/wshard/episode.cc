@@ -16,7 +16,7 @@ constexpr double kNanoseconds = 1e9;  // in a second
 // Each signal, and the reason why one is left out, costs some hundred bytes.
 constexpr uint32_t kMaxEpisodeEntries = 65'536;
 
-/// Finds the lane `name` of one number a step.
+/// Returns the lane `name` if it has one number per step; else null.
 const ArrayInfo* FindAxis(const Episode& episode, std::string_view name) {
   for (const ArrayInfo& lane : episode.signals) {
     if (lane.name != name) continue;

@@ -68,8 +68,8 @@ void WShardContainer::AddInfo(Json& info, const ReadContext& context) const {
   }
   const Result<std::optional<std::string>> identity = Identity(context);
   if (!identity && identity.error().Permanent()) {
-    // Omits the reason, which only the first failed read has: the text must not
-    // change from call to call.
+    // Omits the reason, because only the first failed read reports it, and the
+    // text must not change from call to call.
     warnings.push_back(
         Warning{"meta/identity: damaged", identity.error().offset}.Text());
   } else if (!identity) {
@@ -89,7 +89,8 @@ Status WShardContainer::AddOwnFacts(const ReadContext& context,
             {"chunks", "total_chunks"}},
            facts);
   if (const StepClock rate = Rate(); rate.known()) {
-    // Six decimals, because steps are whole nanoseconds.
+    // Rounds to six decimals: a step may be in whole nanoseconds, so 30 Hz is
+    // 33,333,333 ns, which is 30.0000003 Hz.
     facts.Add("rate", std::round(1e6 * rate.divisor / rate.multiplier) / 1e6,
               "Hz");
   }

@@ -31,7 +31,8 @@ struct Join {
 /// not arrays, because their number of steps is unknown.
 Join JoinLanes(const Chunks& chunks);
 
-/// An episode's i32 ticks. Adds the chunk's start to a chunk's ticks.
+/// The i32 ticks of a joined episode: those of each chunk, plus the chunk's
+/// start.
 class GlobalTicks final : public Transform {
  public:
   struct Piece {

@@ -88,7 +88,8 @@ std::optional<DType> LaneDType(std::string_view name) {
       break;
     }
   }
-  // WShard defines the types up to f64, all of whole bytes.
+  // WShard defines the types up to f64 in the order of DType. All have whole
+  // bytes.
   const std::optional<DType> dtype = DTypeOf(lower);
   return dtype <= DType::kF64 ? dtype : std::nullopt;
 }
@@ -174,7 +175,8 @@ void LaneTable::DeclareOmens(const Json& wshard, const Request& request) {
 
 std::optional<uint32_t> LaneTable::Add(Channel channel,
                                        const Request& request) {
-  // After an interrupt or refused memory, opening fails.
+  // The caller may ignore this: opening fails after an interrupt or refused
+  // memory.
   if (!request.CheckMemory() || !AdmitGrowth(channels_)) return std::nullopt;
   channels_.push_back(std::move(channel));
   return static_cast<uint32_t>(channels_.size() - 1);

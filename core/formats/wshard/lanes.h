@@ -36,12 +36,12 @@ class LaneTable {
                      const Request& request = Request());
 
   /// Returns dtype and shape of the entry `name` of `size` bytes; nullopt if it
-  /// is not an array. If its name or a declaration makes it a lane, then sets
-  /// `why_not` to the reason.
+  /// is not an array. If it is not an array although its name or a declaration
+  /// makes it a lane, sets `why_not` to the reason.
   std::optional<Lane> Find(std::string_view name, uint64_t size,
                            std::string* why_not = nullptr) const;
 
-  /// Returns the elements a step of the signal `id`, if declared.
+  /// Returns the number of elements in a step of the signal `id`, if declared.
   std::optional<uint64_t> SignalElements(std::string_view id) const;
 
   std::optional<uint64_t> length() const { return length_; }
@@ -65,7 +65,8 @@ class LaneTable {
   void Declare(const std::string* id, std::string block, const Json& element,
                const Request& request);
   void DeclareOmens(const Json& wshard, const Request& request);
-  /// Returns the number of the added channel; nullopt if opening fails.
+  /// Returns the number of the added channel; nullopt after an interrupt or
+  /// refused memory, after which opening fails.
   std::optional<uint32_t> Add(Channel channel, const Request& request);
   const Channel* At(const Names& names, std::string_view name) const;
   /// Returns the signal of a prediction "SIGNAL/...": the longest declared id
@@ -78,7 +79,7 @@ class LaneTable {
   std::optional<Lane> Action(std::string_view id, uint64_t size) const;
   std::optional<Lane> Prediction(std::string_view path, uint64_t size,
                                  bool uncertainty) const;
-  /// Returns f32 with the elements a step that the size implies.
+  /// Returns an f32 lane; `size` determines its number of elements per step.
   std::optional<Lane> FlatF32(uint64_t size, const char* source,
                               bool guess) const;
 

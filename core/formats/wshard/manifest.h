@@ -32,8 +32,8 @@ struct ChunkManifest {
 };
 
 /// Whether a relative path stays in its directory, judged by its text alone. A
-/// link could still lead outside: open the path with Source::OpenBeside, which
-/// refuses that.
+/// link could still lead outside, so callers must open the path with
+/// Source::OpenBeside, which refuses such links.
 bool StaysInside(std::string_view path);
 
 }  // namespace ctxfs::wshard

@@ -26,9 +26,9 @@ struct StoredLane {
 /// runs.
 class Interleaving {
  public:
-  /// Finds the interleaving that yields exactly the extents `lanes`, which are
-  /// sorted by offset, have `steps` steps, and are in a file of `file_size`
-  /// bytes. Returns nullopt if there is none.
+  /// Finds the interleaving that yields exactly the extents `lanes`, which must
+  /// be sorted by offset. All lanes have `steps` steps, in a file of
+  /// `file_size` bytes. Returns nullopt if there is none.
   static std::optional<Interleaving> Find(const std::vector<StoredLane>& lanes,
                                           uint64_t steps, uint64_t file_size);
 
@@ -53,13 +53,13 @@ class Interleaving {
   struct Place {
     uint32_t entry;
     uint64_t step;    // bytes of a step of this lane
-    uint64_t before;  // bytes a step of the lanes before it
+    uint64_t before;  // bytes per step of the lanes before this one
   };
 
   uint64_t steps_ = 0;
   uint64_t interval_ = 0;
   uint64_t start_ = 0;
-  uint64_t step_ = 0;  // bytes a step of all lanes
+  uint64_t step_ = 0;  // bytes per step of all lanes
   std::vector<Place> lanes_;
   std::vector<std::pair<uint32_t, uint32_t>> by_entry_;  // entry, index; sorted
 };

@@ -24,7 +24,7 @@ struct SignLayout {
   bool flat = true;         // one track of shape [T], not [T, 1]
 
   /// Finds the layout of a lane of `size` bytes and `steps` steps. `elements`:
-  /// elements a step of its signal, if known.
+  /// elements per step of its signal, if known.
   static std::optional<SignLayout> Find(uint64_t size,
                                         std::optional<uint64_t> steps,
                                         std::optional<uint64_t> elements);

@@ -4,12 +4,12 @@
 // Entries are lanes: bare row-major arrays [T, ...] without a header of their
 // own.
 //
-//   meta/wshard, meta/episode, meta/channels   JSON; channels alone declares
-//                                              dtypes and shapes
+//   meta/wshard, meta/episode, meta/channels   JSON; meta/channels declares
+//                                              dtypes and shapes of lanes
 //   meta/identity, meta/provenance, meta/models  JSON, of some writers
 //   signal/ID, action/ID, reward, done         observations and actions
 //   omen/SIGNAL/MODEL, uncert/SIGNAL/...       predictions and their spread
-//   residual/SIGNAL/sign2nddiff                one bit a step
+//   residual/SIGNAL/sign2nddiff                sign bits, one per step
 //   time/ticks, time/timestamps_ns             the time axis
 #include "core/formats/wshard/wshard.h"
 
@@ -29,7 +29,8 @@ namespace {
 
 bool Probe(Bytes head) { return shard::HasShardRole(head, shard::kWShardRole); }
 
-/// Returns the value of the first of `keys` with the wanted kind, or null.
+/// Returns the value of the first member that is named in `keys` and has the
+/// wanted kind; null if there is none.
 Json Pick(const Json& object, std::initializer_list<const char*> keys,
           bool (Json::*is_wanted)() const noexcept) {
   for (const char* key : keys) {

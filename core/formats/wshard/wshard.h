@@ -83,7 +83,8 @@ class WShardContainer final : public shard::ShardContainer,
   std::shared_ptr<const FileTable> SignFiles() const;
   Result<Content> OpenSigns(const SignFile& file) const;
   EntryInfo DescribeSigns(const SignFile& file, const Request& request) const;
-  /// Entries about others or the length; of equal names the first.
+  /// Entries that describe other entries, or that tell the number of steps. Of
+  /// equal names, the first counts.
   struct Known {
     std::optional<uint32_t> wshard, episode, channels, identity, provenance;
     std::optional<uint32_t> done, ticks, reward;
@@ -125,8 +126,9 @@ class WShardContainer final : public shard::ShardContainer,
   std::vector<bool> shares_bytes_;  // by entry; empty: none, or repaired
 };
 
-/// Sets the clock of an episode whose signals are its lanes: timestamps, or
-/// else ticks of `rate`, or else steps of it.
+/// Sets the clock of an episode whose signals are its lanes: to the lane of
+/// timestamps if there is one, else to the lane of ticks at `rate`, else to
+/// steps at `rate`.
 void SetClock(StepClock rate, Episode& episode);
 
 }  // namespace ctxfs::wshard
