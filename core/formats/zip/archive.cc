@@ -187,7 +187,8 @@ Result<uint64_t> Archive::DataOffset(uint32_t number,
   }
   const Buffer local = CTXFS_TRY(ReadBuffer(
       *source_, one.header + kLocalSize, name_length, "local header", request));
-  // Only a checksum can prove that the data belongs to the member.
+  // With another form of the name, only a checksum can prove that the data
+  // belongs to the member.
   if (!StoredChecksum(number) ||
       !AreFormsOfOneName(AsText(local.span()), name)) {
     return bad("its local header has another name");
@@ -229,8 +230,9 @@ Result<Buffer> Archive::Prefix(uint32_t number, uint64_t most,
                                const Request& request) const {
   const uint64_t data = CTXFS_TRY(DataOffset(number, request));
   const Member& one = member(number);
-  // Incompressible data takes slightly more than its decoded size. zstd decodes
-  // only whole blocks, of up to 128 KiB.
+  // Bytes to read beyond the decoded size, tried in turn. Incompressible data
+  // takes slightly more than its decoded size. zstd decodes only whole blocks,
+  // of up to 128 KiB.
   constexpr std::array<uint64_t, 3> kMore = {4096, 64 * limits::kKiB,
                                              limits::kMiB};
   Buffer prefix(static_cast<size_t>(std::min(most, one.size)));

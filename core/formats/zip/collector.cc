@@ -65,7 +65,7 @@ uint64_t LeastEndOf(const Member& member) {
   return EndOf(member) - std::min<uint64_t>(EndOf(member), member.name_length);
 }
 
-/// Number of members with something in common, and the first of them.
+/// Counts members with something in common, and describes the first of them.
 struct Count {
   uint64_t members = 0;
   std::string example;
@@ -143,7 +143,7 @@ Status Collector::Add(Member member, std::string_view name, Bytes extra,
 Status Collector::MarkOverlaps(uint64_t limit, const ReadContext& context) {
   std::vector<Member>& members = directory_.members;
   std::vector<uint32_t> order;
-  // stable_sort needs half of the order again.
+  // stable_sort needs memory for half of `order`, too.
   CTXFS_TRY(AdmitGrowth(order, members.size() + members.size() / 2 + 1));
   order.reserve(members.size());
   for (uint32_t i = 0; i < members.size(); ++i) {
@@ -216,7 +216,7 @@ Status Collector::FindRepeated(const ReadContext& context) {
   const auto name = [this](uint32_t member) {
     return directory_.ShownName(directory_.members[member]);
   };
-  // For sorting, and for all repeated members.
+  // Memory for sorting, and for `repeated`.
   CTXFS_TRY(HeapAllowance::Admit(2 * suspects.size() * sizeof(uint32_t)));
   directory_.repeated.reserve(suspects.size());
   std::stable_sort(

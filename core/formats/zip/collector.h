@@ -27,8 +27,9 @@ class Collector {
   Status Add(Member member, std::string_view name, Bytes extra,
              const Attributes& attributes, uint64_t at);
 
-  /// Finds members that overlap or have equal names, and writes the warnings.
-  /// Members must end before `limit`.
+  /// Finds members that overlap or have equal names, and writes the warnings. A
+  /// member that extends past byte `limit`, where the directory starts, also
+  /// overlaps.
   Status Finish(uint64_t limit, const ReadContext& context);
 
  private:

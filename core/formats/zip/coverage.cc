@@ -35,7 +35,8 @@ Result<Buffer> Head(const Source& source, uint64_t at, uint64_t end,
                     "bytes beside the archive", request);
 }
 
-/// A member without an end record starts like an archive, but is none yet.
+/// Describes the first bytes. Bytes that start with a member may lack an end
+/// record, so the text does not call them an archive.
 std::string HowItStarts(Bytes head, const FormatSet* formats) {
   return StartsWithMember(head) ? "start like zip" : FormatText(head, formats);
 }
@@ -93,7 +94,8 @@ Status WarnOfEnd(const Source& source, Directory& directory,
   const uint64_t size = directory.end.trailing_bytes;
   if (size == 0) return {};
   const uint64_t at = source.size() - size;
-  // FindEndRecord searches only the last 65,557 bytes: a short read.
+  // The read is short, because FindEndRecord searches only the last 65,557
+  // bytes.
   const Buffer bytes = CTXFS_TRY(
       ReadBuffer(source, at, size, "bytes after the archive", request));
   const bool padding = AllZero(bytes.span());
@@ -106,8 +108,9 @@ Status WarnOfEnd(const Source& source, Directory& directory,
   return {};
 }
 
-/// Returns where members must end: at the directory, or at the signing block of
-/// an Android package, which ends with its size and its magic.
+/// Returns the byte where members must end: the start of the directory, or of
+/// the signing block of an Android package, which ends with its size and its
+/// magic.
 Result<uint64_t> EndOfMembers(const Source& source, uint64_t directory,
                               const Request& request) {
   constexpr std::string_view kMagic = "APK Sig Block 42";
@@ -146,7 +149,7 @@ Result<bool> HasData(const Source& source, uint64_t at, uint64_t end,
   return !AllZero(bytes.span());
 }
 
-/// Number of gaps with something in common, and the first of them.
+/// Counts gaps and their bytes.
 struct Gaps {
   uint64_t count = 0;
   uint64_t bytes = 0;

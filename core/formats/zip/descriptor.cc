@@ -56,7 +56,7 @@ std::optional<Descriptor> Read(Bytes bytes, uint64_t at, uint64_t stored) {
 Result<std::optional<Descriptor>> FindDescriptor(const Source& source,
                                                  uint64_t data,
                                                  const ReadContext& context) {
-  // The first piece is short because most members are.
+  // Most members are short, so the first piece is short.
   constexpr uint64_t kFirstPiece = 4 * limits::kKiB;
   constexpr uint64_t kMaxPiece = limits::kMiB;
   // Pieces overlap by the longest descriptor and the signature after it.

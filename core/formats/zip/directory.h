@@ -76,7 +76,7 @@ struct Member {
   Fault fault = Fault::kNone;
   PackedAttributes attributes = {};
 
-  /// Whether the data may be intact, but ctxfs cannot decode its kind.
+  /// Whether ctxfs cannot decode this kind of data, which may be intact.
   bool IsOpaque() const {
     return fault == Fault::kMethod || fault == Fault::kEncrypted;
   }
@@ -85,7 +85,8 @@ struct Member {
 /// Returns the first byte after a member, according to the directory.
 uint64_t EndOf(const Member& member);
 
-/// Names an opaque member's coding: "PPMd (method 98)", "ZipCrypto".
+/// Returns the name of an opaque member's coding: "PPMd (method 98)",
+/// "ZipCrypto".
 std::string OpaqueText(const Member& member);
 
 struct Directory {
@@ -128,8 +129,8 @@ Result<Directory> ReadDirectory(const Source& source, const FormatSet* formats,
 Result<Directory> SalvageDirectory(const Source& source,
                                    const ReadContext& context);
 
-/// Swaps members with equal names so that the last of them comes first: the
-/// first of equal names keeps the name (section 9).
+/// Swaps members with equal names so that the last of them comes first, because
+/// a mount gives the name to the first of equal names (section 9).
 void PreferLastNames(Directory& directory);
 
 }  // namespace ctxfs::zip

@@ -41,8 +41,9 @@ struct Fields {
   }
 };
 
-/// Searches backwards from byte `size`. Returns the first record whose comment
-/// ends there; if there is none, the first record whose comment fits.
+/// Searches backwards from byte `size`. Returns the last record whose comment
+/// ends at byte `size`; if there is none, the last record whose comment ends
+/// before it.
 Result<std::optional<Place>> FindSignature(const Source& source, uint64_t size,
                                            const Request& request) {
   if (size < kEndSize) return std::optional<Place>();
@@ -76,8 +77,8 @@ Result<bool> HasSignature(const Source& source, uint64_t at, uint64_t size,
 
 /// Finds the zip64 record of the locator at `locator`: directly before the
 /// locator, else at the locator's offset. Python's zipfile uses this order,
-/// too: after other archives in the same file, the offset may lead to the
-/// record of one of them.
+/// too. In a file of several archives, the offset may lead to the record of an
+/// earlier archive.
 Result<uint64_t> ReadLocator(const Source& source, uint64_t locator,
                              bool salvage, const Request& request) {
   const Buffer bytes = CTXFS_TRY(
@@ -149,9 +150,9 @@ Result<Fields> ReadEnd(const Source& source, uint64_t at,
                 .offset = in.U32()};
 }
 
-/// Whether the directory ends directly before the end record at `at`. The bytes
-/// there that look like a zip64 locator are then the end of a name, an extra
-/// field or a comment.
+/// Whether the directory ends directly before the end record at `at`. If so,
+/// bytes before `at` that look like a zip64 locator are the end of a name, an
+/// extra field or a comment.
 Result<bool> EndsDirectory(const Source& source, const Fields& fields,
                            uint64_t at, const Request& request) {
   if (fields.NeedZip64() || fields.size < kEntrySize) return false;
@@ -185,7 +186,8 @@ Status CheckDisks(const Fields& fields, uint64_t at) {
                "multi_disk: the archive is a part of one on several disks", at};
 }
 
-/// The directory ends where the end records start (sections 3 and 4).
+/// Computes the position of the directory, which ends at `records`, where the
+/// end records start (sections 3 and 4).
 Status PlaceDirectory(const Fields& fields, uint64_t records, EndRecord& end) {
   const std::optional<uint64_t> length = CheckedAdd(fields.offset, fields.size);
   if (!length || *length > records) {

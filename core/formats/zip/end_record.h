@@ -12,7 +12,7 @@ namespace ctxfs::zip {
 /// Offsets are relative to the start of the file.
 struct EndRecord {
   uint64_t members = 0;
-  uint64_t directory_offset = 0;  // the directory is in the file
+  uint64_t directory_offset = 0;  // [offset, offset + size) is within the file
   uint64_t directory_size = 0;
   uint64_t base = 0;  // base of the directory's offsets
   bool zip64 = false;
@@ -23,9 +23,9 @@ struct EndRecord {
 
 /// Finds and checks the end record. Fails with kCorrupt (the message starts
 /// with no_eocd, zip64, directory_out_of_range or count), and with kVersion for
-/// an archive of several disks (multi_disk). With `salvage`, a zip64 record
-/// directly before its locator counts, even if the locator states another
-/// offset.
+/// an archive of several disks (multi_disk). A zip64 record directly before its
+/// locator wins over one at the locator's offset; with `salvage`, that offset
+/// may even be outside the file.
 Result<EndRecord> FindEndRecord(const Source& source, const Request& request,
                                 bool salvage = false);
 

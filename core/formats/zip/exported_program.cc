@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-//   TOP/archive_format                                 "pt2"
-//   TOP/byteorder                                      "little" or "big"
-//   TOP/data/weights/MODEL_weights_config.json         names of
-//   TOP/data/weights/weight_0                          elements of a storage
-//   TOP/data/constants/MODEL_constants_config.json     the same of
-//   TOP/data/constants/tensor_0
+// Programs saved by torch.export (docs/formats/zip.md, section 16):
+//
+//   TOP/archive_format                               "pt2"
+//   TOP/byteorder                                    "little" or "big"
+//   TOP/data/weights/MODEL_weights_config.json       describes the weights:
+//                                                    names, types, members
+//   TOP/data/weights/weight_0                        elements of a storage
+//   TOP/data/constants/MODEL_constants_config.json   describes the constants
+//   TOP/data/constants/tensor_0                      elements of a storage
 #include "core/formats/zip/exported_program.h"
 
 #include <fmt/core.h>
@@ -26,8 +29,8 @@ namespace {
 
 constexpr size_t kMaxDimensions = 64;
 constexpr size_t kMaxDocuments = 64;
-// Bytes of all documents: room for some 85,000 tensors. torch does not compress
-// documents, so they exceed the archive's size by at most kCompressedText.
+// Bytes of all documents: enough for some 85,000 tensors, and at most
+// kCompressedText more than the archive has. torch does not compress documents.
 constexpr uint64_t kMaxText = 16 * limits::kMiB;
 constexpr uint64_t kCompressedText = limits::kMiB;
 // Memory of a tensor, and of each of its dimensions, bytes.
@@ -63,7 +66,7 @@ const Json& At(const Json& object, const char* name) {
   return found == object.end() ? none : *found;
 }
 
-/// Returns N of {"as_int": N}, not negative.
+/// Returns N of {"as_int": N}; nullopt if N is not an integer, or negative.
 std::optional<uint64_t> NumberOf(const Json& described) {
   const Json& number = At(described, "as_int");
   if (!number.is_number_unsigned()) return std::nullopt;
@@ -210,7 +213,8 @@ std::optional<ArrayInfo> ExportedProgram::ArrayOf(const std::string& directory,
   array.dtype = *dtype;
   array.shape = std::move(*shape);
   array.opening_reads = true;
-  // Key bits for the pieces of a member: it has fewer than 2^32.
+  // The low 32 bits of a key number the pieces of a member, which has fewer
+  // than 2^32.
   const Key key{owner_, uint64_t{member->second} << 32};
   array.open = [archive = archive_, number = member->second, key,
                 empty = *elements == 0,

@@ -18,8 +18,8 @@
 namespace ctxfs::zip {
 
 /// The tensors of a program saved by torch.export, a .pt2 file
-/// (docs/formats/zip.md, section 16). Members are numbered; documents give the
-/// tensors' names.
+/// (docs/formats/zip.md, section 16). The names of members have numbers only;
+/// documents map the tensors' names to members.
 class ExportedProgram : public std::enable_shared_from_this<ExportedProgram> {
  public:
   /// Recognises a program by the names of members; null for another archive.
@@ -73,7 +73,7 @@ class ExportedProgram : public std::enable_shared_from_this<ExportedProgram> {
   const uint64_t owner_ = NewOwner();
   std::vector<Document> documents_;
   std::string top_;
-  bool several_ = false;  // several models: tensor names start with the model's
+  bool several_ = false;  // several models: names start with the model's name
 };
 
 }  // namespace ctxfs::zip

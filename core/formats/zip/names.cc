@@ -69,8 +69,8 @@ std::optional<std::string> UnicodePath(std::string_view name, Bytes extra) {
   return std::string(AsText(in.Take(in.remaining())));
 }
 
-/// Replaces backslashes that separate names with slashes. In some code pages a
-/// backslash is also the second byte of a character; if the writer separates by
+/// Replaces with slashes those backslashes that are separators. In some code
+/// pages a backslash is also the second byte of a character: if the name has
 /// slashes, a backslash after a non-ASCII byte is such a second byte.
 void ReplaceBackslashes(std::string& name, bool utf8) {
   const bool has_slashes = name.find('/') != std::string::npos;
@@ -82,7 +82,7 @@ void ReplaceBackslashes(std::string& name, bool utf8) {
   }
 }
 
-/// Folds case and the kind of slash.
+/// Returns `c` in lower case, and a slash for a backslash.
 char Folded(char c) {
   if (c == '\\') return '/';
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -94,7 +94,8 @@ bool IsAscii(std::string_view text) {
   });
 }
 
-/// Whether `text` stands for characters that a code page lacks.
+/// Whether `text` has only '?' and '_', which writers store for characters that
+/// a code page lacks.
 bool StandsForOthers(std::string_view text) {
   return text.find_first_not_of("?_") == std::string_view::npos;
 }

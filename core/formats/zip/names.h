@@ -17,7 +17,7 @@ std::optional<Bytes> FindExtraField(Bytes extra, uint16_t id);
 /// Encoding of a stored name.
 struct NameForm {
   bool utf8 = false;         // otherwise code page 437
-  bool backslashes = false;  // separators, unless part of a two-byte character
+  bool backslashes = false;  // a backslash separates (ReplaceBackslashes)
 };
 
 /// Returns the path of a member with the stored name `stored`. Extra field
@@ -25,9 +25,10 @@ struct NameForm {
 /// (docs/formats/zip.md, section 9).
 std::string ShownName(std::string_view stored, NameForm form, Bytes extra);
 
-/// Whether two stored names may be the same name: they differ only in case, in
-/// slashes and backslashes, or in a part that at least one of them has in an
-/// unknown encoding, or as '?' or '_' (section 5).
+/// Whether two stored names may be the same name (section 5). They may differ
+/// in case, in slashes and backslashes, and in one part. This part must have
+/// bytes beyond ASCII in one name, and in the other such bytes or only '?' and
+/// '_'.
 bool AreFormsOfOneName(std::string_view a, std::string_view b);
 
 }  // namespace ctxfs::zip

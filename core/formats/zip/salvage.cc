@@ -26,7 +26,7 @@ struct Local {
   uint64_t end = 0;  // of its data and data descriptor
 };
 
-/// At an offset: a member, a truncated member, or neither.
+/// The record at an offset: a member, a truncated member, or neither.
 struct Found {
   std::optional<Local> local;
   uint64_t needed = 0;  // truncated: minimum size of the whole file
@@ -68,7 +68,7 @@ Result<Found> Delimit(const Source& source, uint64_t data, Local local,
 Result<Found> ReadLocal(const Source& source, uint64_t at,
                         const ReadContext& context) {
   const Buffer fixed = CTXFS_TRY(ReadSome(source, at, kLocalSize, context));
-  // The first two bytes are common to all records.
+  // At least 3 bytes must match, because all records start with the same two.
   if (fixed.size() < 3 || !MayStart(fixed.span(), kLocalSignature)) {
     return Found();
   }

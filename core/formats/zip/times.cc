@@ -88,7 +88,8 @@ std::optional<FileTime> TimeOf(const PackedAttributes& attributes) {
   const std::optional<int64_t> seconds = attributes.mtime();
   if (!seconds) return std::nullopt;
   if (!attributes.is_local()) return FileTime{*seconds, 0};
-  // Near a change of daylight saving time, the guess may use the wrong offset.
+  // Near a change of daylight saving time, ZoneAt(*seconds) may be the wrong
+  // offset, so the offset at the guess counts.
   const int64_t guess = *seconds - ZoneAt(*seconds);
   return FileTime{*seconds - ZoneAt(guess), 0};
 }

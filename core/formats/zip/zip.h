@@ -51,8 +51,9 @@ class LargeMembers {
   mutable Members kept_ CTXFS_GUARDED_BY(mutex_);
 };
 
-/// Opens the members of an archive. Immutable except for the verdicts. Keeps
-/// the source alive; opened contents keep the archive alive.
+/// Opens the members of an archive. Immutable except for verdicts,
+/// other_names() and a cache of large members. Keeps the source alive; opened
+/// contents keep the archive alive.
 class Archive : public std::enable_shared_from_this<Archive> {
  public:
   struct Options {
@@ -125,7 +126,8 @@ class Archive : public std::enable_shared_from_this<Archive> {
   mutable OtherNames other_names_;
 };
 
-/// Calls ReadDirectory; with salvage, then tries SalvageDirectory.
+/// Calls ReadDirectory. With salvage, if that fails, calls ReadDirectory with
+/// `salvage`, and then SalvageDirectory.
 Result<Directory> OpenDirectory(const Source& source,
                                 const OpenOptions& options,
                                 const ReadContext& context);
