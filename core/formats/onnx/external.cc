@@ -56,8 +56,8 @@ Result<std::shared_ptr<const Source>> ExternalFiles::Open(
     Error error = std::move(file).error();
     error.what = "external: " + Quote(location) + ": " + error.what;
     error.offset = kNoOffset;
-    // A retry cannot help if there is no file, or if it is not a regular file
-    // (kIo without an errno), so the error becomes permanent.
+    // A retry cannot help if the file is missing, or is not a regular file (kIo
+    // without an errno), so the error becomes permanent.
     if (error.code == Code::kNotFound ||
         (error.code == Code::kIo && error.sys_errno == 0)) {
       error.code = Code::kCorrupt;

@@ -111,8 +111,8 @@ EntryInfo Model::Describe(const TensorList& list, uint32_t tensor) const {
   const ExternalData& external = list.external(tensor);
   info.offset = external.offset;
   info.extra["location"] = external.location;
-  // A finding, because it may open a file for each tensor, and its result can
-  // change while the model is mounted.
+  // The size is a finding, because it may require opening a file for each
+  // tensor, and can change while the model is mounted.
   info.add_findings = [this, &list, tensor](EntryInfo& found,
                                             const Request& request) {
     const Result<Content> content = OpenExternal(list, tensor, request);

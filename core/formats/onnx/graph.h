@@ -28,7 +28,7 @@ class GraphVisitor {
   virtual Status OnTensor(TensorUse use, const std::string& path,
                           const WireRanges& message, Tensor tensor) = 0;
 
-  /// Receives a sparse tensor of the top graph; subgraphs have no such call.
+  /// Receives a sparse tensor of the top graph; not called for subgraphs.
   /// `name`: the name of its values; `count`: their number.
   virtual Status OnSparse(const std::string& name,
                           const std::vector<int64_t>& dims, int64_t data_type,

@@ -16,8 +16,8 @@ constexpr uint64_t kMaxNameBytes = 256 * limits::kMiB;
 constexpr uint64_t kMaxDims = 16'000'000;
 /// Nesting depth of messages; protobuf has the same limit.
 constexpr unsigned kMaxLevels = 100;
-/// Messages remembered until their parent has been read: occurrences of one
-/// message, attributes of a node, sparse tensors of a graph.
+/// Ranges stored while a message is read: the occurrences of one message, the
+/// attributes of a node, or the sparse tensors of a graph.
 constexpr size_t kMaxRemembered = 1'000'000;
 /// Bytes of model.json; bytes of a doc_string in it.
 constexpr uint64_t kMaxJson = 64 * limits::kMiB;

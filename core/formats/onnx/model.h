@@ -28,8 +28,8 @@ namespace ctxfs::onnx {
 /// start with small field numbers, such as a TensorProto with a dim.
 bool IsModelField(uint64_t number, WireType type);
 
-/// The tensors of one use, in the order of docs/formats/onnx.md, section 5.
-/// Each takes 52 bytes, plus its path and dimensions.
+/// The tensors of one TensorUse, in the order of docs/formats/onnx.md, section
+/// 5. Each takes 52 bytes, plus its path and dimensions.
 class TensorList {
  public:
   struct Record {

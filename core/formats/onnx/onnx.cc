@@ -21,7 +21,8 @@ bool IsTextField(uint64_t number) {
 }
 
 /// Whether `text`, possibly truncated, has only printable characters and white
-/// space. Other protobuf formats have lengths and tags there.
+/// space. Files of other protobuf formats often have lengths and tags at these
+/// positions.
 bool IsPlainText(std::string_view text) {
   const bool plain = std::none_of(text.begin(), text.end(), [](char c) {
     return static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\t' &&

@@ -60,8 +60,8 @@ Result<std::optional<uint32_t>> FindAdapter(const FileTable& tensors,
 }
 
 /// Adds the facts of adapter_config.json, if a tensor or the file's name shows
-/// that this is an adapter; beside other models, does not look for that file.
-/// If no rank is known then, takes it from the shape of a tensor.
+/// that this is an adapter; does not look for that file beside other models. If
+/// no rank has been found, takes it from the shape of a tensor.
 Status AddAdapter(const Source& source, const FileTable& tensors,
                   const ReadContext& context, Facts& facts) {
   constexpr std::string_view kName = "adapter_model.safetensors";

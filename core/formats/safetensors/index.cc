@@ -36,8 +36,8 @@ Status SafetensorsIndexContainer::Load(const ReadContext& context) {
 }
 
 Status SafetensorsIndexContainer::ReadIndex(const ReadContext& context) {
-  // Without the name of an index, a fault shows that the file is not an index
-  // (kNotContainer), rather than a damaged one.
+  // Only under the name of an index is JSON without a weight_map damaged, and a
+  // large file over a limit. Under another name, either is no container.
   const bool named = source()->name().ends_with(kIndexSuffix);
   if (source()->size() > kMaxIndexBytes) {
     return Error{named ? Code::kLimit : Code::kNotContainer,

@@ -142,8 +142,8 @@ class ShardContainer : public Container, public SaysFacts {
   /// See EntryInfo::add_findings.
   virtual void AddFindings(uint32_t /*entry*/, EntryInfo& /*info*/) const {}
   /// Returns the structural fault that makes an entry unreadable. Without
-  /// salvage, such a fault refuses the container, so an open container has
-  /// none.
+  /// salvage, such a fault refuses the container, so the entries of an open
+  /// container have none.
   std::optional<Error> EntryFault(uint32_t entry) const;
   /// Whether the entry's file is its stored bytes: not encoded or encrypted.
   bool IsPlain(uint32_t entry) const;
@@ -163,8 +163,8 @@ class ShardContainer : public Container, public SaysFacts {
   /// compressed are stored as is if neither they nor the header name a codec.
   bool Encoded(const ShardRecord& record) const;
   Codec PickCodec(const ShardRecord& record, Bytes stored) const;
-  /// Whether the entry can be decoded in pieces, whether it fits in memory or
-  /// not: zstd, and at most limits::kStreamedBytes.
+  /// Whether the entry can be decoded in pieces, even if it would fit in
+  /// memory: it is zstd, and has at most limits::kStreamedBytes.
   bool Streams(const ShardRecord& record) const;
   /// Returns kLimit if the entry is too large to decode: as one block in memory
   /// if `in_memory`, else in any way.

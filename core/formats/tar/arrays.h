@@ -15,10 +15,10 @@ namespace ctxfs::tar {
 /// Reads nothing. Returns false if interrupted.
 bool HasEpisodeNames(const Members& members, const ReadContext& context);
 
-/// Returns the arrays of the .npy members of an archive. HasEpisodeNames must
-/// have returned true for it. Reads the first bytes of each. `entries`: the
-/// table of the members. `left_out`: null, or receives the .npy members that
-/// are not arrays.
+/// Returns the arrays of the .npy members of an archive for which
+/// HasEpisodeNames is true. Reads the first bytes of each. `entries`: the table
+/// of the members. `left_out`: null, or receives the .npy members that are not
+/// arrays.
 std::vector<ArrayInfo> NpyArrays(
     const Members& members, const std::shared_ptr<const FileTable>& entries,
     const ReadContext& context, std::vector<Episode::Omission>* left_out);

@@ -17,8 +17,8 @@ Status AddSampleFacts(const Members& members, const FileTable& entries,
                       const ReadContext& context, Facts& facts);
 
 /// Returns the first samples with a caption, or with a picture by its
-/// extension; at most `most` (ShowsSamples). A file that has its key alone is a
-/// sample only if the key ends with a digit.
+/// extension; at most `most` (ShowsSamples). A file whose key no other file has
+/// is a sample only if the key ends with a digit.
 Result<std::vector<ShownSample>> FirstSamples(const Members& members,
                                               const FileTable& entries,
                                               size_t most,

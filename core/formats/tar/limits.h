@@ -23,7 +23,7 @@ constexpr uint64_t kMaxSparseParts = 1'000'000;
 /// archive no more than compression could.
 constexpr uint64_t kMaxHoles = 64 * limits::kGiB;
 constexpr uint64_t kMaxHolesPerByte = 1032;
-/// After so many bytes of zeros, no further archive is searched.
+/// Bytes of zeros after which no further archive is searched.
 constexpr uint64_t kMaxZeros = limits::kMiB;
 /// Bytes of samples.jsonl; members of one sample.
 constexpr uint64_t kMaxSampleText = limits::kGiB;

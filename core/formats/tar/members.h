@@ -130,7 +130,7 @@ class Members {
   std::unordered_map<uint32_t, std::shared_ptr<const SparseMap>> sparse_;
 };
 
-/// Removes all leading "./": the path that is shown (section 8).
+/// Returns `name` without leading "./", as mounts show it (section 8).
 std::string_view ShownPath(std::string_view name);
 
 /// Returns the plain path of `name` (docs/tree.md, section 7). May point into

@@ -43,7 +43,7 @@ class Walk {
   /// remain. Fails with kCorrupt (section 11), kLimit, and as reads do.
   Status Run(const ReadContext& context);
 
-  /// Notes, by their keys in docs/formats/tar.md: "link", "special", ....
+  /// Notes, by their keys in docs/formats/tar.md: "hard_link", "special", ....
   const std::map<std::string_view, Note>& notes() const { return notes_; }
   /// The dialect of the first header: "ustar", "gnu" or "v7".
   std::string_view dialect() const { return dialect_; }
@@ -85,7 +85,7 @@ class Walk {
   Status MeetExtension(const Header& header);
   Status MeetMember(const Header& header, const ReadContext& context);
   Result<std::string> ReadExtension(uint64_t size);
-  /// Finds the header's data, and adds the member. May overwrite `header`.
+  /// Finds the header's data, and adds the member. May invalidate `header`.
   Status AddMember(Bytes header, Subject& subject, const ReadContext& context);
   Subject Name(const Header& header) const;
   StoredAttributes AttributesOf(const Header& header) const;
@@ -122,7 +122,7 @@ class Walk {
   Status ReadPaxMap(Extent& data, SparseBuilder& map,
                     const ReadContext& context);
   /// Moves the complete lines of `text` to `map`. `left`: how many numbers
-  /// follow; unset before the first line, the count of parts.
+  /// follow; unset before the first line, which is the count of parts.
   static void ReadMapLines(std::string& text, std::optional<uint64_t>& left,
                            SparseBuilder& map);
   void LimitHoles(SparseMap& map);

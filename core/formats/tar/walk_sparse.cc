@@ -7,9 +7,9 @@
 //                    further pairs follows; at 483 the size of the file. Such a
 //                    block has 21 pairs, and at 504 whether another follows.
 //   pax 0.0 and 0.1  Records of the pax header have the map.
-//   pax 1.0          The data starts with decimal numbers, one a line, padded to
-//                    whole blocks: the count of parts, then offset and size of
-//                    each part.
+//   pax 1.0          The data starts with decimal numbers, one a line: the
+//                    count of parts, then offset and size of each part. These
+//                    lines are padded to whole blocks.
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -212,7 +212,7 @@ std::optional<uint32_t> IndexReader::FileNumber(NodeId path) {
 }
 
 Status IndexReader::ReadPaths(NodeId planner) {
-  if (!pickle_.Is(planner, Kind::kDict)) return {};  // without paths
+  if (!pickle_.Is(planner, Kind::kDict)) return {};  // there are no paths
   const std::vector<Entry> entries =
       CTXFS_TRY(EntriesOf(planner, "planner_data"));
   for (const Entry& entry : entries) {

@@ -16,8 +16,8 @@ namespace ctxfs::torch {
 constexpr uint64_t kMaxPickleBytes = 256 * limits::kMiB;
 constexpr uint64_t kMaxInflated = 64 * limits::kKiB;
 constexpr uint64_t kMaxInflatedPerByte = 32;
-/// Values in a pickle, which is also the maximum in its lists together, on its
-/// stack and in its memo; nesting depth of the values.
+/// Values in a pickle; also elements in its lists, and values on its stack and
+/// in its memo. Nesting depth of values.
 constexpr uint32_t kMaxNodes = 16'000'000;
 constexpr unsigned kMaxDepth = 1000;
 /// Bytes of a module or class name, of all names, and of an integer.

@@ -89,8 +89,8 @@ Status WShardContainer::AddOwnFacts(const ReadContext& context,
             {"chunks", "total_chunks"}},
            facts);
   if (const StepClock rate = Rate(); rate.known()) {
-    // Rounds to six decimals: a step may be in whole nanoseconds, so 30 Hz is
-    // 33,333,333 ns, which is 30.0000003 Hz.
+    // Rounds to six decimals. A step can be stored in whole nanoseconds: 30 Hz
+    // becomes 33,333,333 ns, and that is 30.0000003 Hz.
     facts.Add("rate", std::round(1e6 * rate.divisor / rate.multiplier) / 1e6,
               "Hz");
   }

@@ -175,8 +175,8 @@ void LaneTable::DeclareOmens(const Json& wshard, const Request& request) {
 
 std::optional<uint32_t> LaneTable::Add(Channel channel,
                                        const Request& request) {
-  // The caller may ignore this: opening fails after an interrupt or refused
-  // memory.
+  // The table may then lack channels, because opening fails after an interrupt
+  // or refused memory.
   if (!request.CheckMemory() || !AdmitGrowth(channels_)) return std::nullopt;
   channels_.push_back(std::move(channel));
   return static_cast<uint32_t>(channels_.size() - 1);

@@ -83,8 +83,8 @@ class WShardContainer final : public shard::ShardContainer,
   std::shared_ptr<const FileTable> SignFiles() const;
   Result<Content> OpenSigns(const SignFile& file) const;
   EntryInfo DescribeSigns(const SignFile& file, const Request& request) const;
-  /// Entries that describe other entries, or that tell the number of steps. Of
-  /// equal names, the first counts.
+  /// Entries that describe other entries, or whose size gives the number of
+  /// steps. Of equal names, the first counts.
   struct Known {
     std::optional<uint32_t> wshard, episode, channels, identity, provenance;
     std::optional<uint32_t> done, ticks, reward;

@@ -18,9 +18,10 @@ namespace ctxfs::zip {
 Status WarnOfOtherBytes(const Source& source, Directory& directory,
                         const FormatSet* formats, const ReadContext& context);
 
-/// Returns one error about all narrow gaps that hold data, or none.
-/// WarnOfOtherBytes assumes that narrow gaps are extra fields and padding.
-/// Reads the local header of every member before a gap.
+/// Returns one error about all narrow gaps that hold data, or the error of a
+/// failed read; empty if there is neither. WarnOfOtherBytes assumes that narrow
+/// gaps are extra fields and padding. Reads the local header of every member
+/// before a gap.
 std::vector<Error> FindGaps(const Source& source, const Directory& directory,
                             const ReadContext& context);
 

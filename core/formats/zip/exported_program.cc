@@ -30,7 +30,8 @@ namespace {
 constexpr size_t kMaxDimensions = 64;
 constexpr size_t kMaxDocuments = 64;
 // Bytes of all documents: enough for some 85,000 tensors, and at most
-// kCompressedText more than the archive has. torch does not compress documents.
+// kCompressedText more than the bytes of the archive. torch does not compress
+// documents.
 constexpr uint64_t kMaxText = 16 * limits::kMiB;
 constexpr uint64_t kCompressedText = limits::kMiB;
 // Memory of a tensor, and of each of its dimensions, bytes.
