@@ -26,7 +26,7 @@ class ExternalFiles {
       : model_(std::move(model)), alone_(alone) {}
 
   /// Opens the file at `location`. The error is permanent (Error::Permanent) if
-  /// the file does not exist or may not be opened.
+  /// the file is missing or is not a regular file, and with `alone`.
   Result<std::shared_ptr<const Source>> Open(const std::string& location,
                                              const Request& request) const;
 

@@ -206,7 +206,7 @@ std::shared_ptr<const FileTable> Model::TensorFiles(
 Container::Tables Model::Files() const {
   Tables files = {TensorFiles(initializers_, Role::kEntries, "tensors")};
   if (!json_.empty()) {
-    // The text lives as long as the container.
+    // The content keeps the container alive, and thus the text.
     files.push_back(
         FixedFile(Role::kPrimary, "model.json",
                   Content(Literal{std::shared_ptr<const std::string>(

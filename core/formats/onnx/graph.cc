@@ -204,7 +204,8 @@ Status GraphReader::CountOperator(const Node& node, GraphCounts& counts) {
   const auto [found, fresh] = counts.operators.try_emplace(std::move(key), 0);
   ++found->second;
   if (!fresh) return {};
-  // A model uses a few hundred operators with short names.
+  // A model uses a few hundred operators with short names, so only a crafted
+  // model exceeds the limit.
   counts.operator_bytes += size + sizeof(*found);
   if (counts.operator_bytes <= kMaxNameBytes) return {};
   return Error{Code::kLimit,

@@ -134,7 +134,8 @@ Status Model::ReadParts(WireReader& reader, Parts& parts) {
       const Result<uint64_t> tag = reader.Varint(again, end);
       const bool graph = tag && *tag == (7U << 3 | 2U);
       if (graph && options_.salvage) {
-        // Salvages the graph up to the end of the file, if its length is valid.
+        // If the graph's length can be read but is too large, salvages the
+        // graph up to the end of the file.
         const Result<uint64_t> length = reader.Varint(again, end);
         if (length) Need(CheckedAdd(again, *length).value_or(UINT64_MAX));
         if (length && parts.graph.size() < kMaxRemembered) {

@@ -42,7 +42,8 @@ bool ReadVersion(ByteReader& in) {
   return in.ok() && version >= 1 && version <= kNewestVersion;
 }
 
-/// Whether `head` starts like a model, so that a full walk can decide.
+/// Whether `head` starts with a version, like a model. Only a walk of the whole
+/// file can then decide.
 bool ResemblesModel(Bytes head) {
   ByteReader in(head);
   return ReadVersion(in);

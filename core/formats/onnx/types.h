@@ -48,7 +48,7 @@ std::string DTypeNameOf(int64_t code);
 std::optional<uint64_t> BytesOf(const ElementType& type, uint64_t count);
 
 /// Returns the number of values that the typed field has for `count` elements;
-/// nullopt if they have 2^64 bits or more.
+/// nullopt on overflow of 64 bits.
 std::optional<uint64_t> ValuesOf(const ElementType& type, uint64_t count);
 
 }  // namespace ctxfs::onnx

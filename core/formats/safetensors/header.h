@@ -43,8 +43,8 @@ struct SafetensorsHeader {
   std::vector<uint64_t> dims;
   std::vector<SafetensorsTensor> tensors;
   std::vector<std::string> other_dtypes;  // in lower case
-  /// Range of the `__metadata__` object. `metadata` is unset if there is no
-  /// such object: if the value is missing, null, another value or repeated.
+  /// Range of the `__metadata__` object. `metadata` is unset if the header has
+  /// no such object, or repeats its key.
   struct Part {
     size_t offset = 0;
     size_t length = 0;

@@ -36,8 +36,8 @@ Status SafetensorsIndexContainer::Load(const ReadContext& context) {
 }
 
 Status SafetensorsIndexContainer::ReadIndex(const ReadContext& context) {
-  // Only under the name of an index is JSON without a weight_map damaged, and a
-  // large file over a limit. Under another name, either is no container.
+  // A file with the name of an index must be an index. Under another name, a
+  // large file or JSON without a weight_map is just no container.
   const bool named = source()->name().ends_with(kIndexSuffix);
   if (source()->size() > kMaxIndexBytes) {
     return Error{named ? Code::kLimit : Code::kNotContainer,

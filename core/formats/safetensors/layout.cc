@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Checks the layout of the data (docs/formats/safetensors.md, section 4): the
-// tensors' ranges, in order, cover all data without holes and overlaps.
+// tensors' ranges, in order, must cover all data without holes and overlaps.
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -31,8 +31,8 @@ class SampleShard final : public shard::ShardContainer, public ShowsSamples {
   void AddInfo(Json& info, const ReadContext& context) const override;
   Result<Content> OpenEntry(uint32_t entry,
                             const ReadContext& context) const override;
-  /// Whether checksums may be legacy ones. The information counts those that
-  /// reads have detected.
+  /// Whether checksums may be legacy ones. info.json counts those that reads
+  /// have detected.
   bool InfoMayChange() const override { return !kinds_.empty(); }
   EntryInfo Describe(uint32_t entry, const Request& request) const override;
   void AddFindings(uint32_t entry, EntryInfo& info) const override;

@@ -12,7 +12,7 @@
 namespace ctxfs::sample_shard {
 namespace {
 
-/// views/json/NAME.json: a file for each sample.
+/// Returns views/json/NAME.json, a file for each sample.
 std::shared_ptr<const FileTable> JsonFiles(
     const std::shared_ptr<const SampleShard>& shard) {
   // The reference's README, but not its code, names samples sample/000007, for
@@ -40,7 +40,7 @@ std::shared_ptr<const FileTable> JsonFiles(
        }});
 }
 
-/// samples.jsonl; `order` must not be empty.
+/// Returns views/samples.jsonl; `order` must not be empty.
 std::shared_ptr<const FileTable> Lines(
     const std::shared_ptr<const SampleShard>& shard,
     std::vector<uint32_t> order) {

@@ -20,8 +20,8 @@
 
 namespace ctxfs::shard {
 
-/// The header (docs/formats/shard.md, section 2); sizes in bytes, absolute
-/// offsets.
+/// The header (docs/formats/shard.md, section 2). Sizes are in bytes; offsets
+/// count from the start of the file.
 struct ShardHeader {
   static constexpr uint64_t kSize = 64;
 

@@ -37,7 +37,7 @@ namespace {
 // Members between two interrupt checks.
 constexpr uint32_t kMembersPerCheck = 16'384;
 
-/// Key of a note in info.json, and its text without the count.
+/// Keys of notes in info.json, and their texts without the count.
 constexpr std::pair<std::string_view, std::string_view> kNotes[] = {
     {"concatenated",
      "archives follow the first one's end; their members are shown as well"},

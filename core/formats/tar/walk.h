@@ -47,7 +47,7 @@ class Walk {
   const std::map<std::string_view, Note>& notes() const { return notes_; }
   /// The dialect of the first header: "ustar", "gnu" or "v7".
   std::string_view dialect() const { return dialect_; }
-  /// If the file is truncated, the offset where the cut part ends; else 0.
+  /// If the file is truncated, the size that it must at least have had; else 0.
   uint64_t needed() const { return needed_; }
   uint64_t at() const { return at_; }
   bool pax() const { return pax_; }
@@ -112,7 +112,7 @@ class Walk {
   /// Fails if names take more bytes than the archive has.
   Status CountNames(const Subject& subject);
 
-  // walk_sparse.cc.
+  // Defined in walk_sparse.cc.
   Status AddSparse(Bytes header, Subject& subject, const ReadContext& context);
   /// Reads a GNU sparse map from the header and the blocks after it; moves
   /// data_at_ past these blocks.

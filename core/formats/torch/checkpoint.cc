@@ -285,7 +285,8 @@ Status Checkpoint::ReadPickleRecord(Which which, const std::string& storages,
   if (!pickle) {
     Error error = pickle.error();
     if (error.offset != kNoOffset) {
-      // The warning's offset is that of the record.
+      // The warning's offset is that of the record, so its text has the offset
+      // within the record.
       error.what += fmt::format(", at byte {} of it", error.offset);
     }
     return refuse(error);

@@ -193,9 +193,10 @@ class Checkpoint final : public TensorContainer, public SaysFacts {
   /// Returns the tensors' paths in the tree, relative to tensors/.
   Result<std::vector<std::string>> ShownAt(const PathsInTree& paths) const;
 
-  // globals.cc: names that loading the checkpoint would import (section 12).
-  // Lists the names in all records that torch may load, even if their values
-  // cannot be read.
+  // globals.cc: functions that list the names that loading the checkpoint would
+  // import (section 12).
+  /// Lists the names in all records that torch may load, even if the values of
+  /// these records cannot be read.
   Status ListGlobals(const ReadContext& context);
   Status ListGlobalsOf(uint32_t member, const ReadContext& context);
   /// Like ListGlobals, for the five pickles of the legacy format.

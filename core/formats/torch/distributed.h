@@ -88,8 +88,9 @@ class DistributedCheckpoint final : public TensorContainer, public SaysFacts {
                             const ReadContext& context) const;
   Result<Content> OpenTensorIn(uint32_t number,
                                const ReadContext& context) const;
-  /// Returns `stored`, the record with a piece's elements, guarded by a verdict
-  /// that outlives this content.
+  /// Returns `stored`, the record with a piece's elements, as a range of the
+  /// piece's file, if it is not decoded. Its guard records the verdict in
+  /// verdicts_, which outlives the content.
   Content Guarded(uint32_t piece, Content stored) const;
   /// Returns a position for messages: "the file '__0_0.distcp', byte 12".
   std::string Where(uint32_t piece) const;

@@ -67,7 +67,7 @@ constexpr uint32_t kMaxMeasured = 4096;
 /// Objects that are searched for names.
 constexpr size_t kMaxSearchedObjects = 1000;
 
-/// Bytes of the records version and byteorder.
+/// Bytes of the record `version`, and of the record `byteorder`.
 constexpr uint64_t kMaxRecordText = 64;
 
 // Opcodes between two interrupt checks.

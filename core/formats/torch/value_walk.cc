@@ -185,7 +185,8 @@ void ValueWalk::Set(uint32_t link, PlaceId place, unsigned depth) {
   text_.EndObject();
 }
 
-// A key that starts with '$' could be mistaken for one of ctxfs's keys.
+// Whether the entries can be members of a JSON object: every key is a text or
+// an integer, and none starts with '$', like ctxfs's own keys.
 bool ValueWalk::MayBeMembers(const std::vector<Entry>& entries) const {
   return std::all_of(entries.begin(), entries.end(),
                      [this](const Entry& entry) {

@@ -68,7 +68,7 @@ class ValueWalk {
   void Pairs(const std::vector<Entry>& entries, PlaceId place, unsigned depth);
   bool MayBeMembers(const std::vector<Entry>& entries) const;
 
-  // value_tensors.cc.
+  // value_tensors.cc: tensors and storages.
   void Tensor(const TensorId& tensor, PlaceId place, const std::string& part);
   void TensorObject(const TensorId& tensor, PlaceId place,
                     const std::string& part = "");

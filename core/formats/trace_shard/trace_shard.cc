@@ -3,7 +3,7 @@
 // TraceShard: Shard role 7 (docs/formats/conventions.md, section 4).
 //
 //   seq/NNNNNN   an event, JSON or cowrie
-//   meta/trace   JSON of the whole
+//   meta/trace   JSON about the whole trace
 #include <fmt/core.h>
 
 #include <algorithm>

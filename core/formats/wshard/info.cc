@@ -147,7 +147,7 @@ EntryInfo WShardContainer::DescribeSigns(const SignFile& file,
   return info;
 }
 
-// The metadata section and meta/channels both describe entries.
+// Returns both descriptions of entries: the metadata section and meta/channels.
 Json WShardContainer::Metadata(const Request& request) const {
   Json section = shard::ShardContainer::Metadata(request);
   if (section.is_discarded()) return section;

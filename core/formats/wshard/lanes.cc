@@ -75,7 +75,7 @@ std::optional<std::string> ChannelBlock(const Json& element) {
 }
 
 std::optional<DType> LaneDType(std::string_view name) {
-  // Long names of dtypes, and the prefix of the short names.
+  // Prefixes of long names of dtypes, and the prefixes of the short names.
   constexpr std::array<std::array<std::string_view, 2>, 4> kLong = {
       {{"bfloat", "bf"}, {"float", "f"}, {"uint", "u"}, {"int", "i"}}};
   if (name.size() > 16) return std::nullopt;
@@ -175,8 +175,8 @@ void LaneTable::DeclareOmens(const Json& wshard, const Request& request) {
 
 std::optional<uint32_t> LaneTable::Add(Channel channel,
                                        const Request& request) {
-  // The table may then lack channels, because opening fails after an interrupt
-  // or refused memory.
+  // A table without this channel is never used: opening fails after an
+  // interrupt or refused memory.
   if (!request.CheckMemory() || !AdmitGrowth(channels_)) return std::nullopt;
   channels_.push_back(std::move(channel));
   return static_cast<uint32_t>(channels_.size() - 1);

@@ -72,9 +72,9 @@ class LaneTable {
   /// Returns the signal of a prediction "SIGNAL/...": the longest declared id
   /// that is a prefix of the path.
   const Channel* SignalOf(std::string_view path) const;
-  /// Returns the array of a prediction that meta/wshard declares.
+  /// Returns the lane of a prediction that meta/wshard declares.
   std::optional<Lane> DeclaredOmen(std::string_view name, uint64_t size) const;
-  /// Returns the array of an entry without any declaration.
+  /// Returns the lane of an entry that nothing declares.
   std::optional<Lane> Undeclared(std::string_view name, uint64_t size) const;
   std::optional<Lane> Action(std::string_view id, uint64_t size) const;
   std::optional<Lane> Prediction(std::string_view path, uint64_t size,

@@ -8,7 +8,7 @@
 
 namespace ctxfs::wshard {
 
-// docs/formats/wshard.md, section 8.
+// Limits of an episode (docs/formats/wshard.md, section 8).
 
 /// Decoded bytes of a metadata entry, which opening an episode reads.
 constexpr uint64_t kMaxJsonBytes = 16 * limits::kMiB;

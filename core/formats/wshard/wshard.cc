@@ -278,7 +278,8 @@ Result<Content> WShardContainer::OpenSigns(const SignFile& file) const {
       file.layout.decoded_size());
 }
 
-/// views/residual_signs/SIGNAL: the sign bits of a signal as an int8 array.
+/// Returns views/residual_signs/SIGNAL, the sign bits of each signal as an int8
+/// array.
 std::shared_ptr<const FileTable> WShardContainer::SignFiles() const {
   const auto signs = std::make_shared<std::vector<SignFile>>();
   for (uint32_t i = 0; i < entry_count(); ++i) {

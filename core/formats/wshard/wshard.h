@@ -56,7 +56,7 @@ class WShardContainer final : public shard::ShardContainer,
   /// unknown (docs/formats/wshard.md, section 2).
   std::optional<uint64_t> length() const { return lanes_.length(); }
 
-  /// Returns the declared rate, without ticks.
+  /// Returns the declared rate, as a clock without a lane of ticks.
   StepClock Rate() const;
 
   /// Returns dtype and shape of an entry, from declaration, name and size;

@@ -55,7 +55,8 @@ Kind KindOf(const Member& member, std::string_view shown,
   if (type == kModeLink) return Kind::kLink;
   const bool directory = shown.ends_with('/') || type == kModeDirectory ||
                          (type == 0 && attributes.directory);
-  // A directory has no data.
+  // A member with data is a file, even if its name or its attributes are those
+  // of a directory.
   return directory && member.size == 0 ? Kind::kDirectory : Kind::kFile;
 }
 

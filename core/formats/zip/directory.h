@@ -98,7 +98,7 @@ struct Directory {
   std::vector<Warning> warnings;
   uint64_t first_member = 0;  // of the first local header; byte of the file
   /// For a truncated archive: the end of the last whole member, the minimum
-  /// size of the file, and the missing part. Otherwise 0.
+  /// size of the file, and the missing part. Otherwise the first two are 0.
   uint64_t members_end = 0;
   uint64_t needed = 0;
   std::string_view lost = "the central directory";
@@ -110,8 +110,9 @@ struct Directory {
     return std::string_view(names).substr(member.shown, member.shown_length);
   }
 
-  /// Memory of a copy, bytes: of the warnings (one for each of 65,536 methods
-  /// is possible), and of the whole directory.
+  /// Return the bytes of memory that a copy takes: a copy of the warnings, of
+  /// which there may be one for each of 65,536 methods, or of the whole
+  /// directory.
   uint64_t WarningBytes() const;
   uint64_t CopyBytes() const;
 };

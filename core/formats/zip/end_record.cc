@@ -33,7 +33,8 @@ struct Fields {
   uint64_t size = 0;
   uint64_t offset = 0;
 
-  /// Whether a 16- or 32-bit field is all ones: a zip64 record has the value.
+  /// Whether a 16- or 32-bit field is all ones, so that a zip64 record has the
+  /// value.
   bool NeedZip64() const {
     return disk == 0xFFFF || directory_disk == 0xFFFF ||
            disk_members == 0xFFFF || members == 0xFFFF || size == 0xFFFFFFFF ||

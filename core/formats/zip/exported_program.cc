@@ -95,7 +95,8 @@ std::optional<uint64_t> ElementsOf(const std::vector<uint64_t>& shape) {
   return elements;
 }
 
-/// Whether all elements are within `stored` elements.
+/// Whether all elements of `layout` are among the `stored` elements of a
+/// storage.
 bool Fits(const StridedLayout& layout, uint64_t stored) {
   uint64_t last = layout.offset;
   for (size_t i = 0; i < layout.shape.size(); ++i) {

@@ -90,8 +90,8 @@ Result<Found> ReadLocal(const Source& source, uint64_t at,
 }
 
 /// Returns the minimum size of a file whose directory of `members` members
-/// starts at byte `at`, including all entries and the end records; 0 if there
-/// is no directory at `at`.
+/// starts at byte `at`, including all entries and the end records; 0 if the
+/// bytes from `at` on are not a directory and end records.
 Result<uint64_t> NeededFrom(const Source& source, uint64_t at, uint64_t members,
                             const ReadContext& context) {
   while (members > 0 && at < source.size()) {

@@ -3,7 +3,8 @@
 // ZIP archives and NPZ, archives of numpy arrays (docs/formats/zip.md).
 //
 //   local header, data      of each member, in any order, with gaps
-//   central directory       an entry for each member: the authority
+//   central directory       an entry for each member, which counts where the
+//                           local header differs
 //   zip64 record, locator   in large archives
 //   end record, 22 bytes, and a comment
 #include "core/formats/zip/zip.h"
@@ -281,7 +282,8 @@ class ZipContainer final : public Container,
     }
   }
 
-  /// Opening a member may reveal another name in its local header.
+  /// Always true: opening a member may reveal that its local header has another
+  /// form of the name.
   bool InfoMayChange() const override { return true; }
 
   std::vector<Error> Inspect(const ReadContext& context) const override {
@@ -438,7 +440,7 @@ Result<std::shared_ptr<const Container>> MakeZipContainer(
     std::shared_ptr<const Source> source, Directory directory,
     const OpenOptions& options, const ReadContext& context) {
   PreferLastNames(directory);
-  // Admits the copy of the warnings, and the verdicts.
+  // Memory for the container's copy of the warnings, and for the verdicts.
   CTXFS_TRY(
       HeapAllowance::Admit(directory.WarningBytes() +
                            directory.members.size() * sizeof(AtomicVerdict)));
