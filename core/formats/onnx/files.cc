@@ -257,7 +257,7 @@ Status Model::CheckElements(const TensorList& list, uint32_t tensor,
 }
 
 Status Model::CheckTensors(const ReadContext& context) const {
-  uint64_t examined = 0;  // beyond the limit, faults are found at opening
+  uint64_t examined = 0;  // past the limit, faults appear at opening
   uint64_t missing = 0;
   std::optional<Error> first;
   for (const TensorList* list : {&initializers_, &constants_}) {
@@ -277,7 +277,7 @@ Status Model::CheckTensors(const ReadContext& context) const {
 void Model::AddArrays(const TensorList& list, const std::string& directory,
                       const ReadContext& context,
                       std::vector<ArrayInfo>& arrays) const {
-  uint64_t examined = 0;  // beyond the limit, opening reports faults
+  uint64_t examined = 0;  // past the limit, faults appear at opening
   for (uint32_t i = 0; i < list.count(); ++i) {
     if (i % kTensorsPerCheck == 0 && !context.Check()) return;
     if (!CheckElements(list, i, examined, context)) continue;

@@ -33,7 +33,7 @@ bool IsModelField(uint64_t number, WireType type);
 class TensorList {
  public:
   struct Record {
-    uint64_t at = 0;    // of the stored bytes, or of the message
+    uint64_t at = 0;    // start of the bytes, or of the message
     uint64_t size = 0;  // bytes; 0 if not yet known
     uint64_t elements = 0;
     uint64_t dims_at = 0;  // in dims_

@@ -18,8 +18,8 @@ namespace {
 /// Totals over all occurrences of one typed field.
 struct TypedData {
   uint64_t single = 0;        // values with their own tag
-  uint64_t packed_bytes = 0;  // bytes of packed values
-  uint64_t chunks = 0;        // of packed values
+  uint64_t packed_bytes = 0;  // bytes of packed values, or of strings
+  uint64_t chunks = 0;        // pieces of packed values
   WireRange chunk;            // the last one
 };
 

@@ -35,8 +35,8 @@ struct Tensor {
   int64_t data_type = 0;
   Storage storage = Storage::kFault;
   WireRange data;
-  uint64_t size = 0;      // bytes; 0 for kStrings; unset for kFault
-  uint64_t elements = 0;  // unset for kFault
+  uint64_t size = 0;      // bytes; 0 for kFault and unmeasured kStrings
+  uint64_t elements = 0;  // valid unless kFault
   ExternalData external;
   std::string fault;  // reason of kFault
 };

@@ -24,7 +24,7 @@ enum class Kind : uint8_t {
   kHardLink,   // another name of an earlier file
   kSparse,     // a file with holes
   kSymlink,    // shown as a link
-  kDirectory,  // named without slashes at its end
+  kDirectory,  // its name is stored without final slashes
   kNotShown,   // a hard link to nothing
   kLeaves,     // not shown: a symbolic link out of the archive
   kSpecial,    // not shown: a device, or a record of GNU tar

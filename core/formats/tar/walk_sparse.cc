@@ -61,8 +61,8 @@ Status Walk::ReadPaxMap(Extent& data, SparseBuilder& map,
                         const ReadContext& context) {
   constexpr std::string_view kBad = "its map does not end before its data does";
   std::string text;
-  std::optional<uint64_t> left;  // numbers
-  uint64_t used = 0;             // bytes
+  std::optional<uint64_t> left;  // numbers that follow
+  uint64_t used = 0;             // bytes of the map
   while (!map.failed() && left != std::optional<uint64_t>(0)) {
     CTXFS_TRY(context.Check());
     if (used >= data.size) {

@@ -219,7 +219,7 @@ class Checkpoint final : public TensorContainer, public SaysFacts {
   std::optional<uint64_t> version_;
   bool big_endian_ = false;
   bool script_ = false;
-  bool too_many_ = false;        // tensors
+  bool too_many_ = false;        // more tensors than the limit
   uint64_t repeated_bytes_ = 0;  // see Charge
   uint64_t missing_bytes_ = 0;   // bytes that missing records need
   PickleFile pickles_[2];

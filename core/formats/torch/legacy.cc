@@ -128,7 +128,7 @@ Status Checkpoint::ReadLegacyStorages(const Pickle& keys, uint64_t at,
   const NamedStorages named = CTXFS_TRY(FindNamedStorages(object, context));
   std::string lost;      // why the offsets from here on are unknown
   uint64_t needed = at;  // the end that the pickle requires
-  uint32_t checked = 0;  // a key may occur any number of times
+  uint32_t checked = 0;  // keys, of which there may be any number
   for (uint32_t link = list.first; link != kNoNode; link = keys.Next(link)) {
     if (checked++ % kKeysPerCheck == 0) {
       CTXFS_TRY(context.Check());

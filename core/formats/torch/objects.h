@@ -35,7 +35,7 @@ struct TensorId {
   /// The name of an unknown type; else empty. If set, shape, offset and strides
   /// count elements of this type, and `type` is a byte.
   std::string unknown_type;
-  int64_t offset = 0;  // in elements of `type`, like strides
+  int64_t offset = 0;  // in elements, like strides
   std::vector<int64_t> shape;
   std::vector<int64_t> strides;
   bool conjugate = false;
