@@ -105,12 +105,12 @@ int RunHelp(const Arguments& arguments) {
   return RunCommand(2, words, *command);
 }
 
-/// Makes malloc return large memory to the kernel when it is freed
-/// (core/base/bytes.cc keeps some for reuse). By default glibc would raise the
-/// threshold until it keeps up to twice 32 MiB per thread, on top of `cache=`.
-/// The threshold equals that of Buffers: with 1 MiB, reading a table of 1M rows
-/// with cache=64M left 220 MiB in the heaps of 13 threads. The other memory
-/// needs few heaps; glibc caches most of it per thread.
+/// Makes malloc return freed memory of 128 KiB or more to the kernel
+/// (core/base/bytes.cc keeps some for reuse). By default glibc raises this
+/// threshold, until it keeps up to twice 32 MiB per thread, on top of `cache=`.
+/// Buffers use the same threshold. With a threshold of 1 MiB, reading a table
+/// of 1M rows with cache=64M left 220 MiB in the heaps of 13 threads. Smaller
+/// allocations need few heaps, because glibc caches most of them per thread.
 void GiveMemoryBack() {
   constexpr int kLarge = 128 << 10;
   constexpr int kMaxHeaps = 2;
@@ -151,7 +151,7 @@ int Main(int argc, char** argv) {
     PrintUsage(stdout);
     return 0;
   }
-  // mount.ctxfs understands --version.
+  // `--version` counts as an option here; RunMountByWord prints the version.
   return IsSourceOrOption(word) ? RunMountByWord(argc, argv)
                                 : UnknownCommand(word);
 }

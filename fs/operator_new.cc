@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The program's operator new: malloc, counted by thread, which bounds the
-// memory of open containers (HeapMeter). The other forms of new and delete call
-// these two. Sanitizers define all forms themselves.
+// The program's operator new and delete: malloc and free, which also count the
+// heap bytes of each thread. HeapMeter uses the count to bound the memory of
+// open containers. All other forms of new and delete call these. Sanitizers
+// define all forms themselves.
 #include "core/base/sanitized.h"
 
 #if !CTXFS_SANITIZED
@@ -17,7 +18,7 @@
 namespace {
 
 /// Heap bytes of an allocation, including malloc's header word, which adds a
-/// third to the smallest ones.
+/// third to the smallest allocations.
 int64_t HeapBytes(void* bytes) {
   return static_cast<int64_t>(malloc_usable_size(bytes) + sizeof(size_t));
 }

@@ -16,7 +16,7 @@ class AnswerThread {
   /// Runs until the descriptor `stop` is readable. Throws std::system_error if
   /// the thread cannot start.
   AnswerThread(Questions& questions, int stop);
-  /// Waits until `stop` is readable and the last question is answered.
+  /// Waits for the thread, which stops once `stop` is readable.
   ~AnswerThread() { thread_.join(); }
   AnswerThread(const AnswerThread&) = delete;
   AnswerThread& operator=(const AnswerThread&) = delete;

@@ -17,7 +17,8 @@ ThreadUsage ThreadUsage::Now() {
 }
 
 bool BriefInterrupt::IsLong() const {
-  // Late work that several threads share is not small.
+  // Another thread has joined the work, and shared work that is late is not
+  // small.
   if (std::this_thread::get_id() != owner_) return true;
   const ThreadUsage now = usage_();
   if (!is_late_) {

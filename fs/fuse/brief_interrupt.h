@@ -19,10 +19,11 @@ struct ThreadUsage {
   static ThreadUsage Now();
 };
 
-/// Interrupts work that takes longer than handing it to another thread. Time
-/// while other processes run on a busy machine does not count: otherwise small
-/// requests would go to the pool and queue behind long ones. Constructed by the
-/// thread that works; other threads may join the work.
+/// Interrupts work that is large or takes more than 2 ms, so that it moves to
+/// another thread. Time in which other processes use the processor does not
+/// count: otherwise small requests would go to the pool on a busy machine and
+/// queue behind long ones. The thread that works must construct this; other
+/// threads may join the work.
 class BriefInterrupt final : public Interrupt {
  public:
   using Clock = std::chrono::steady_clock;

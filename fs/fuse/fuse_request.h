@@ -28,8 +28,8 @@ enum class EndedBy : uint8_t {
   /// Signals meant to end the caller, even if it handles them: a look-up may
   /// fail with EINTR.
   kEndingSignals,
-  /// Fatal signals. A page fault cannot fail with EINTR: the process would get
-  /// SIGBUS.
+  /// Only fatal signals, for reads. A read may belong to a page fault, which
+  /// cannot fail with EINTR: the process would get SIGBUS.
   kDeath,
 };
 
@@ -103,7 +103,8 @@ class FuseRequest final : public PendingRequest {
     const auto pending =
         signals != nullptr ? signals->Pending(thread_) : std::nullopt;
     const bool only_death = ended_by_ == EndedBy::kDeath;
-    // An unknown signal may be a timer's, which must not fail a request.
+    // If the signal is unknown, it may be a timer's, which must not fail a
+    // request.
     if (!pending) return false;
     // When a signal ends a process, the kernel sets SIGKILL for its threads.
     return (*pending & (only_death ? kDeath : kEnding)) != 0;
@@ -129,7 +130,7 @@ class FuseRequest final : public PendingRequest {
       send_(reply_, std::forward<T>(value));
       return Status();
     });
-    // After the answer, an exception loses only a hint that saves work later.
+    // An exception after the answer loses only a hint that saves work later.
     if (!sent && !reply_.is_sent()) Fail(ErrnoOf(sent.error()));
   }
   void Fail(int number) { fuse_reply_err(reply_.Take(), number); }
@@ -145,7 +146,7 @@ class FuseRequest final : public PendingRequest {
   }
 
   Reply reply_;
-  uint64_t thread_;  // the caller's; 0: not visible from here
+  uint64_t thread_;  // of the caller; 0: not visible from here
   ServerWait::Clock::time_point began_ = ServerWait::Clock::now();
   EndedBy ended_by_;
   Server& server_;

@@ -17,8 +17,8 @@
 namespace ctxfs {
 namespace {
 
-/// Serves until unmounted or signalled. libfuse then returns the number of the
-/// signal, which is no failure.
+/// Serves until unmounted or signalled. After a signal, libfuse returns its
+/// number, which is no failure.
 bool Serve(fuse_session* session, unsigned threads) {
   fuse_loop_config* config = fuse_loop_cfg_create();
   fuse_loop_cfg_set_clone_fd(config, 1);
@@ -29,8 +29,9 @@ bool Serve(fuse_session* session, unsigned threads) {
   return ended >= 0;
 }
 
-/// Blocks the signals that end the daemon in the calling thread and, until
-/// Unblock, in threads that it starts.
+/// Blocks the signals that end the daemon: in the calling thread until the
+/// destructor, and in each thread started meanwhile until that thread calls
+/// Unblock.
 class EndingSignals {
  public:
   EndingSignals() {
@@ -82,9 +83,11 @@ bool RunLoop(fuse_session* session, unsigned threads,
              const std::function<void()>& stop) {
   const Fd ended(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!ended.ok()) return false;
-  // libfuse's loop ends when a signal interrupts the thread that runs it.
+  // libfuse's loop ends only if the signal interrupts the thread that runs the
+  // loop, so all other threads block these signals.
   const EndingSignals ending;
-  // root unmounts by a system call; other users execute fusermount3 (set-uid).
+  // Only root can do without set-uid programs: root unmounts by a system call,
+  // other users execute fusermount3 (set-uid).
   if (confinement && ::geteuid() == 0) DenyNewPrivileges();
   const Helpers helpers(relay, questions, ended);
   bool served = false;

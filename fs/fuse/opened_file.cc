@@ -14,12 +14,14 @@ namespace {
 bool IsPartlyUnreadable(const Server& server, const OpenFile& file,
                         const ReadContext& context) {
   uint64_t budget = 4 * limits::kMiB;
-  // Without cached pages, older kernels cannot map the file, which is worse.
+  // Such a file is opened with direct_io. Kernels that cannot map files opened
+  // so would fail every mmap, which is worse.
   return server.maps_direct_io() && file.content.HasUnreadable(budget, context);
 }
 
-/// Checks that `used`, which the kernel reads for other handles, has the bytes
-/// of `file`. A mirrored plain file is its own backing.
+/// Checks that `used`, which the kernel reads for other handles of the inode,
+/// has the bytes of `file`. A mirrored plain file is its own backing, so it
+/// needs no check.
 Status CheckBacking(const OpenFile& file, const SourcePtr& used,
                     const ReadContext& context) {
   const bool plain = file.backing != nullptr && file.backing == file.made_from;
@@ -45,7 +47,7 @@ void OpenedFile::NoteOpened(Inode inode) noexcept {
   try {
     first_->NoteOpened(inode);
   } catch (...) {
-    // Costs only another drop of its pages.
+    // The kernel only drops the file's pages once more.
   }
   first_.reset();
 }

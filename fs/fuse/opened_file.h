@@ -22,8 +22,9 @@ struct OpenedFile {
         first_(handle->file()) {}
 
   /// Records that the kernel has applied the answer to the open, for example
-  /// dropped old pages. Call at each READ and at the close: only the first one
-  /// proves it. An open that is answered before must not use old pages.
+  /// dropped old pages. Must be called at each READ and at the close; the first
+  /// of these calls proves it, and later ones do nothing. Until then, other
+  /// opens must not let the kernel use its old pages.
   void NoteOpened(Inode inode) noexcept;
 
   // Shared: an abandoned request may still use the file when the kernel closes

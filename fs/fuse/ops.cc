@@ -29,9 +29,9 @@ namespace {
 constexpr double kForever = std::numeric_limits<double>::max();
 constexpr uint32_t kBlockSize = 512;  // the unit of st_blocks and statfs
 constexpr uint32_t kPreferredIo = 128 * 1024;
-// st_blksize of directories: makes glibc list 32 KiB at a time. More would be
-// slower, because the kernel creates an inode for each name in the first
-// answer.
+// st_blksize of directories. glibc lists as much at a time, but at least 32
+// KiB, so this value gives 32 KiB. More would be slower, because the kernel
+// creates an inode for each name in the first answer of a listing.
 constexpr uint32_t kListingIo = 4 * 1024;
 
 }  // namespace
@@ -106,7 +106,8 @@ void Init(void* userdata, fuse_conn_info* conn) {
     server.set_lists_without_handles();
   }
   if (server.files().NamesLast(kRootInode) == Lifetime::kForever) {
-    // NFS handles must find their files after the kernel has forgotten both.
+    // An NFS handle must find its file after the kernel has forgotten the
+    // inode. A mirrored directory cannot promise that.
     conn->want |= conn->capable & FUSE_CAP_EXPORT_SUPPORT;
   }
   constexpr unsigned kNeeded =
@@ -144,7 +145,7 @@ class LookedUp {
   Inode inode_;  // 0: none, or sent
 };
 
-/// Must run before the kernel gets attributes, which let it use cached pages.
+/// Must run before attributes are sent: they let the kernel use cached pages.
 Status CheckPages(Server& server, Inode inode, Attributes& attributes,
                   const ReadContext& context) {
   if (!server.opens_without_handles()) return {};
@@ -231,7 +232,6 @@ void GetAttr(fuse_req_t req, fuse_ino_t inode, fuse_file_info* /*fi*/) {
       });
 }
 
-// The kernel checks permission bits (default_permissions).
 void ReadLink(fuse_req_t req, fuse_ino_t inode) {
   Serve(
       req, inode,
@@ -243,6 +243,7 @@ void ReadLink(fuse_req_t req, fuse_ino_t inode) {
       });
 }
 
+// The kernel checks permission bits (default_permissions).
 void Access(fuse_req_t req, fuse_ino_t /*inode*/, int mask) {
   fuse_reply_err(req, (mask & W_OK) != 0 ? EROFS : 0);
 }
@@ -259,8 +260,8 @@ struct statvfs StateOf(const MountedContainers::Totals& totals) {
   return st;
 }
 
-/// The answer to statfs. For a mirrored directory, that of the underlying file
-/// system.
+/// Returns the answer to statfs; for a mirrored directory, the answer of the
+/// underlying file system.
 Result<struct statvfs> StateOfFileSystem(Server& server, Inode inode,
                                          const ReadContext& context) {
   if (const auto below = server.files().FileSystemOf(inode)) return *below;

@@ -18,14 +18,16 @@
 namespace ctxfs::ops {
 namespace {
 
-/// A directory's fuse_file_info::fh points to this; see FileHandle.
+/// An open directory. Its fuse_file_info::fh points to a DirectoryHandle, a
+/// shared pointer, because abandoned requests may still use the directory when
+/// the kernel closes it.
 struct OpenDirectory {
   explicit OpenDirectory(std::unique_ptr<Listing> names)
       : listing(std::move(names)) {}
 
   const std::unique_ptr<Listing> listing;
   bool rewound = false;  // since the open
-  Mutex mutex;           // of the listing, shared with abandoned requests
+  Mutex mutex;           // for `listing`, which several requests may use
 };
 using DirectoryHandle = std::shared_ptr<OpenDirectory>;
 
@@ -93,7 +95,7 @@ fuse_entry_param EntryOf(const Server& server, const Listing::Name& name) {
     entry.generation = server.GenerationOf(name.inode);
     entry.attr = StatOf(server, name.inode, *name.attributes);
     entry.attr_timeout = server.inode_files().HasPages(name.inode)
-                             ? 0  // until InodeFiles::Check
+                             ? 0  // InodeFiles::Check must run first
                              : AttributeSeconds(server, *name.attributes);
     entry.entry_timeout = Seconds(server, Lifetime::kForever);
   }
@@ -114,7 +116,8 @@ Result<std::span<const char>> ListPart(Server& server, OpenDirectory& directory,
                                        const ReadContext& context) {
   const MutexLock lock(directory.mutex);
   Listing& listing = *directory.listing;
-  // A reader may continue where another handle stopped.
+  // Rewinds a new handle even if the part is not the first: a reader may
+  // continue where another handle stopped.
   if (part.offset == 0 || !directory.rewound) {
     CTXFS_TRY(listing.Rewind(context));
     directory.rewound = true;
@@ -126,7 +129,8 @@ Result<std::span<const char>> ListPart(Server& server, OpenDirectory& directory,
   for (uint64_t at = part.offset; at < end; ++at) {
     const std::optional<Listing::Name> name =
         NameAt(server.files(), listing, inode, at, part.plus, context);
-    // After NameAt, whose result is invalid if it was interrupted.
+    // Runs after NameAt, because the result of an interrupted NameAt is
+    // invalid.
     CTXFS_TRY(context.Check());
     if (!name) continue;
     const fuse_entry_param entry = EntryOf(server, *name);

@@ -31,7 +31,7 @@ bool IsCounted(const OpenFile& file) {
 
 /// Whether a read can take so long that the reader gives up. The kernel's
 /// read-ahead requests name no reader, so only a FLUSH at the close shows that
-/// the reader is gone. A FLUSH costs a request.
+/// the reader is gone. A FLUSH costs a request, so other files do without.
 bool ReadsMayTakeLong(const OpenFile& file) {
   return file.content.WorkExceeds(limits::kMiB);
 }
@@ -70,9 +70,11 @@ void Open(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi) {
         info.direct_io = opening.direct ? 1 : 0;
         info.noflush = ReadsMayTakeLong(file) ? 0 : 1;
         info.fh = reinterpret_cast<uint64_t>(opening.opened.get());
-        // Otherwise the kernel would end the file at its previous size.
+        // The kernel may have cached another size, at which it would end the
+        // file.
         if (!file.same_size) server.ForgetAttributes(inode);
-        // An interrupted open gets no RELEASE.
+        // If sending fails, the open was interrupted: the kernel sends no
+        // RELEASE, and `opening` frees the file.
         if (IsCounted(file)) server.stats().CountOpen();
         if (fuse_reply_open(to.Take(), &info) != 0) return;
         (void)opening.opened.release();
@@ -81,7 +83,8 @@ void Open(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi) {
 
 namespace {
 
-/// The answer to a READ: slices of a window. The thread owns and reuses both.
+/// The answer to a READ: slices of a window. The thread owns and reuses the
+/// window and the slices.
 class ReadAnswer {
  public:
   ReadAnswer(Window& window, std::vector<iovec>& slices)
@@ -111,9 +114,9 @@ class ReadAnswer {
   std::vector<iovec>* slices_;
 };
 
-/// The work limit of a read. Compressed zeros shrink some thousand times and
-/// must not be refused: decoding 1 GiB of them takes less than a second and is
-/// interruptible.
+/// Returns the work limit of a read. Compressed zeros shrink some thousand
+/// times and must not be refused: decoding 1 GiB of them takes less than a
+/// second and is interruptible.
 uint64_t MostReadWork(const WorkLimit& limit, uint64_t stored) {
   return std::max(limit.For(stored), limits::kGiB);
 }
@@ -149,7 +152,7 @@ void ReadFrom(Reply& reply, const FileRead& asked,
   FileHandle::File file = handle->file();
   const bool counted = IsCounted(*file);
   const uint64_t whole = file->content.size();
-  FileHandle::File read;  // null until all bytes were requested
+  FileHandle::File read;  // null unless all bytes have been requested
   if (before < whole && size >= whole - before) read = file;
   if (counted) server.stats().CountRequest();
   server.prefetcher().ObserveRead(*file, from, from + size);
@@ -161,7 +164,8 @@ void ReadFrom(Reply& reply, const FileRead& asked,
       },
       [&server, inode = inode, counted, start = start, read = std::move(read)](
           Reply& to, const ReadAnswer& answer) {
-        // Before the reply, so that a reader that has it finds it counted.
+        // Counts before the reply, so that a reader that has the reply finds it
+        // counted.
         if (counted) {
           server.stats().CountReply(answer.window(),
                                     std::chrono::steady_clock::now() - start);

@@ -113,7 +113,7 @@ void RequestPool::Add(std::unique_ptr<PendingRequest> request,
       return;
     }
   }
-  // No thread can start, or the mount ends.
+  // No thread can start, or the mount ends, so this thread does the work.
   job->Run();
 }
 

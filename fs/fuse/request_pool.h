@@ -82,8 +82,9 @@ class RequestPool {
   void Add(std::unique_ptr<PendingRequest> request, const Reader& reader,
            Work work = Work::kUnknown);
 
-  /// Refuses the pending requests of `reader`, who closes the file or has died.
-  /// Read-aheads end in no other way: they name no reader.
+  /// Refuses the pending requests of `reader`, which closes the file or has
+  /// died. Nothing else ends its read-ahead requests: no thread waits for
+  /// these, so the kernel sends no interrupt.
   void GiveUp(const Reader& reader);
 
   /// Refuses all requests and waits for the threads to finish.
@@ -103,7 +104,9 @@ class RequestPool {
   JobPtr TakeNext() CTXFS_REQUIRES(mutex_);
   void EndJob(const JobPtr& job) CTXFS_REQUIRES(mutex_);
   void RefuseJobs();
-  /// Gives up jobs whose callers get a fatal signal; drops finished ones.
+  /// Checks the jobs in signalled_. Gives up those whose caller got a signal
+  /// that cancels the request (MayRefuse), and removes these and finished jobs
+  /// from signalled_. If only undecided jobs are left, waits up to 50 ms.
   void AskSignalled() CTXFS_REQUIRES(mutex_);
   void RefuseOne() CTXFS_REQUIRES(mutex_);
 

@@ -49,8 +49,8 @@ class Stats {
     return bytes_[static_cast<size_t>(origin)];
   }
 
-  // Upper bounds of the latency buckets: 10 us times powers of four; the last
-  // has none.
+  // Number of latency buckets with an upper bound: 10 us times a power of four.
+  // One more bucket has none.
   static constexpr size_t kBuckets = 10;
 
   std::atomic<uint64_t> requests_ = 0;
