@@ -24,7 +24,7 @@ namespace ctxfs {
 /// Thread-safe.
 class BackingFiles final : public Questions {
  public:
-  /// A counted handle of a file.
+  /// A handle of an inode, which counts until its destructor.
   class Use {
    public:
     Use() = default;
@@ -69,10 +69,10 @@ class BackingFiles final : public Questions {
   /// differ.
   Use Open(Inode inode, const SourcePtr& file);
 
-  /// Calls `act` if the kernel would read `file` for `inode`, while `inode` has
-  /// no handle and cannot be opened. Returns false if it has handles. `act`
-  /// drops cached pages: dropping a page that a READ fills would wait for the
-  /// READ, for ever if the daemon is killed meanwhile.
+  /// Returns false if `inode` has handles. Else calls `act` if the kernel would
+  /// read `file` for `inode`; opens of `inode` wait meanwhile. `act` drops
+  /// cached pages. With a handle, a READ could fill such a page, and dropping
+  /// it would wait for the READ, for ever if the daemon is killed meanwhile.
   bool WhileUnused(Inode inode, const SourcePtr& file,
                    const std::function<void()>& act);
 
@@ -102,7 +102,7 @@ class BackingFiles final : public Questions {
   void Unregister(int32_t id) const;
   /// Registers `file`; returns 0 if that fails.
   int32_t IdFor(const SourcePtr& file);
-  /// Wakes the threads that wait to open `inode`.
+  /// Stores how `inode` is read, and wakes the threads that wait to open it.
   void Decide(Inode inode, const SourcePtr& file, int32_t id);
   void Close(Inode inode);
 

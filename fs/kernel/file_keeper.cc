@@ -89,7 +89,7 @@ void FileKeeper::Post(Question question) {
   try {
     asked_.Post(std::move(question));
   } catch (...) {
-    // A later reader materialises it again.
+    // If a file is not persisted, a later reader materialises it again.
   }
 }
 

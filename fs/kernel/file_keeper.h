@@ -56,8 +56,9 @@ class FileKeeper final : public PersistentCache, public Questions {
 
   int fd() const override { return asked_.fd(); }
   void Answer() override;
-  /// Evicts for the persistent files; null without a store. Runs in another
-  /// thread than Answer.
+  /// Evicts files of the store; null without a store. Its Answer must run in
+  /// another thread than the Answer of this object, because evicting takes
+  /// long.
   RoomMaker* room() { return room_.get(); }
 
  private:
@@ -85,7 +86,7 @@ class FileKeeper final : public PersistentCache, public Questions {
 
   const Fd directory_;
   const std::shared_ptr<BlockStore> store_;  // null: none is persistent
-  const std::unique_ptr<RoomMaker> room_;    // for it
+  const std::unique_ptr<RoomMaker> room_;    // evicts
   const std::string secret_;
   QuestionQueue<Question, Result<Kept>> asked_;
 };

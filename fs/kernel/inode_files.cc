@@ -8,7 +8,8 @@
 namespace ctxfs {
 namespace {
 
-// Limit of tracked files. At the limit, the kernel may have pages of any file.
+// Limit of tracked files. At the limit some are no longer tracked, so the
+// kernel may have pages of any file.
 constexpr size_t kMaxFiles = 200'000;
 constexpr size_t kMaxTexts = 16;
 constexpr std::chrono::seconds kMoment(1);
@@ -100,7 +101,7 @@ Status InodeFiles::Check(Inode file, Attributes& attributes,
     attributes.mtime.nanoseconds ^= 1;
     attributes.lifetime = Lifetime::kNone;
   } else if (!opened.same_pages) {
-    opened.NoteOpened(file);  // changes mtime again: one more drop
+    opened.NoteOpened(file);  // mtime changes back: one more drop
   }
   return {};
 }

@@ -58,7 +58,7 @@ class InodeFiles {
   /// A file that the kernel may have cached pages of.
   struct Known {
     uint64_t asked = 0;             // total bytes of READ requests
-    Clock::time_point bad_since{};  // first seen outdated; or unset
+    Clock::time_point bad_since{};  // first seen outdated, or unset
   };
 
   /// Returns the current version of a text: `now` if the previous version is
@@ -69,9 +69,9 @@ class InodeFiles {
   bool NotePages(Inode file);
   Known& Remember(Inode file) CTXFS_REQUIRES(mutex_);
   bool HasPagesLocked(Inode file) const CTXFS_REQUIRES(mutex_);
-  /// Called for a file with outdated pages. Returns true for a second: the
-  /// kernel may ignore one of two concurrent answers, so that a single one does
-  /// not ensure that it drops the pages.
+  /// Whether an answer must make the kernel drop the outdated pages of a file:
+  /// true for a second after the first call. A single answer would not be
+  /// enough, because the kernel may ignore one of two concurrent answers.
   bool MustDrop(Inode file);
 
   Namespace& files_;

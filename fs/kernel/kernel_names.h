@@ -24,8 +24,8 @@ class KernelNames {
   /// Makes the kernel look up `name` in `directory` again at its next use; open
   /// files stay open.
   ///
-  /// Blocks until no request for a name in that directory is pending, so no
-  /// thread that others wait for may call this.
+  /// Blocks until no request for a name in that directory is pending, so a
+  /// thread that other threads wait for must not call this.
   void Forget(Inode directory, const std::string& name) const;
 
   /// Makes the kernel query the attributes of `inode` again at their next use.

@@ -7,13 +7,14 @@
 
 namespace ctxfs {
 
-/// Enables mapping files opened with direct_io (Linux 6.6). libfuse from 3.17
-/// on does that in its init operation; this is for older versions. Call after
-/// mounting and before the first request.
+/// Enables mapping files opened with direct_io (Linux 6.6). With libfuse 3.17
+/// or later, the init operation (fs/fuse/ops.cc) enables it; this is for older
+/// versions. Must be called after mounting and before the first request.
 void WatchInit(fuse_session* session);
 
-/// Reads from FUSE_INIT, the first request, whether the kernel supports it, and
-/// sets that in `server`. For a session passed to WatchInit.
+/// Reads from FUSE_INIT, the first request, whether the kernel supports such
+/// mappings, and tells `server` if it does. The session of the request must
+/// have been passed to WatchInit.
 void NoteInit(Server& server, const fuse_buf& request);
 
 }  // namespace ctxfs
