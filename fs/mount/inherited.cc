@@ -36,7 +36,7 @@ InheritedDescriptors InheritedDescriptors::Find() {
       continue;
     }
     // With auto_unmount libfuse starts a program that lives as long as the
-    // mount.
+    // mount and must not inherit these descriptors.
     (void)::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
     found.descriptors_.push_back(descriptor);
   }

@@ -13,17 +13,17 @@
 namespace ctxfs {
 namespace {
 
-/// The number in a file; UINT64_MAX if the file has another word, such as
-/// "max", or cannot be read.
+/// Returns the number in a file; UINT64_MAX if the file has another word, such
+/// as "max", or cannot be read.
 uint64_t NumberIn(const std::string& path) {
   std::string word;
   std::ifstream(path) >> word;
   return WholeNumber<uint64_t>(word).value_or(UINT64_MAX);
 }
 
-/// The minimum of the limits in `file` of a control group and its ancestors. In
-/// a container that sees only a part of the hierarchy, only the top of `group`
-/// exists.
+/// The minimum of the limits in `file` of a control group and its ancestors. A
+/// container may see its own group as the top of the hierarchy; then only the
+/// file at the top exists.
 uint64_t GroupLimit(const std::string& hierarchy, std::string group,
                     const std::string& file) {
   uint64_t least = NumberIn(hierarchy + "/" + file);
@@ -34,8 +34,9 @@ uint64_t GroupLimit(const std::string& hierarchy, std::string group,
   return least;
 }
 
-/// The minimum over all hierarchies with a memory controller (cgroups(7)).
-/// Lines are "4:memory:/group" and, of version 2, "0::/group".
+/// The minimum over all hierarchies with a memory controller (cgroups(7)). The
+/// lines of /proc/self/cgroup are "4:memory:/group" and, for version 2,
+/// "0::/group".
 uint64_t GroupsLimit(const std::string& root) {
   const std::string groups = root + "/sys/fs/cgroup";
   uint64_t least = UINT64_MAX;

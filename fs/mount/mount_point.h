@@ -21,8 +21,9 @@ class MountPoint {
   ~MountPoint();
 
   /// Creates the directory again if it is gone; returns whether it was. The
-  /// daemon of an earlier mount removes a directory that it created only after
-  /// unmounting, when the next mount may already have begun.
+  /// daemon of an earlier mount may remove the directory meanwhile: if it
+  /// created the directory, it removes it only after unmounting, when the next
+  /// mount may already have begun.
   bool Restore();
 
   /// Absolute, because the daemon changes its working directory.

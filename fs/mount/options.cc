@@ -29,7 +29,7 @@ struct Words {
   std::vector<std::string> operands;
   /// The last value given for each option, by its name in kOptions.
   std::map<std::string, std::string, std::less<>> options;
-  std::string more_views;  // of views=A,B,C, split by fuse_opt
+  std::string more_views;  // ":B:C" of views=A,B,C
   std::string unknown;     // the first unknown option
 
   bool Has(std::string_view option) const { return options.contains(option); }
@@ -234,14 +234,15 @@ constexpr std::string_view kIgnored[] = {
     "dirsync", "lazytime", "nolazytime", "silent", "loud", "iversion",
     "noiversion", "mand", "nomand"};
 
-// The options of mount(8) with a value in a separate word, ignored. To libfuse,
-// an offset of all ones means "no field"; its own macro converts it implicitly.
+// Options of mount(8) that are ignored with their values, which are the next
+// words. To libfuse, an offset of all ones means "no field"; the macro of
+// libfuse is not used because it converts this offset implicitly.
 constexpr uint64_t kNoField = std::numeric_limits<unsigned>::max();
 const fuse_opt kWithNextWord[] = {{"-t %s", kNoField, FUSE_OPT_KEY_DISCARD},
                                   {"-N %s", kNoField, FUSE_OPT_KEY_DISCARD},
                                   FUSE_OPT_END};
 
-/// Called for all other words.
+/// Stores a word that kWithNextWord does not match.
 int TakeWord(void* data, const char* arg, int key, fuse_args* /*out*/) {
   auto& words = *static_cast<Words*>(data);
   const std::string word = arg;

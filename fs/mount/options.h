@@ -59,7 +59,7 @@ struct MountOptions {
   bool gid_given = false;
   mode_t umask = 0;
   bool modes = false;  // members of archives show their permission bits
-  std::vector<std::string> fuse_options;  // passed to the kernel unchanged
+  std::vector<std::string> fuse_options;  // passed to libfuse unchanged
   bool sandbox = true;
   bool xattrs = true;
   bool nonempty = false;  // may hide files or another mount of ctxfs

@@ -58,8 +58,8 @@ Result<std::unique_ptr<BlockStore>> OpenStore(const MountOptions& options) {
   return BlockStore::Open(directory, CacheBytes(environment));
 }
 
-/// Returns a number that is the same in every mount of the same bytes. 32 bits,
-/// since the kernel keeps no more.
+/// Returns a number that is the same in every mount of the same file until the
+/// file is written to. It has 32 bits, because the kernel keeps no more.
 uint32_t GenerationOfFiles(const Source& source) {
   FileIdentity identity = source.identity();
   identity.ctime = {};
@@ -74,7 +74,8 @@ std::unique_ptr<Mirror> MakeMirror(Sources sources, const MountOptions& options,
   const SystemDirectory::Options found{
       .mount_point = mount_point,
       .confined = options.AllowsOthers(),
-      // Needed only if the kernel may keep names for more than a second.
+      // Watching is needed only if the kernel may cache names for more than a
+      // second.
       .watched = shown.lasting > std::chrono::seconds(1)};
   return std::make_unique<Mirror>(DirectoryOf(std::move(sources), found),
                                   shown);

@@ -33,8 +33,8 @@ std::unique_ptr<FileKeeper> OpenKeeper(const MountOptions& options);
 /// mount.
 class Server {
  public:
-  /// Mounts `sources`, as `options` name them, at `mount_point`. `keeper` comes
-  /// from OpenKeeper and must outlive the server.
+  /// Prepares serving `sources`, which `options` name, at `mount_point`.
+  /// `keeper` comes from OpenKeeper, may be null, and must outlive the server.
   Server(Sources sources, const MountOptions& options,
          const OpenOptions& open_options, const std::string& mount_point,
          FileKeeper* keeper);
@@ -64,40 +64,42 @@ class Server {
   const MountOptions& options() const { return options_; }
   WorkLimit work_limit() const { return {.factor = options_.max_expansion}; }
 
-  /// Like those of Mirror. Containers report no changes.
+  /// Like Mirror::TellChanges and Mirror::StopTelling. A mounted container
+  /// reports no changes.
   void TellChanges(Mirror::Changed changed);
   void StopTelling();
-  /// Sets how the kernel is made to query a file's attributes again. Must run
-  /// before other threads start.
+  /// Sets the function that makes the kernel query a file's attributes again.
+  /// Must run before other threads start.
   void ForgetAttributesBy(std::function<void(Inode)> forget) {
     forget_attributes_ = std::move(forget);
   }
   void ForgetAttributes(Inode file) const { forget_attributes_(file); }
-  /// Sets how the kernel drops cached pages of files that it will read itself
-  /// (MaterializedFiles::DropPagesBy). Must run before other threads start.
+  /// Sets the function that drops the kernel's cached pages of a file that the
+  /// kernel will read itself (MaterializedFiles::DropPagesBy). Must run before
+  /// other threads start.
   void DropPagesBy(std::function<void(Inode)> drop);
 
   /// Whether the kernel maps files opened with direct_io. Set before threads
   /// start.
   bool maps_direct_io() const { return maps_direct_io_; }
   void set_maps_direct_io() { maps_direct_io_ = true; }
-  /// Whether one directory may be listed through several handles, each for a
-  /// part. Set before threads start.
+  /// Whether the kernel opens directories itself, so that listings have no
+  /// handle. Set before threads start.
   bool lists_without_handles() const { return lists_without_handles_; }
   void set_lists_without_handles() { lists_without_handles_ = true; }
   /// Whether the kernel opens files itself, so that requests have no handle.
   /// Set before threads start.
   bool opens_without_handles() const { return opens_without_handles_; }
   void set_opens_without_handles() { opens_without_handles_ = true; }
-  /// Distinguishes NFS handles of this mount's files from those of a container
-  /// mounted here before.
+  /// Distinguishes NFS handles of this mount from handles of a container that
+  /// was mounted here before.
   uint64_t GenerationOf(Inode inode) const {
-    return inode == kRootInode ? 0 : generation_;  // required of the root
+    return inode == kRootInode ? 0 : generation_;  // the kernel expects 0
   }
   InodeFiles& inode_files() { return *inode_files_; }
   const InodeFiles& inode_files() const { return *inode_files_; }
-  /// Returns true the first time: no answer was sent yet. Written before
-  /// threads start, read by all of them.
+  /// Returns true at the first call, which is for the first answer. That call
+  /// must come before threads start; later calls only read.
   bool TakeFirstAnswer() {
     if (answered_) return false;
     answered_ = true;
@@ -137,9 +139,9 @@ class Server {
   std::unordered_set<Inode> logged_ CTXFS_GUARDED_BY(mutex_);
   std::unique_ptr<SignalWatch> signals_;
   std::unique_ptr<BackingFiles> backing_files_;
-  FileKeeper* const keeper_;               // null: nothing is made
+  FileKeeper* const keeper_;               // null: creates no files
   std::shared_ptr<SpillFile> spill_file_;  // null: nothing is decoded to disk
-  RequestPool pool_;                       // last: its threads use the rest
+  RequestPool pool_;                       // destroyed first: uses the rest
 };
 
 }  // namespace ctxfs

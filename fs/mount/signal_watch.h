@@ -13,10 +13,10 @@
 namespace ctxfs {
 
 /// Finds the signals pending for a thread of another process. The kernel
-/// reports that the caller of a request got a signal, but not which one: a
-/// dying caller must be released, one with a profiler's timer must not. /proc
-/// has the answer; serving threads cannot read it, so a thread that is not
-/// confined does.
+/// reports that the caller of a request got a signal, but not which one. The
+/// request of a dying caller must be cancelled; the request of a caller with a
+/// profiler's timer must not. /proc shows the signal, but serving threads
+/// cannot read /proc, so a thread that is not confined does.
 class SignalWatch final : public Questions {
  public:
   /// Fails if the process is out of descriptors.

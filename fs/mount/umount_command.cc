@@ -16,8 +16,9 @@
 namespace ctxfs {
 namespace {
 
-// Programs that examine every mount, such as `ctxfs mounts` and shell
-// completion, hold a file of this one open for a moment.
+// How long to retry a mount that is in use. Programs that examine every mount,
+// such as `ctxfs mounts` and shell completion, hold a file of it open for a
+// moment.
 constexpr std::chrono::milliseconds kPatience{1000};
 constexpr std::chrono::milliseconds kPause{10};
 
