@@ -164,7 +164,8 @@ void LogRelay::PassAllOn(const LogSink& target) {
 void LogRelay::Run(const LogSink& target) {
   for (;;) {
     Wait();
-    // Read before the pipe, so that messages sent before Stop are forwarded.
+    // Reads stopped_ before the pipe, so that messages sent before Stop are
+    // forwarded.
     const bool last = stopped_;
     PassAllOn(target);
     if (last) return;

@@ -34,11 +34,12 @@ class LogRelay {
 
   /// Sends a message as one line of at most 4,000 bytes. Never blocks. Returns
   /// false if the message is suppressed: the rate is exceeded or the pipe is
-  /// full. Thread-safe; calls only write.
+  /// full. Thread-safe. Its only system calls for I/O are writes, so confined
+  /// threads may call it.
   bool Send(LogLevel level, const std::string& message);
 
-  /// Forwards messages to `target` until Stop, then the rest and the number of
-  /// messages that were suppressed or that `target` dropped.
+  /// Forwards messages to `target` until Stop, and then those that are left.
+  /// Also logs how many messages were suppressed or dropped by `target`.
   void Run(const LogSink& target);
 
   /// Ends Run after earlier messages were forwarded. Thread-safe.

@@ -27,8 +27,10 @@ std::string LineOf(const std::string& message) {
   return "ctxfs: " + ShownText(message) + "\n";
 }
 
-/// Standard error; a pipe or terminal is reopened with O_NONBLOCK, because
-/// other processes share the flags of the original descriptor.
+/// Reopens standard error with O_NONBLOCK if it is a pipe, a terminal or
+/// another character device, because other processes share the flags of the
+/// original descriptor. Otherwise returns no descriptor, and the caller uses
+/// the original one.
 Fd OpenStderr() {
   struct stat st {};
   if (::fstat(STDERR_FILENO, &st) != 0) return Fd(-1);

@@ -9,7 +9,7 @@ namespace ctxfs {
 LogSink StderrSink();
 
 /// Like StderrSink, but does not block for long: drops messages that cannot be
-/// written within half a second. After a drop it waits no longer, until a
+/// written within half a second. After a drop it does not wait at all until a
 /// message can be written at once.
 LogSink DroppingStderrSink();
 

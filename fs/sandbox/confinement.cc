@@ -47,8 +47,9 @@ void Confine(const Confinement& confinement) {
   const Privileges kept = confinement.container.empty()
                               ? Privileges{.nobody = false, .read_all = true}
                               : LeastPrivileges(confinement.container);
-  // In this order: the rules name directories that only the user of the process
-  // may be able to open, and the filter refuses calls that the other two need.
+  // The order matters. Restrict comes before Drop, because it opens directories
+  // that perhaps only the user of the process can open. Filter comes last,
+  // because it refuses calls that the other two need.
   Restrict(confinement.trees);
   Drop(kept);
   Filter(confinement);

@@ -22,7 +22,7 @@ constexpr uid_t kNobody = 65534;
 /// setgroups, these calls change only the calling thread.
 bool BecomeNobody() {
   if (::syscall(SYS_setgroups, 0, nullptr) != 0) return false;
-  // They return the previous user, and fail silently.
+  // setfsgid and setfsuid return the previous ID, and fail silently.
   ::setfsgid(kNobody);
   ::setfsuid(kNobody);
   constexpr auto kNone = static_cast<uid_t>(-1);
@@ -43,7 +43,7 @@ bool KeepCapabilities(uint64_t kept) {
   return ::syscall(SYS_capset, &header, sets) == 0;
 }
 
-/// Whether a thread with `privileges` can open both files.
+/// Whether a thread with `privileges` can open `container` and the FUSE device.
 bool Suffices(const Privileges& privileges, const std::string& container) {
   bool opened = false;
   std::thread([&] {
@@ -70,8 +70,9 @@ Privileges LeastPrivileges(const std::string& container) {
 }
 
 bool DropPrivileges(const Privileges& kept) {
-  // Capabilities that a program could regain by execve. Dropping them needs
-  // CAP_SETPCAP; where nothing can be executed they are harmless.
+  // Drops the bounding set: capabilities that a program could regain by execve.
+  // That needs CAP_SETPCAP; if it fails, no harm is done where nothing can be
+  // executed.
   for (int one = 0; ::prctl(PR_CAPBSET_DROP, one, 0, 0, 0) == 0; ++one) {
   }
   if (kept.nobody && !BecomeNobody()) return false;

@@ -22,12 +22,13 @@ struct Privileges {
 /// its own.
 Privileges LeastPrivileges(const std::string& container);
 
-/// Drops all capabilities and, if `kept` says so, the user for file access, in
-/// the calling thread and every thread that it starts later. Returns false if
-/// the kernel refuses a part; other parts may be done.
+/// Drops all capabilities that `kept` does not name and, if kept.nobody,
+/// changes the user for file access to nobody, in the calling thread and every
+/// thread that it starts later. Returns false if the kernel refuses a part;
+/// other parts may be done.
 ///
-/// Changes only the user for file access (setfsuid): any process of nobody
-/// could kill a thread whose real user is nobody.
+/// The real user stays (only setfsuid is called): any process of nobody could
+/// kill a thread whose real user is nobody.
 bool DropPrivileges(const Privileges& kept);
 
 }  // namespace ctxfs

@@ -27,7 +27,7 @@ struct RulesetAttr {
 constexpr uint64_t kReadFile = LANDLOCK_ACCESS_FS_READ_FILE;
 constexpr uint64_t kReadDir = LANDLOCK_ACCESS_FS_READ_DIR;
 constexpr uint64_t kWriteFile = LANDLOCK_ACCESS_FS_WRITE_FILE;
-// The use of a directory by NewFile and TargetTree (fs/commands).
+// The access that NewFile and TargetTree (fs/commands) need below a directory.
 constexpr uint64_t kFill = kReadDir | kWriteFile | LANDLOCK_ACCESS_FS_MAKE_REG |
                            LANDLOCK_ACCESS_FS_MAKE_DIR |
                            LANDLOCK_ACCESS_FS_MAKE_SYM |

@@ -112,7 +112,7 @@ constexpr uint64_t kNamespaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET |
 std::vector<Conditional> Conditionals(int spill_file, int channel = -1) {
   const auto self = static_cast<uint64_t>(::getpid());
   std::vector<Conditional> all = {
-      // No executable memory is mapped.
+      // Memory may be mapped, but not as executable.
       {SCMP_SYS(mmap), {Masked(2, PROT_EXEC, 0)}},
       {SCMP_SYS(mprotect), {Masked(2, PROT_EXEC, 0)}},
       // Threads of this process, but no processes and no namespaces.

@@ -14,8 +14,9 @@ namespace ctxfs {
 /// Irreversible.
 ///
 /// `watches` allows watching directories; the inotify descriptor must exist.
-/// Writing to the descriptor `spill_file` is allowed, and so is receiving
-/// messages with descriptors from the socket `channel`; -1: none.
+/// `measures` allows fstatfs. Writing to the descriptor `spill_file` is
+/// allowed, and so is receiving messages with descriptors from the socket
+/// `channel`; -1: none.
 ///
 /// Returns false without a filter: the kernel has none, or the program is built
 /// with a sanitizer, which makes other calls.
