@@ -16,7 +16,7 @@
 namespace ctxfs {
 namespace {
 
-/// Returns only if the process has not become the keeper; the result is its
+/// Returns only in a process that does not become the keeper. The result is the
 /// exit status.
 int Run() {
   Fd memory(remote::kFetchMemory);
@@ -27,8 +27,8 @@ int Run() {
                stderr);
     return 2;
   }
-  // The parent exits at once. The client waits for it, and so gets no child
-  // process that it does not know.
+  // This process exits at once, and the client waits for that. So the keeper is
+  // not a child of the client, which may not expect a child.
   const pid_t child = ::fork();
   if (child != 0) return child < 0 ? 1 : 0;
   RunKeeper(remote::kFetchSocket, -1, *slots, {});

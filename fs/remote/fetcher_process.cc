@@ -44,7 +44,8 @@ std::shared_ptr<remote::FetchClient>& Client() {
   return client;
 }
 
-/// The reading end of a pipe that is closed when an unused cache is removed.
+/// The reading end of a pipe. Its other end is closed once an unused cache is
+/// removed.
 Fd& Unused() {
   static Fd unused(-1);
   return unused;

@@ -10,21 +10,22 @@
 namespace ctxfs {
 
 /// Starts the process that fetches URLs if one of `sources` is a URL, and
-/// registers it with OpenSource. Call in the process that reads URLs, while it
-/// has one thread and before it confines itself; it must not fork afterwards.
-/// `variables` override environment variables.
+/// registers it with OpenSource. Must be called in the process that reads URLs,
+/// while it has one thread and before it confines itself. That process must not
+/// fork afterwards. `variables` override environment variables.
 ///
 /// There are three processes: a keeper, the fetcher, which the keeper restarts
 /// when it ends, and a standby, which replaces a dead keeper. If the directory
-/// of the cache is new, a remover waits for their end. All end with this
-/// process. Only the three have credentials, can make sockets and use the
-/// cache; they can use no other files.
+/// of the cache is new, a fourth process waits for their end and removes the
+/// directory if it is unused. All end with this process. Only the three have
+/// credentials, can make sockets and use the cache; they can use no other
+/// files.
 Status StartFetcher(const std::vector<std::string>& sources,
                     const std::map<std::string, std::string>& variables = {});
 
-/// Ends the process that StartFetcher started, and waits, at most a second,
-/// until a cache that was made for it and has nothing is removed. Call at the
-/// end of a command that has not forked a process that still fetches.
+/// Ends the processes that StartFetcher started. Waits at most a second for the
+/// removal of a cache that they created and did not use. Call at the end of a
+/// command; no forked process may still fetch.
 void EndFetcher();
 
 /// The descriptor of the socket to the fetcher, which sends descriptors of

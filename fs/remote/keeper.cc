@@ -28,8 +28,8 @@ namespace {
 constexpr std::chrono::milliseconds kBetween(50);
 
 /// A pipe. A keeper and its fetcher hold one end; hang-up at the other end
-/// tells the standby that both are gone. Two fetchers at a time would write to
-/// the same memory.
+/// tells the standby that both are gone. The standby must wait for that,
+/// because two fetchers at a time would write to the same memory.
 struct Lifeline {
   Fd watched;
   Fd held;
@@ -56,12 +56,14 @@ bool IsClosed(int socket) {
   return ::poll(&state, 1, 0) > 0 && (state.revents & (POLLHUP | POLLERR)) != 0;
 }
 
-/// Exits with status 0 when the client is gone.
+/// Runs a fetcher. Exits with status 0 if no other fetcher must be started,
+/// because the client is gone.
 [[noreturn]] void Fetch(const Kept& kept, pid_t keeper) {
   (void)::prctl(PR_SET_NAME, "ctxfs-fetcher", 0, 0, 0);
   (void)::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   if (::getppid() != keeper) ::_exit(1);  // killed before PR_SET_PDEATHSIG
-  // Status 0 prevents a restart: confining would fail again.
+  // Also exits with status 0 if confining fails, because it would fail again
+  // after a restart.
   const bool done =
       !FilterFetcherSyscalls() ||
       remote::RunFetcher(kept.socket, kept.slots, kept.settings,

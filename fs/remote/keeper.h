@@ -31,8 +31,8 @@ Result<std::atomic<uint32_t>*> MakeSharedCounter();
 
 /// Runs a fetcher in a process of its own, restarting it until the client is
 /// gone, then exits. A standby process takes over if this one is killed, so a
-/// client loses its fetchers only if both are killed at once. Call in a
-/// confined process with one thread.
+/// client loses its fetchers only if both are killed at once. Must be called in
+/// a confined process with one thread.
 [[noreturn]] void Keep(const Kept& kept);
 
 }  // namespace ctxfs

@@ -34,9 +34,9 @@ const std::vector<std::string> kResolverFiles = {
     "/etc/resolv.conf", "/etc/hosts",    "/etc/nsswitch.conf",
     "/etc/host.conf",   "/etc/gai.conf", "/etc/services"};
 
-/// Returns null without a cache. If `demanded`, a directory that cannot be used
-/// as the cache is an error. If not `made` here, another process may have made
-/// it, and must not remove it.
+/// Returns null if there is no cache. A directory that cannot be used as the
+/// cache is an error only if `demanded`. If this process did not create the
+/// directory (`made`), Touch keeps the process that did from removing it.
 Result<std::unique_ptr<BlockStore>> OpenCache(const Environment& environment,
                                               bool offline, bool demanded,
                                               bool made) {
@@ -69,8 +69,9 @@ void CloseAllBut(int one, int other) {
 }
 
 /// Detaches from the parent's session, directory and standard streams, so that
-/// readers of its output wait only for the parent. Ignores signals meant for
-/// the parent, such as Ctrl-C: this process ends when the socket is closed.
+/// readers of the parent's output wait only for the parent. Ignores signals
+/// meant for the parent, such as Ctrl-C: this process ends when the socket is
+/// closed.
 void LeaveParent() {
   (void)::setsid();
   (void)!::chdir("/");
@@ -86,8 +87,8 @@ void LeaveParent() {
 }
 
 /// Becomes a process that removes the directories `made` when its descendants,
-/// the keeper and its fetchers, have ended. They cannot: they are confined to
-/// the innermost one.
+/// the keeper and its fetchers, have ended. They cannot remove these
+/// themselves, because they are confined to the innermost one.
 [[noreturn]] void RunRemover(const std::vector<std::string>& made, int unused) {
   (void)::prctl(PR_SET_NAME, "ctxfs-remover", 0, 0, 0);
   LeaveParent();
@@ -101,7 +102,8 @@ void LeaveParent() {
   ::_exit(0);
 }
 
-/// Returns in a child process if directories are to be removed in the end.
+/// If directories are `missing`, forks: this process becomes the remover, and
+/// the child returns.
 void LeaveRemover(const std::vector<std::string>& missing, int unused) {
   if (missing.empty()) return;
   // Orphaned fetchers become children of the remover, too.
