@@ -49,10 +49,11 @@ class Browser {
     SourceTree::File file;
     std::optional<uint64_t> size;
   };
-  /// Returns files without a size on the page of the selected one.
+  /// Returns the files whose size is not known yet, of the page with the
+  /// selected one. A page has `page` files.
   std::vector<Measured> Unmeasured(size_t page) const;
-  /// Takes the sizes of files that Unmeasured returned after the last Enter,
-  /// Leave or Search.
+  /// Stores the sizes in `measured`, which must come from a call of Unmeasured
+  /// after the last Enter, Leave or Search, because these may replace files().
   void Take(const std::vector<Measured>& measured);
 
   /// Moves the selection, stopping at the ends.
@@ -60,7 +61,7 @@ class Browser {
 
   /// Enters the selected directory or container; false for other files.
   Result<bool> Enter();
-  /// Shows the parent directory and selects the previous one.
+  /// Shows the parent directory and selects the directory that was left.
   Status Leave();
 
   /// Selects the next file whose name contains `text`, ignoring case: first

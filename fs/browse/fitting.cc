@@ -21,7 +21,8 @@ Character FirstOf(std::string_view text) {
   return {bytes, std::max(::wcwidth(c), 0)};
 }
 
-/// Removes characters of at least `columns` from the front of `text`.
+/// Removes characters from the front of `text` that together take at least
+/// `columns`.
 std::string_view Behind(std::string_view text, int columns) {
   while (columns > 0) {
     const Character first = FirstOf(text);

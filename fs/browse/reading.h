@@ -23,17 +23,19 @@ class Reading {
   Reading(const Reading&) = delete;
   Reading& operator=(const Reading&) = delete;
 
-  /// Starts with the selected file, or with the directory if it is empty.
-  /// Measures the `page` files around the selected one.
+  /// Starts describing the selected file, or the directory if it is empty. Then
+  /// measures the files on the page with the selected one; a page has `page`
+  /// files.
   void Start(const DetailRoom& room, size_t page);
 
   /// Interrupts the thread and waits for it.
   void Stop();
 
-  /// Whether the thread works. Takes what it has finished.
+  /// Whether the thread still works. First stores the results that it has
+  /// finished.
   bool pending();
 
-  /// Null until they are computed.
+  /// Null until the details are computed.
   const Details* details() const { return details_ ? &*details_ : nullptr; }
 
  private:

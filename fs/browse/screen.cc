@@ -27,7 +27,8 @@ namespace {
 constexpr int kControlL = 12;
 constexpr int kEscape = 27;
 constexpr int kDelete = 127;
-// Pairs of fixed numbers come first.
+// Colour pairs of pictures are numbered from here. Lower numbers belong to
+// pairs with fixed numbers, such as COLOR_RED.
 constexpr int kFirstPair = 16;
 constexpr const char* kKeys =
     "? help   q quit   arrows move and open   / search   i describe   e "
@@ -184,7 +185,8 @@ Screen::~Screen() { ::endwin(); }
 int Screen::Split(const Browser& browser) const {
   constexpr int kLeast = 16;
   constexpr size_t kBesideName = 8;  // size and space
-  // A sixth more if the names need it. 80 columns leave 40 for a histogram.
+  // The list takes two fifths of the window, or up to half of it minus 2 if the
+  // names need that. Of 80 columns, 40 are left for a histogram.
   const int usual = std::max(kLeast, COLS * 2 / 5);
   const int most = std::max(usual, COLS / 2 - 2);
   const size_t needed = browser.longest_name() + kBesideName;

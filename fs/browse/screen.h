@@ -51,7 +51,8 @@ class Screen {
             const Details* details, const DetailLine& message);
 
   /// Draws details in the whole window, from line `first` on, or from an
-  /// earlier one that fills the window. Returns the first line.
+  /// earlier line if fewer lines would be left than the window shows. Returns
+  /// the number of the line that it starts with.
   ptrdiff_t DrawPage(const std::string& title, const Details* details,
                      ptrdiff_t first, const DetailLine& message);
 
@@ -88,7 +89,8 @@ class Screen {
   int NameLines(const Browser& browser) const;
   /// Width of the list of files, in columns.
   int Split(const Browser& browser) const;
-  /// The number of a pair of xterm's 256 colours.
+  /// Returns the number of the ncurses colour pair for two of xterm's 256
+  /// colours.
   int Pair(int front, int back);
 
   const bool utf8_;

@@ -66,7 +66,8 @@ void Session::Run() {
     Draw();
     const Action action = screen_.Next(pending);
     if (UserInterrupt::signalled()) {
-      // Measuring sizes is not worth a message.
+      // Once the details are shown, at most sizes are being measured, so Ctrl-C
+      // ends the program.
       if (reading_.details() != nullptr) return;
       reading_.Stop();
       message_ = {"interrupted", Colour::kYellow};

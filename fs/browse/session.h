@@ -18,8 +18,8 @@ namespace ctxfs {
 /// Reads keys and acts on them.
 class Session {
  public:
-  /// All that is passed outlives the session; `into` is where files are
-  /// extracted.
+  /// All referenced arguments must outlive the session. Files are extracted
+  /// into `into`.
   Session(std::string source, SourceTree& tree, Browser& browser,
           Screen& screen, const TargetTree& into, UserInterrupt& interrupt);
 
@@ -33,7 +33,7 @@ class Session {
   void Read();
   void Draw();
   void Answer(Action action);
-  /// Calls `act` while nothing is read, and shows its error.
+  /// Stops reading, calls `act`, and shows its error.
   void Act(const std::function<Status()>& act);
   /// Acts on a key while the description or the help is shown.
   void Scroll(Action action);

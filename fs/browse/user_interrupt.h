@@ -8,8 +8,8 @@
 
 namespace ctxfs {
 
-/// Interrupts work when the user presses Ctrl-C or another key. Reset only
-/// while no work runs.
+/// Interrupts work when the user presses Ctrl-C or another key. Reset must be
+/// called only while no work runs.
 class UserInterrupt final : public Interrupt {
  public:
   /// Sets a flag at SIGINT, instead of ending the process.

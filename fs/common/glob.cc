@@ -44,7 +44,7 @@ char32_t TakeCharacter(std::string_view& text) {
   return whole ? character : kBrokenByte + first;
 }
 
-/// Removes a character, and a backslash before it.
+/// Removes and returns a character, without the backslash before it.
 char32_t TakeEscaped(std::string_view& text) {
   if (text.size() > 1 && text.front() == '\\') text.remove_prefix(1);
   return TakeCharacter(text);
@@ -61,7 +61,7 @@ Glob::Glob(std::string_view pattern) {
     if (first == '*') {
       item.any_number = true;
     } else if (first == '?') {
-      item.negated = true;  // not one of none
+      item.negated = true;  // any character that is not in {}
     } else if (first != '[' || !TakeSet(pattern, item)) {
       pattern = rest;
       const char32_t character = TakeEscaped(pattern);

@@ -52,7 +52,7 @@ void NearestWordFinder::Offer(std::string_view word) {
     return;
   }
   const size_t distance = Distance(typed_, word);
-  // Words of one letter are too short to be similar.
+  // A word in which every letter is wrong is not similar.
   if (distance >= least_ || distance >= word.size()) return;
   least_ = distance;
   nearest_ = word;

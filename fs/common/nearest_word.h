@@ -8,13 +8,14 @@
 
 namespace ctxfs {
 
-/// The word that `typed` was probably meant to be, of words that are offered
-/// one by one: a word that begins with it, or else the nearest by edit
-/// distance, if that is at most a third of the letters typed (but at least 1).
+/// Finds the word that `typed` was probably meant to be, of words that are
+/// offered one by one: the first word that begins with `typed`, or else the
+/// nearest by edit distance. The distance may be a third of the length of
+/// `typed`, and always 1.
 class NearestWordFinder {
  public:
-  /// Words of more than `longest` bytes are not near, and none is near such a
-  /// `typed`.
+  /// Words of more than `longest` bytes are not near, and no word is near a
+  /// longer `typed`.
   NearestWordFinder(std::string_view typed, size_t longest);
 
   void Offer(std::string_view word);
@@ -25,7 +26,7 @@ class NearestWordFinder {
   const std::string typed_;
   const size_t longest_;
   bool begun_ = false;  // nearest_ begins with typed_
-  size_t least_;        // greater than the distance of a word that is near
+  size_t least_;        // the distance of a nearer word is less
   std::string nearest_;
 };
 

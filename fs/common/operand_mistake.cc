@@ -56,8 +56,8 @@ bool IsContainerAt(const std::string& path) {
   return head && IsContainer(head->span());
 }
 
-/// A name in the directory of `path`, which does not exist, that was probably
-/// meant, as a path; empty if none is near.
+/// Returns the path that `path`, which does not exist, was probably meant to
+/// be: the nearest name in the same directory. Empty if no name is near.
 std::string MeantPath(const std::string& path) {
   constexpr size_t kMaxCompared = 20'000;  // names
   constexpr size_t kMaxBytes = 128;        // of a name

@@ -41,7 +41,8 @@ std::string MeantUrl(std::string_view operand) {
     const size_t rest = operand.find_first_not_of('/', written.size());
     if (rest == std::string_view::npos) return "";
     const std::string_view named = operand.substr(rest);
-    // The hub's models have an owner, even those once known by one word.
+    // Every model of the hub has an owner, even one that once had a single word
+    // as its name.
     const bool lacks_owner =
         meant == "hf://" && named.find('/') == std::string_view::npos;
     return std::string(meant) + (lacks_owner ? "ORG/" : "") +
