@@ -38,9 +38,9 @@ std::optional<bool> EqualByChecksum(const DiffEntry& a, const DiffEntry& b,
     if (a.size == b.size && a.stored_size == b.stored_size) return true;
     return std::nullopt;
   }
-  // Different checksums prove nothing about compressed bytes or array headers:
-  // equal texts may be compressed differently, equal arrays have different
-  // headers.
+  // Different checksums prove a difference only of bytes that are stored
+  // plainly and are no array header. Equal bytes may be compressed differently,
+  // and equal arrays may have different headers.
   const bool elements_alone = !by_elements || a.size == BytesOf(*a.array);
   if (a.plain() && b.plain() && a.size == b.size && elements_alone) {
     return false;

@@ -32,7 +32,8 @@ bool ShapeChanges(const EntryDifference& one) {
          one.first->shape != one.second->shape;
 }
 
-/// Whether nothing of the entry is told but what its group shares.
+/// Whether the output has nothing about this entry alone, so that it may share
+/// the line of a group.
 bool MayBeJoined(const EntryDifference& one) {
   return one.kind != DiffKind::kRenamed && one.keys.empty();
 }
@@ -96,7 +97,7 @@ void AddGroups(const Members& members, std::vector<DiffGroup>& groups) {
 bool IsShownBefore(const DiffGroup& a, const DiffGroup& b) {
   const auto order = [](const DiffGroup& group) {
     const bool unlike = group.values && group.values->unlike > 0;
-    // Greater values first.
+    // Groups with greater differences come first.
     return std::tuple(group.kind(), !unlike, !group.values.has_value(),
                       group.values ? -group.values->relative_l2 : 0);
   };

@@ -13,12 +13,12 @@ namespace ctxfs {
 
 /// Entries that differ alike: one line of `ctxfs diff`.
 struct DiffGroup {
-  /// Of several entries, the NamePattern of their paths; empty for one.
+  /// The NamePattern of the paths of several entries; empty for a single entry.
   std::string pattern;
   std::vector<const EntryDifference*> entries;  // in the order of the names
   uint64_t first_bytes = 0;
   uint64_t second_bytes = 0;
-  /// Of all entries as one array, if every entry has values.
+  /// The difference of all entries as one array, if every entry has values.
   std::optional<ValueDifference> values = std::nullopt;
 
   const EntryDifference& front() const { return *entries.front(); }
@@ -29,11 +29,11 @@ struct DiffGroup {
   }
 };
 
-/// Groups the entries of `found` that are not the same: those of one kind and
-/// type, and whose values are about as far apart, if one pattern covers their
-/// paths. Changed ones come first, then renamed,
-/// removed, added and failed ones. Of a kind, the most changed group is the
-/// first: by values if they were compared, else by bytes.
+/// Groups the entries of `found` that differ. The entries of a group are of one
+/// kind and type, their values are about as far apart, and one pattern covers
+/// their paths. Changed entries come first, then renamed, removed, added and
+/// failed ones. Within a kind, the most changed group comes first: by values if
+/// they were compared, else by bytes.
 std::vector<DiffGroup> GroupsOf(const std::vector<EntryDifference>& found);
 
 /// "f32 [2,3]", "f32 -> q8_0 [2,3]" or "file -> link"; without the shape if the

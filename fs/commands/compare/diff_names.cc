@@ -28,7 +28,7 @@ bool HasCommonArray(const DiffSide& a, const DiffSide& b) {
   });
 }
 
-/// What the names of the hub's model begin with.
+/// The prefix of the names in the hub's model.
 std::string_view PrefixOf(const DiffSide& hub) {
   const auto* const found =
       std::ranges::find_if(kHubPrefixes, [&hub](std::string_view prefix) {
@@ -37,7 +37,7 @@ std::string_view PrefixOf(const DiffSide& hub) {
   return found != kHubPrefixes.end() ? *found : kHubPrefixes.front();
 }
 
-/// Maps the names of `converted`.
+/// Maps the names of `converted` to names in `hub`.
 std::optional<MappedNames> MapTo(DiffSide& hub, DiffSide& converted,
                                  const NamesOnHub& names) {
   if (hub.container() == nullptr || HasCommonArray(converted, hub)) {

@@ -9,16 +9,17 @@
 
 namespace ctxfs {
 
-/// Arrays of a converted model that are compared with those of the hub's model
-/// that they were made of.
+/// The arrays of a converted model that are compared with arrays of the hub's
+/// model that it was made from.
 struct MappedNames {
   std::string architecture;  // "llama"
   uint64_t arrays = 0;
 };
 
-/// If one side is a converted model and no array of it has the name of one of
-/// the other, gives its arrays the names that the other may have, and changes
-/// the other's arrays as the converter did. Returns nullopt if nothing changed.
+/// If one side is a converted model and the sides have no array name in common,
+/// takes the other side for the hub's model: renames the converted arrays as
+/// the hub names them, and changes the values of the hub's arrays as the
+/// converter did. Returns nullopt if nothing changed.
 std::optional<MappedNames> MapNames(DiffSide& first, DiffSide& second);
 
 }  // namespace ctxfs

@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kIndent = 4;
 constexpr size_t kBar = 20;
 constexpr size_t kMaxIncomplete = 20;  // lines
-constexpr size_t kMaxStatName = 60;    // columns, but on a terminal
+constexpr size_t kMaxStatName = 60;    // columns, in a pipe
 constexpr size_t kMinStatName = 10;
 
 struct Mark {
@@ -32,8 +32,8 @@ constexpr Mark kMarks[kDiffKinds] = {
 
 const Mark& MarkOf(DiffKind kind) { return kMarks[static_cast<size_t>(kind)]; }
 
-/// A name that is no pattern, which braces would make it look like. The
-/// operand itself has the path "".
+/// Returns the path of an entry with escaped braces, because braces would make
+/// it look like a pattern. The operand itself has the path "".
 std::string NameOf(const DiffEntry& entry) {
   if (entry.path.empty()) return "(the file)";
   std::string shown;
@@ -88,7 +88,7 @@ std::string Change(const DiffGroup& group) {
   return text + (one.first->file.link ? "target differs" : "checksum differs");
 }
 
-/// All of a group's line but its name.
+/// The line of a group after the name.
 std::string Described(const DiffGroup& group) {
   std::string text = TypeText(group);
   const auto add = [&text](const std::string& more) {

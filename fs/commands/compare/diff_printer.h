@@ -18,12 +18,12 @@ class DiffPrinter {
   DiffPrinter() : DiffPrinter(Terminal::Of(stdout)) {}
   explicit DiffPrinter(const Terminal& terminal) : terminal_(terminal) {}
 
-  /// A line for each of the first containers that lack entries, and one for the
-  /// others.
+  /// Prints a line for each of the first containers that lack entries, and one
+  /// line for all others.
   void PrintIncomplete(const DiffResult& result) const;
-  /// A line for each group, and what is known of its values.
+  /// Prints a line for each group, and below it the differences of its values.
   void Print(const std::vector<DiffGroup>& groups) const;
-  /// A line for each group with its bytes and a bar for them.
+  /// Prints a line for each group with its bytes and a bar for them.
   void PrintStat(const std::vector<DiffGroup>& groups) const;
 
  private:

@@ -50,8 +50,8 @@ uint64_t CountArrays(const DiffSide& side) {
       side.entries(), [](const auto& one) { return one.second.is_array(); }));
 }
 
-/// Fails for models that name their tensors in different ways: that each was
-/// removed and added says nothing of their values.
+/// Fails for two models without a tensor name in common: to list all tensors as
+/// removed and added would say nothing about their values.
 Status CheckNames(const DiffSide& first, const DiffSide& second,
                   const std::vector<EntryDifference>& found) {
   const uint64_t removed = CountArrays(first);
@@ -61,7 +61,7 @@ Status CheckNames(const DiffSide& first, const DiffSide& second,
         return one.first != nullptr && one.second != nullptr &&
                (one.first->is_array() || one.second->is_array());
       });
-  // Directories have files besides, whose differences are worth a list.
+  // Directories also have other files, whose differences are worth a list.
   const bool models = !first.format().empty() && !second.format().empty();
   if (in_common || !models || removed == 0 || added == 0) return {};
   return Error{

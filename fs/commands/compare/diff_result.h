@@ -16,7 +16,7 @@
 
 namespace ctxfs {
 
-/// How many entries became what, and their bytes.
+/// The number of entries of each kind, and their bytes.
 struct DiffTally {
   // Exit codes of a comparison.
   static constexpr int kSameCode = 0;
@@ -39,7 +39,7 @@ struct DiffTally {
   std::string Text() const;
 };
 
-/// What `ctxfs diff` finds, whatever it is shown as.
+/// The result of `ctxfs diff`, for all kinds of output.
 struct DiffResult {
   /// A container of a side that lacks entries; `source` is the operand.
   struct Incomplete {
@@ -52,13 +52,13 @@ struct DiffResult {
   std::vector<Incomplete> incomplete;
   std::optional<MappedNames> names;
 
-  /// That of the tally, but kFailedCode if anything is incomplete.
+  /// The exit code of the tally; kFailedCode if a container is incomplete.
   int ExitCode() const;
 
   /// Confines the process to reading, opens both operands and compares them.
-  /// `first` and `second`, which were not opened, must outlive the result.
-  /// Prints why an operand cannot be opened, or that no tensor of one has a
-  /// name of the other's, and returns nullopt.
+  /// `first` and `second` must not have been opened, and must outlive the
+  /// result. Prints an error and returns nullopt if an operand cannot be
+  /// opened, or if two models have no tensor name in common.
   static std::optional<DiffResult> Of(const Arguments& arguments,
                                       DiffSide& first, DiffSide& second);
 };

@@ -206,7 +206,8 @@ Status DiffSide::Walk(const SourceTree::File& directory, Scope* scope) {
     CTXFS_TRY(NoteIncomplete(*own));
   }
   if (scope == nullptr) return WalkPlain(directory);
-  // Elsewhere, documents are files of the tree.
+  // Adds the documents only of a container that is the operand itself. Below a
+  // directory, documents are files of the tree already.
   if (scope->path == directory.path && directory.path == top_) {
     AddDocuments(*scope);
   }
@@ -221,7 +222,8 @@ Status DiffSide::Walk(const SourceTree::File& directory, Scope* scope) {
 }
 
 Status DiffSide::WalkPlain(const SourceTree::File& directory) {
-  // Which files are parts of a model is known when all have been opened.
+  // Only when all files have been opened is it known which of them are parts of
+  // a model.
   std::vector<Child> children;
   CTXFS_TRY(tree_->ForEach(
       directory,
@@ -299,7 +301,8 @@ Status DiffSide::AddFile(const SourceTree::File& file, const Scope* scope) {
     if (scope != nullptr && scope->part && entry.is_array()) return {};
     if (scope != nullptr && entry.is_array()) {
       entry.array = scope->Find(name);
-      // The operand may be a directory or a file of the container.
+      // If the operand is a directory or a file inside the container, arrays
+      // are matched by path.
       const bool inside = scope->path.size() < top_.size();
       if (!inside && !name.empty()) {
         const std::string above = Below(scope->path);

@@ -63,11 +63,13 @@ class DiffSide {
 
   explicit DiffSide(const Arguments& arguments);
 
-  /// Opens the operand and lists its entries without decoding them. Call once.
+  /// Opens the operand and lists its entries without decoding them. Must be
+  /// called only once.
   Status Open(const std::string& operand);
 
   const Entries& entries() const { return entries_; }
-  /// Gives an entry another name. Returns whether none had that name.
+  /// Renames the entry `name` to `to`. Changes nothing and returns false if an
+  /// entry is already called so.
   bool Rename(const std::string& name, const std::string& to);
   /// Changes the values of the array `how.name` as a converter has done.
   void Convert(const HubArray& how);
@@ -103,11 +105,11 @@ class DiffSide {
   /// The container at a directory; null if there is none.
   Result<Scope*> ScopeAt(const SourceTree::File& directory);
   Result<Scope*> ScopeAround(const std::string& path);
-  /// The directory of a file that is a container; nullopt if it is none or does
-  /// not parse.
+  /// Returns the directory of the contents of `file`; nullopt if it is no
+  /// container or does not parse.
   Result<std::optional<SourceTree::File>> Inside(const SourceTree::File& file);
-  /// A file of a directory that is no container, and the directory of a
-  /// container that it is.
+  /// A file of a plain directory. `inside` is the directory of its contents if
+  /// the file is a container.
   struct Child {
     SourceTree::File file;
     std::optional<SourceTree::File> inside;
@@ -115,7 +117,7 @@ class DiffSide {
 
   Status Walk(const SourceTree::File& directory, Scope* scope);
   Status WalkPlain(const SourceTree::File& directory);
-  /// Notes the files whose arrays the container at `inside` shows.
+  /// Adds to parts_ the files whose arrays the container at `inside` shows.
   Status NoteParts(const SourceTree::File& file,
                    const SourceTree::File& inside);
   Status NoteIncomplete(Scope& scope);

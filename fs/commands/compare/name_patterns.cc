@@ -58,7 +58,7 @@ Tokens Split(std::string_view name) {
   return tokens;
 }
 
-/// Numbers by value, then by digits; words by bytes.
+/// Orders numbers by value, then by the number of digits, and words by bytes.
 bool TokenPrecedes(std::string_view a, std::string_view b) {
   if (!IsDigit(a.front()) || !IsDigit(b.front())) return a < b;
   const auto significant = [](std::string_view digits) {

@@ -16,12 +16,12 @@ struct NamePattern {
 };
 
 /// Returns patterns, in the order of their first names, that together expand to
-/// `names` and to nothing else; each name is in one of them. Names that differ
-/// in one word or number are joined, then the patterns that differ in one, and
-/// so on: numbers first, then words, from the left. A name alone in its pattern
-/// may have any bytes; the others have only printable ASCII without braces,
-/// commas, backslashes and spaces. Takes time and memory in proportion to the
-/// length of all names.
+/// `names` and to nothing else; each name is in one of them. Joins names that
+/// differ in one word or number, then joins the resulting patterns that differ
+/// in one, and so on: first in numbers, then in words, from the left. A name
+/// alone in its pattern may have any bytes; the others have only printable
+/// ASCII without braces, commas, backslashes and spaces. Takes time and memory
+/// in proportion to the length of all names.
 std::vector<NamePattern> PatternsOf(const std::vector<std::string_view>& names);
 
 }  // namespace ctxfs
