@@ -58,8 +58,8 @@ bool IsForRepair(std::string_view argument) {
          std::end(kIgnored);
 }
 
-/// Removes these options and returns the number of remaining arguments. After
-/// "--" every argument is a source.
+/// Removes options for repair (IsForRepair) and returns the number of remaining
+/// arguments. After "--" every argument is a source.
 int WithoutRepair(int argc, char** argv) {
   char** const last = std::find_if(argv + 1, argv + argc, [](const char* word) {
     return std::string_view(word) == "--";
@@ -115,11 +115,13 @@ class Checks {
   }
 
  private:
-  /// Reports that wait until those of earlier containers are printed.
+  /// Maximum number of reports that wait until those of earlier containers are
+  /// printed.
   static constexpr size_t kMaxWaiting = 1000;
 
-  /// A container being checked. Afterwards, its report is printed, and those
-  /// that were waiting for it.
+  /// The turn of a container that is being checked. The destructor prints its
+  /// report if no earlier container is being checked, and then the reports that
+  /// waited for it.
   class Turn {
    public:
     Turn(Checks& checks, uint64_t turn) : checks_(checks), turn_(turn) {}
@@ -132,7 +134,8 @@ class Checks {
     const uint64_t turn_;
   };
 
-  /// A thread, whose end must leave no other waiting.
+  /// A checking thread. When one ends, the destructor wakes the threads that
+  /// wait for reports to be printed, because it may have ended by an exception.
   class Stop {
    public:
     explicit Stop(Checks& checks) : checks_(checks) {}
@@ -270,7 +273,8 @@ class Checks {
     };
     Result<ExpectedDigest> expected = Expected(found, path);
     if (!expected || source->is_directory()) {
-      // This is no damage.
+      // Without a digest to compare with, nothing is known to be damaged, so
+      // the code is kUnsupported.
       return fail({Code::kUnsupported, expected ? "a directory has no digest"
                                                 : expected.error().Text()});
     }
@@ -395,7 +399,7 @@ class Checks {
 
   const Arguments& arguments_;
   const CommitTrees commits_;
-  Published published_;  // only Report changes the manifest
+  Published published_;  // only Print changes the manifest
   std::FILE* const reports_ = arguments_.sha256 ? stderr : stdout;
   // Escapes names only on a terminal: sha256sum(1) needs the original bytes.
   const bool terminal_ = Terminal::Of(stdout).is_terminal();

@@ -23,7 +23,7 @@ namespace {
 /// How many faults and how many warnings are printed without --all.
 constexpr size_t kMaxPrinted = 10;
 
-/// What each Code is called, in their order.
+/// The names of the values of Code, in their order.
 constexpr std::array kCodeNames = {"missing",
                                    "no container",
                                    "version",
@@ -71,9 +71,10 @@ Json CutJson(const CutFile& cut) {
           {"entries", cut.entries}};
 }
 
-/// Returns the faults without those of entries that repeat a fault of a
-/// container, such as the faults of tensors whose common file is missing, and,
-/// unless `all` are wanted, without those that the line of a cut file counts.
+/// Returns the faults to print. Omits faults of entries that repeat a fault of
+/// a container, such as the faults of tensors whose common file is missing.
+/// Unless `all` is set, also omits the faults that the line of a cut file
+/// counts.
 std::vector<const Fault*> NamedOnce(const std::vector<Fault>& faults,
                                     bool all) {
   std::unordered_set<std::string_view> causes;  // of containers

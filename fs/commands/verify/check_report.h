@@ -24,7 +24,8 @@ struct Fault {
   /// Whether the container leaves out a part of its file, which is no fault of
   /// the bytes.
   bool partial = false;
-  /// Whether CheckReport::cut counts it: an entry that is not whole.
+  /// Whether the fault is of an entry that is not whole, which CheckReport::cut
+  /// counts.
   bool of_cut = false;
 
   /// Whether this is damage, not a reason why a file was not checked.

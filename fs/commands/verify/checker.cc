@@ -84,7 +84,8 @@ class Checker::OtherFiles {
     return known->second;
   }
 
-  /// The files in which contents were stored, without containers if `alone`.
+  /// The other files that contents passed to Hold are stored in, without
+  /// containers if `alone`.
   std::vector<SourcePtr> Files(bool alone) {
     const MutexLock lock(mutex_);
     std::vector<SourcePtr> files;
@@ -407,7 +408,8 @@ void Checker::CheckChildren(const ContainerTree& container_tree,
       continue;
     }
     if (!source && source.error().code == Code::kLimit) {
-      // Its contents exceed a limit; its bytes were checked as a file.
+      // The contents of the child exceed a limit. The bytes of the child were
+      // checked as a file.
       report.warnings.push_back(path + ": " + source.error().Text());
       continue;
     }

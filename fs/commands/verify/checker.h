@@ -45,8 +45,8 @@ class Checker {
     std::string path;  // in the outermost container; else empty
     unsigned depth = 0;
     bool alone = false;  // skip containers that it names
-    // Whether its entries count as the outermost container's; entries of
-    // members that an archive shows as directories do.
+    // Whether its entries count as entries of the outermost container. The
+    // entries of a member that an archive shows as a directory do.
     bool counts = true;
 
     std::string Below(const std::string& name) const {
@@ -69,14 +69,15 @@ class Checker {
                             CheckReport& report);
   void CheckFiles(const ContainerTree& container_tree, const Place& place,
                   CheckReport& report) const;
-  /// Adds the outcomes of files, which must be sorted.
+  /// Adds the outcomes of files. They must be sorted by node.
   void AddOutcomes(const ContainerTree& container_tree, const Place& place,
                    std::vector<Outcome> outcomes, CheckReport& report) const;
   /// Checks the containers that are attached to directories of
   /// `container_tree`.
   void CheckChildren(const ContainerTree& container_tree, const Place& place,
                      CheckReport& report) const;
-  /// Gives further names of a file the digests of its first name.
+  /// Adds an outcome for each further name of a file, with the digests of its
+  /// first name.
   static void AddOtherNames(const ContainerTree& container_tree,
                             const std::vector<NodeId>& names,
                             std::vector<Outcome>& outcomes);

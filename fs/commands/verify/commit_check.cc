@@ -17,8 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The names of all files in the directory of a commit, and whether each is
-/// more than a link to a missing blob; nullopt if there are too many or listing
+/// Returns the names of all files in the directory of a commit, with false for
+/// links to missing blobs, else true; nullopt if there are too many or listing
 /// fails. Omits huggingface_hub's own files, and follows no links to
 /// directories.
 std::optional<std::map<std::string, bool>> FilesIn(const std::string& folder) {

@@ -13,7 +13,7 @@
 
 namespace ctxfs {
 
-/// Returns a fault if the commit of the file at `path` gives it another size;
+/// Returns a fault if the commit of the file at `path` lists another size;
 /// nullopt if the sizes are equal or unknown. `top` is the SOURCE.
 std::optional<Error> SizeFault(const CommitTrees& commits,
                                const std::string& path, const std::string& top);

@@ -46,7 +46,8 @@ std::optional<ExpectedDigest> DigestInName(const std::string& path) {
   }
   std::error_code failed;
   if (!fs::is_symlink(path, failed)) return std::nullopt;
-  // The blob may be a link to the store, where its name is no digest.
+  // The blob may itself be a link to an entry of the store, whose name is no
+  // digest.
   const std::string blob =
       BlobOfPath(path).value_or(fs::weakly_canonical(path, failed).string());
   if (auto digest = DigestInPath(blob)) {
@@ -201,7 +202,8 @@ Result<ExpectedDigest> ExpectedDigests::FindBeside(const std::string& name,
                                                    const std::string& path,
                                                    bool shared) const {
   const TextPtr text = CTXFS_TRY(ReadBeside(name));
-  // A digest without a name belongs only to the file that it is named after.
+  // A digest without a file name belongs only to the file that its text is
+  // named after. A `shared` text is named after none.
   if (text == nullptr || (shared && text->published.HasUnnamed())) {
     return NoneOf(path, Quote(name));
   }

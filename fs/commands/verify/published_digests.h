@@ -53,8 +53,7 @@ Result<PublishedDigests> ParseDigests(std::string_view text);
 /// LFS (objects/HE/XX/HEX).
 std::optional<PublishedDigest> DigestInPath(std::string_view path);
 
-/// 64 hex digits in lower case; nullopt if `text` is anything but 64 hex
-/// digits.
+/// Returns `text` in lower case if it consists of 64 hex digits, else nullopt.
 std::optional<std::string> AsSha256(std::string_view text);
 
 }  // namespace ctxfs
