@@ -278,7 +278,8 @@ std::string MistakeIn(std::vector<std::string> operands,
   if (!takes_files && command.kind != OperandKind::kSource) return "";
   if (command.writes_to_last) operands.pop_back();
   for (const std::string& operand : operands) {
-    // A PATH may name a container, which only opening the SOURCE tells.
+    // Where a SOURCE is expected, PATH may name a container. Only opening the
+    // SOURCE can tell.
     const bool with_path = takes_files || !ParseTarget(operand).path.empty();
     std::string mistake = OperandMistake(operand, with_path);
     if (!mistake.empty()) return mistake;

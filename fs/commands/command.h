@@ -41,7 +41,7 @@ inline constexpr std::string_view kReaderCodes =
     "  supported, 8 a limit was exceeded, 9 the key file cannot be used;\n"
     "  after several errors, the code of the last one\n";
 
-/// Exit codes of commands that open none.
+/// Exit codes of commands that open no SOURCE.
 inline constexpr std::string_view kPlainCodes = "  0 ok, 1 usage\n";
 
 /// A command of `ctxfs`. The parser, the help and the completions are generated

@@ -219,7 +219,7 @@ class Completer {
   /// bucket may have millions of names.
   void OfferBuckets() {
     if (current_.find('/', kBuckets.size()) != current_.npos) return;
-    // Short, because a person waits for candidates.
+    // The timeout is short, because a person waits for candidates.
     const std::map<std::string, std::string> variables = {
         {"CTXFS_REMOTE_TIMEOUT", "3"}};
     const std::string url(kBuckets);

@@ -40,16 +40,16 @@ std::string RealDirectory(const std::string& path) {
   return real;
 }
 
-/// Why a server's object or directory, or a path that is not there, cannot be
-/// examined. Nothing of it was read, so nothing is damaged: an error that would
-/// say so becomes one of reading.
+/// Returns why an object or directory of a server, or a path that does not
+/// exist, cannot be examined. Nothing of it was read, so an error that means
+/// damage becomes kIo.
 Error Unread(Error error) {
   if (IsDamage(error)) error.code = Code::kIo;
   return error;
 }
 
-/// Whether the folder at `path`, which ends in a slash, is called as a
-/// repository of the hub's cache and has snapshots.
+/// Whether the folder at `path`, which ends in a slash, has the name of a
+/// repository of the hub's cache, and has snapshots.
 bool IsHubRepository(const std::string& path) {
   std::error_code failed;
   const std::string name = BaseName(RealDirectory(path));
@@ -57,8 +57,8 @@ bool IsHubRepository(const std::string& path) {
          fs::is_directory(path + "snapshots", failed);
 }
 
-/// The name of the blob that the link at `path`, which leads to `real`, is a
-/// name of; empty if it is a link to anything else.
+/// Returns the name of the blob that the link at `path` leads to; empty if it
+/// leads to anything else. `real` is the path that the link resolves to.
 std::string NameOfBlob(const std::string& path, const std::string& real) {
   std::error_code failed;
   std::string folder = RealDirectory(fs::path(path).parent_path().string());
@@ -71,7 +71,7 @@ std::string NameOfBlob(const std::string& path, const std::string& real) {
   return BaseName(*blob);
 }
 
-/// Whether huggingface_hub may say which files the directory at `path` has
+/// Whether huggingface_hub may have listed the files of the directory at `path`
 /// (CommitTrees).
 bool IsOfCommit(const std::string& path) {
   std::error_code failed;
@@ -81,8 +81,8 @@ bool IsOfCommit(const std::string& path) {
          real.parent_path().filename() == "snapshots";
 }
 
-/// Whether the file `name` of the folder `above` is a part of the container
-/// that another file of it describes, and no container of its own.
+/// Whether the file `name` of the folder `above` is no container of its own,
+/// but a part of the container that another file of the folder describes.
 bool IsPart(const std::string& above, const std::string& name) {
   const Format* const format = FormatOfPart(name);
   if (format == nullptr) return false;
@@ -209,7 +209,7 @@ std::optional<ContainerSearch::Step> ContainerSearch::Take() {
       return TakeDirectory(path, level.foreign);
     case fs::file_type::symlink:
       return TakeLink(path);
-    default:  // a device or a pipe: opening it says so, and does not wait
+    default:  // a device or a pipe: opening it fails without waiting
       if (ClaimOf(next.name) == kNoClaim) return Step{};
       return File{path};
   }
@@ -227,7 +227,8 @@ bool ContainerSearch::IsOfHub(const Level& level, std::string_view name) {
       IsHubRepository(level.path)) {
     return true;
   }
-  // Their names come before those of the repositories.
+  // These names sort before the names of the repositories, which are still in
+  // `level`.
   return is({"blobs", ".locks"}) &&
          std::ranges::any_of(level.names, [&level](const Name& one) {
            return !RepositoryOf(one.name).empty() &&
@@ -243,8 +244,8 @@ Result<std::deque<ContainerSearch::Inside>> ContainerSearch::ContainersIn(
   std::deque<Inside> all;
   std::string matching;  // the file that a pattern names
   const auto add = [&](const std::string& path, const auto& container) {
-    // One that PATH names is opened once. Others may be many: each is opened
-    // again in its turn.
+    // The container that PATH names stays open. There may be many others, so
+    // each of them is opened again in its turn.
     Inside one{tree, path, path == matching, std::nullopt};
     if (path == target.path) one.opened = container;
     all.push_back(std::move(one));

@@ -34,17 +34,18 @@ struct FoundContainer {
   bool matched = false;  // a pattern of SOURCE//PATH names it
   std::string mounted;   // where a mount of the SOURCE shows it
   bool other = false;    // it is no container (ContainerSearch::Others::kFound)
-  /// Why it cannot be examined: a SOURCE is not there, or a directory cannot be
-  /// listed.
+  /// Why it cannot be examined: the SOURCE does not exist, or a directory
+  /// cannot be listed.
   std::optional<Error> error = std::nullopt;
-  /// Whether `error` is that no container is at or below a SOURCE//PATH, which
-  /// may be a file of a container.
+  /// Whether `error` only says that no container is at or below a SOURCE//PATH.
+  /// PATH may then be a file of a container.
   bool no_container = false;
-  /// An object of a server that is open by now: opening it again takes a
-  /// request. Null for files, whose descriptors are few.
+  /// The source of an object of a server, which the search has opened: opening
+  /// it again would cost a request. The search leaves this null for local
+  /// files, because a process may have few descriptors.
   SourcePtr opened = nullptr;
-  /// A container at or below a SOURCE//PATH, which its tree has opened; null
-  /// for one that `path` opens.
+  /// The container, if it is at or below a SOURCE//PATH and `tree` has opened
+  /// it. Null: the caller must open the container at `path`.
   std::shared_ptr<const Container> container = nullptr;
   std::shared_ptr<SourceTree> tree = nullptr;  // of `container`
   uint64_t turn = 0;                           // NextInTurn
@@ -52,7 +53,8 @@ struct FoundContainer {
   /// Closes what it holds open.
   void Close() { opened = nullptr, container = nullptr, tree = nullptr; }
 
-  /// How it is named to the user: the query of a URL may hold a signature.
+  /// `path` as shown to the user: without the query of a URL, which may hold a
+  /// signature.
   std::string shown() const { return WithoutQuery(path); }
 
   /// The path of a file of the container in a manifest of the SOURCE
@@ -63,14 +65,14 @@ struct FoundContainer {
 
 /// Finds the containers that a command works on: each SOURCE that is a file or
 /// a container, all containers below each SOURCE that is another directory, and
-/// those at or below each SOURCE//PATH as a mount shows it.
-/// A file there counts if it opens as a container, or if its name claims to be
-/// one (docs/commands.md, section 1). Links to files are followed, links to
-/// directories are not. A blob of the hub's cache is found by its first name,
-/// and the other directories of that cache are left out: they have no models.
-/// Takes memory for the names of one directory of each level, for the identity
-/// of each file that a link leads to, and for the names of blobs. Safe for any
-/// number of threads.
+/// those at or below each SOURCE//PATH as a mount shows it. A file in a
+/// directory counts if it opens as a container, or if its name claims a
+/// container (docs/commands.md, section 1). Links to files are followed, links
+/// to directories are not. A blob of the hub's cache is found by its first
+/// name, and the other directories of that cache are left out, because they
+/// have no models. Takes memory for the names of one directory of each level,
+/// for the identity of each file that a link leads to, and for the names of
+/// blobs. Thread-safe.
 class ContainerSearch {
  public:
   /// Whether files of a directory that are no containers are found, too.
@@ -83,21 +85,22 @@ class ContainerSearch {
   /// in a directory; nullopt after the last one.
   std::optional<FoundContainer> Next();
 
-  /// Like Next, for threads that conclude containers in the order in which they
-  /// are found: each has a turn, which lasts until EndTurn.
+  /// Like Next, for threads that must conclude containers in the order in which
+  /// they are found. Each container has a turn, which lasts until EndTurn.
   std::optional<FoundContainer> NextInTurn();
-  /// Whether no turn before `turn` lasts.
+  /// Whether `turn` lasts and all turns before it have ended.
   bool IsFirstTurn(uint64_t turn) const;
   void EndTurn(uint64_t turn);
 
-  /// Whether a SOURCE is searched, so that files may be passed over. This and
-  /// the following are final when Next has returned nullopt.
+  /// Whether a SOURCE is searched, so that files may be passed over. The
+  /// results of this and of the following functions are final once Next has
+  /// returned nullopt.
   bool searched() const;
   /// Regular files that are no containers.
   uint64_t others() const;
-  /// Directories of which huggingface_hub may say what files they have.
+  /// Directories whose files huggingface_hub may have listed (CommitTrees).
   std::vector<std::string> commits() const;
-  /// A name of a blob that was found by its first name before.
+  /// A further name of a blob, which was found by its first name.
   struct OtherName {
     std::string path;
     std::string first;
@@ -142,13 +145,14 @@ class ContainerSearch {
   enum class Kind { kOther, kPassedOver, kInPlace, kBeside };
   using Step = std::variant<std::monostate, File, FoundContainer, Inside>;
 
-  /// What a file is by its first bytes and its name.
-  /// Looks what a file is; sets `kept` to FoundContainer::opened.
+  /// Finds out what a file is, by its first bytes and its name. Sets `kept` to
+  /// the value of FoundContainer::opened.
   static Kind KindOf(const File& file, SourcePtr& kept);
   /// Takes the next name; nullopt after the last one.
   std::optional<Step> Take() CTXFS_REQUIRES(mutex_);
-  /// Whether `name` is a directory of the hub's cache, or of a directory that
-  /// it has downloaded into, in which no file has the name of a model.
+  /// Whether `name` in `level` is a directory of the hub's client, in its cache
+  /// or in a directory that it has downloaded into, in which no file has the
+  /// name of a model.
   static bool IsOfHub(const Level& level, std::string_view name);
   Step StartSource() CTXFS_REQUIRES(mutex_);
   Step TakeDirectory(const std::string& path, bool foreign)
@@ -156,13 +160,13 @@ class ContainerSearch {
   /// Like TakeDirectory, for a directory of a store.
   Step TakePrefix(const std::string& url, bool foreign) CTXFS_REQUIRES(mutex_);
   Step TakeLink(const std::string& path) CTXFS_REQUIRES(mutex_);
-  /// Finds what a step leads to; nullopt if it is no container.
+  /// Returns the container that a step leads to; nullopt if there is none.
   std::optional<FoundContainer> Conclude(Step step) CTXFS_REQUIRES(mutex_);
   /// Lists the containers at or below the current SOURCE//PATH.
   Step StartInside(const Target& target) CTXFS_REQUIRES(mutex_);
   static Result<std::deque<Inside>> ContainersIn(const Target& target,
                                                  const OpenOptions& open);
-  /// Opens a container that is inside.
+  /// Opens a container at or below a SOURCE//PATH.
   static FoundContainer OpenInside(const Inside& inside);
   /// Returns a container of the current SOURCE.
   FoundContainer Found(const std::string& path) const CTXFS_REQUIRES(mutex_);
@@ -176,7 +180,7 @@ class ContainerSearch {
   uint64_t next_turn_ CTXFS_GUARDED_BY(mutex_) = 0;
   std::vector<Level> levels_ CTXFS_GUARDED_BY(mutex_);
   std::deque<Inside> inside_ CTXFS_GUARDED_BY(mutex_);
-  /// Device and inode of what links lead to.
+  /// Device and inode of the files that links lead to.
   std::set<std::pair<uint64_t, uint64_t>> linked_ CTXFS_GUARDED_BY(mutex_);
   /// First names of blobs, by device and inode and the name of the blob: two
   /// repositories may call an entry of the store by different digests.

@@ -112,7 +112,8 @@ class Expansion {
   uint64_t found() const { return found_; }
 
  private:
-  /// `rest` of the path follows.
+  /// Finds `path`. Follows a link if `follow_` is set, or if a `rest` of the
+  /// path comes after it.
   Result<SourceTree::File> Find(const std::string& path,
                                 std::string_view rest) {
     return tree_.Find(path, follow_ || !rest.empty());

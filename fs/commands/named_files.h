@@ -28,8 +28,8 @@ using OnLost = std::function<void(const std::string& path, const Error& error)>;
 Status ForEachNamed(SourceTree& tree, const std::string& path, bool follow,
                     const VisitNamed& visit, const OnLost& lost);
 
-/// The part of PATH before the first name with characters of a pattern that
-/// does not exist; all of PATH if there is none.
+/// The part of PATH before the first name that has characters of a pattern and
+/// does not exist; all of PATH if there is no such name.
 std::string LiteralPart(SourceTree& tree, const std::string& path);
 
 /// Like SourceTree::ForEach, but the names of a directory that is not in a
@@ -40,8 +40,8 @@ Status ForEachSorted(
     const OnLost& lost = nullptr,
     SourceTree::Children children = SourceTree::Children::kFound);
 
-/// The directory of what is in the container that a file is; the file itself if
-/// it is none. Fails if the container does not parse.
+/// Returns the directory of the contents of `file` if it is a container, else
+/// `file` itself. Fails if the container does not parse.
 Result<SourceTree::File> InsideOf(SourceTree& tree,
                                   const SourceTree::File& file);
 

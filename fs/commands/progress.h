@@ -20,7 +20,7 @@ class Progress {
 
   bool shown() const { return shown_; }
 
-  /// Adds to the bytes to read, or to those that were read.
+  /// Expect adds to the bytes that are to be read, Add to those that were read.
   void Expect(uint64_t bytes) { total_ += bytes; }
   void Add(uint64_t bytes);
 

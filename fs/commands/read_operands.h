@@ -16,7 +16,7 @@ using ReadOperand = std::function<Result<ExitCode>(
     SourceTree& tree, const SourceTree::File& file)>;
 
 /// Confines this process to reading the operands, and calls `read` for each.
-/// Prints errors. Returns the exit code of the last one.
+/// Prints errors. Returns the exit code of the last error, or kOk.
 ExitCode ReadOperands(const Arguments& arguments, const ReadOperand& read);
 
 /// Passes the verified bytes of a file to `sink` piece by piece.

@@ -12,8 +12,8 @@ namespace ctxfs {
 /// Like HumanSize, but without space and unit, like ls -h: "1.5G", "17".
 std::string ShortSize(uint64_t bytes);
 
-/// Escapes backslashes in `text`, and newlines, carriage returns and tabs that
-/// are in `controls`, with a backslash.
+/// Escapes each backslash in `text` as "\\", and each newline, carriage return
+/// or tab that is in `controls` as "\n", "\r" or "\t".
 std::string Escaped(std::string_view text, std::string_view controls);
 
 }  // namespace ctxfs

@@ -71,7 +71,7 @@ class Extractor {
       : tree_(tree), target_(target), arguments_(arguments), views_(views) {}
 
   /// Creates the directories at and below `top`, and collects the files to
-  /// write. They get their names below `above`, a directory.
+  /// write. Their new paths are relative to `above`, a directory.
   void Plan(const SourceTree::File& top, const SourceTree::File& above) {
     top_ = above;
     if (top.path == above.path) return Plan(top, TargetTree::kTop);
@@ -82,7 +82,8 @@ class Extractor {
     }
   }
 
-  /// Notes the containers above a file in their views.
+  /// Notes the incomplete containers above `file`, which is in a view of one of
+  /// them.
   void NoteAbove(const SourceTree::File& file) {
     std::string above = file.path;
     while (!above.empty()) {
@@ -136,7 +137,7 @@ class Extractor {
   }
 
  private:
-  /// Creates the directories between `above` and `file`.
+  /// Creates the directories between `above` and `file`. Returns the innermost.
   Result<size_t> DirectoryOf(const SourceTree::File& file,
                              const SourceTree::File& above) {
     size_t into = TargetTree::kTop;
@@ -200,8 +201,9 @@ class Extractor {
   }
 
   /// Reports containers of which something is missing, so that files or views
-  /// are left out. A failure has told of an entry that cannot be read. Arrays
-  /// without values are missing in views alone.
+  /// are left out. If no views are extracted, does so only if nothing has
+  /// failed yet, because a failure already names an entry that cannot be read;
+  /// and not for arrays without values, which are missing only in views.
   void ReportIncomplete() {
     const MutexLock lock(mutex_);
     for (const auto& [path, error] : gaps_) {
@@ -222,8 +224,8 @@ class Extractor {
                : stays.error());
   }
 
-  /// Calls `write` for each job until the target is full. `place` is the first
-  /// job's; see Fail.
+  /// Calls `write` for each job until the target is full. `place` is the
+  /// position of the first job (see Fail).
   void InParallel(const std::vector<Job>& jobs, uint64_t place,
                   const std::function<Status(const Job&, uint64_t)>& write) {
     ForEachInParallel(jobs.size(), arguments_.jobs, [&](uint64_t i) {
@@ -389,7 +391,7 @@ class Extractor {
   TargetTree& target_;
   const Arguments& arguments_;
   const bool views_;
-  SourceTree::File top_;                           // of the files
+  SourceTree::File top_;                           // links stay below it
   std::map<std::string, size_t> made_;             // directories above matches
   std::vector<Job> jobs_;                          // files by first name
   std::vector<Job> names_;                         // further names
@@ -411,8 +413,9 @@ class Extractor {
   ExitCode code_ = ExitCode::kOk;
 };
 
-/// Copies the files that PATH names in `tree`: those at and below it, or those
-/// that match its patterns, below the part before these.
+/// Copies the files that PATH names in `tree`: all at and below PATH; or, if
+/// PATH has patterns, those that match, with paths relative to the part of PATH
+/// before the patterns.
 ExitCode ExtractFrom(SourceTree& tree, const std::string& path,
                      TargetTree& into, const Arguments& arguments, bool views) {
   const std::string& operand = arguments.operands.front();

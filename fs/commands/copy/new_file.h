@@ -17,7 +17,7 @@ namespace ctxfs {
 Status WriteAll(int fd, Bytes bytes, const std::string& what);
 
 /// A file written under a temporary name and renamed when it is complete and on
-/// disk. Until then, an old file of that name stays.
+/// disk. Until then, an old file of the final name stays.
 class NewFile {
  public:
   /// Creates ".ctxfs-NUMBER.part" in `directory`.

@@ -24,7 +24,7 @@
 namespace ctxfs {
 namespace {
 
-/// Escapes a field: a backslash before a letter or another backslash.
+/// Escapes a field: newlines, tabs and backslashes become "\n", "\t" and "\\".
 std::string RawField(const std::string& text) {
   return Printable(Escaped(text, "\n\t"));
 }
@@ -109,7 +109,7 @@ class JsonArray {
  public:
   void Add(const Json& object) {
     std::string text = FormatJson(Json::array({object}));
-    // The lines between those of the brackets.
+    // Keeps only the lines between the brackets.
     text = text.substr(1, text.size() - std::string_view("[\n]\n").size());
     std::fputs((first_ ? "[" : ","), stdout);
     std::fputs(PrintableJson(text).c_str(), stdout);
@@ -242,7 +242,7 @@ class Descriptions {
 };
 
 int RunInfo(const Arguments& arguments) {
-  Descriptions descriptions(arguments);  // opens a file to spill to
+  Descriptions descriptions(arguments);  // creates a spill file
   ConfineToReading(SourcesOf(arguments.operands), LeavingLinks::kRefused);
   return static_cast<int>(descriptions.Print());
 }

@@ -34,7 +34,7 @@ std::string NumberText(double number, std::string_view dtype) {
   return fmt::format("{:.6g}", number);
 }
 
-/// JSON has no NaN.
+/// Returns null for NaN and infinities, which JSON does not have.
 Json NumberJson(double number) {
   return std::isfinite(number) ? Json(number) : Json();
 }

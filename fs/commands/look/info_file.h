@@ -23,7 +23,7 @@ struct FileDescription {
   /// The dtype of the elements, which may differ from the stored one; empty for
   /// a file that is no array.
   std::string values;
-  /// Of all elements; nullopt for an array without statistics.
+  /// The statistics of all elements; nullopt for an array without statistics.
   std::optional<ArrayStatistics> statistics;
 
   /// Describes SOURCE//PATH. Reads and verifies all elements of an array, piece

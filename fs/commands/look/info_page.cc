@@ -112,7 +112,7 @@ class Page {
                 ShownText(value).c_str());
   }
 
-  /// Prints what the container is, and its state: a bad one first.
+  /// Prints what the container is, and its state. A bad state comes first.
   void PrintHead() const {
     const bool complete = verdict_.outcome == IndexVerdict::Outcome::kComplete;
     if (!complete) {
@@ -132,7 +132,7 @@ class Page {
     return key == "name" || key == "architecture";
   }
 
-  /// A container whose index names nothing that is not there.
+  /// The verdict on a container that has everything that its index names.
   std::string CompleteText() const {
     if (const auto packed = info_.find("packed");
         packed != info_.end() && packed->value("verified", false)) {
@@ -154,7 +154,8 @@ class Page {
   }
 
   void PrintSize() const {
-    // A model may have further files; a compressed file is larger inside.
+    // The greater of two sizes: a model may have further files, and a
+    // compressed file is larger when it is decompressed.
     const uint64_t own =
         CountAt(info_, "container_size").value_or(summary_.stored_bytes);
     Line("size", HumanSize(std::max(own, stored_size_)) + ", decoded " +

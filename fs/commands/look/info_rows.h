@@ -46,7 +46,8 @@ class InfoRows {
  private:
   static TextTable Header();
 
-  // A directory may have millions of containers.
+  // Maximum number of lines that are aligned together. A directory may have
+  // millions of containers.
   static constexpr size_t kMaxHeld = 1000;
 
   const Terminal terminal_ = Terminal::Of(stdout);

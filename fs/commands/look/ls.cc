@@ -194,7 +194,7 @@ class Lister {
     return (*container)->Info(tree_.context()).at("format");
   }
 
-  /// The time that was found last: for people in the local time zone.
+  /// time_ as text: in the local time zone on a terminal, else in UTC.
   std::string TimeText() const {
     struct tm parts {};
     const time_t seconds = time_.seconds;

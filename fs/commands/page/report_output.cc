@@ -30,7 +30,7 @@ bool IsPage(int fd) {
 }
 
 /// Fails if the file `name` exists and must not be replaced. Only pages of
-/// ctxfs may be, so that a mistyped name destroys nothing else.
+/// ctxfs may be replaced, so that a mistyped name destroys nothing else.
 Status MayTake(int directory, const std::string& name, bool replace) {
   struct stat there {};
   if (::fstatat(directory, name.c_str(), &there, AT_SYMLINK_NOFOLLOW) != 0) {
