@@ -47,7 +47,7 @@ void OpenedFile::NoteOpened(Inode inode) noexcept {
   try {
     first_->NoteOpened(inode);
   } catch (...) {
-    // The kernel only drops the file's pages once more.
+    // Without the record, the kernel only drops the file's pages once more.
   }
   first_.reset();
 }

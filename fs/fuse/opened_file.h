@@ -22,9 +22,10 @@ struct OpenedFile {
         first_(handle->file()) {}
 
   /// Records that the kernel has applied the answer to the open, for example
-  /// dropped old pages. Must be called at each READ and at the close; the first
-  /// of these calls proves it, and later ones do nothing. Until then, other
-  /// opens must not let the kernel use its old pages.
+  /// dropped old pages. Only a READ or the close proves that. So this must be
+  /// called at each READ and at the close; only the first call has an effect.
+  /// Until then, another open of the file must not let the kernel use old
+  /// pages.
   void NoteOpened(Inode inode) noexcept;
 
   // Shared: an abandoned request may still use the file when the kernel closes

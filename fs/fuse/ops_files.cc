@@ -23,15 +23,15 @@
 namespace ctxfs::ops {
 namespace {
 
-/// Whether `.ctxfs/stats` counts the file. `.ctxfs/stats` itself is not
-/// counted.
+/// Whether `.ctxfs/stats` counts the file. Texts that differ at each open, such
+/// as `.ctxfs/stats` itself, are not counted.
 bool IsCounted(const OpenFile& file) {
   return file.lifetime != Lifetime::kNone;
 }
 
-/// Whether a read can take so long that the reader gives up. The kernel's
-/// read-ahead requests name no reader, so only a FLUSH at the close shows that
-/// the reader is gone. A FLUSH costs a request, so other files do without.
+/// Whether a read can take so long that the reader gives up. No thread waits
+/// for the kernel's read-ahead requests, so only a FLUSH at the close shows
+/// that the reader is gone. A FLUSH costs a request, so other files do without.
 bool ReadsMayTakeLong(const OpenFile& file) {
   return file.content.WorkExceeds(limits::kMiB);
 }
@@ -73,9 +73,9 @@ void Open(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi) {
         // The kernel may have cached another size, at which it would end the
         // file.
         if (!file.same_size) server.ForgetAttributes(inode);
+        if (IsCounted(file)) server.stats().CountOpen();
         // If sending fails, the open was interrupted: the kernel sends no
         // RELEASE, and `opening` frees the file.
-        if (IsCounted(file)) server.stats().CountOpen();
         if (fuse_reply_open(to.Take(), &info) != 0) return;
         (void)opening.opened.release();
       });

@@ -23,7 +23,7 @@ struct stat StatOf(const Server& server, Inode inode,
 /// Returns how many seconds the kernel may cache an answer.
 double Seconds(const Server& server, Lifetime lifetime);
 /// Returns how many seconds the kernel may cache attributes. With revalidate=,
-/// it uses its pages of a file for as long.
+/// it also uses its cached pages of a file for as long.
 double AttributeSeconds(const Server& server, const Attributes& attributes);
 
 // ops_files.cc

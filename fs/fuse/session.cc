@@ -120,7 +120,8 @@ bool AnswerInit(fuse_session* session, Server& server) {
 /// The files that serving `sources` may open. Containers can name files beside
 /// and below themselves, and mirrored directories change.
 Confinement ConfinementOf(const Sources& sources, const MountOptions& options) {
-  // URLs need no file but the device; another process fetches them.
+  // Serving URLs needs no file but the device, because another process fetches
+  // them.
   if (IsUrl(options.sources.front())) {
     return {.trees = {}, .container = "/dev/fuse", .channel = FetcherChannel()};
   }

@@ -20,7 +20,7 @@ class Stats {
   /// Counts a READ request. Must run before the reply, so that a reader that
   /// has the reply finds it counted.
   void CountRequest() { requests_.fetch_add(1, std::memory_order_relaxed); }
-  /// Counts the answer. Must run before the answer is sent, too.
+  /// Counts the answer. Must also run before the answer is sent.
   void CountReply(const Window& answer, std::chrono::nanoseconds took);
   /// Records how long a request of any kind took. Must run before its answer is
   /// sent. Abandoned requests are not recorded.

@@ -139,7 +139,7 @@ void BackingFiles::Answer() {
   changes_.AnswerAll(
       [this](const Change& change) {
         if (change.id == 0) {
-          // Fails for files of a stacked file system, for instance.
+          // Registering fails for files of a stacked file system, for instance.
           return std::max(0, Register(change.file->descriptor()));
         }
         Unregister(change.id);

@@ -20,8 +20,8 @@ namespace ctxfs {
 /// The open files that the kernel reads itself (FUSE_PASSTHROUGH, Linux 6.9 and
 /// libfuse 3.17). Registering a file requires CAP_SYS_ADMIN, which serving
 /// threads lack, so a thread that is not confined does it. The kernel refuses
-/// to mix ways of reading an inode, so all of its handles use the same.
-/// Thread-safe.
+/// to mix ways of reading an inode, so all handles of an inode are read in the
+/// same way. Thread-safe.
 class BackingFiles final : public Questions {
  public:
   /// A handle of an inode, which counts until its destructor.

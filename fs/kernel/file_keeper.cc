@@ -47,7 +47,7 @@ void RoomMaker::Answer() {
   try {
     store_->MakeRoom();
   } catch (...) {
-    // The next persistent file retries.
+    // After the next persistent file, evicting is tried again.
   }
 }
 

@@ -34,12 +34,12 @@ class InodeFiles {
   /// Records a READ of `size` bytes; returns the bytes requested before.
   uint64_t NoteAsked(Inode file, uint64_t size);
 
-  /// Examines a file before its attributes are sent. Fails with kStale if the
-  /// kernel must not use its pages, and like Namespace::Open. If the pages may
-  /// be outdated, changes mtime for a second, so that the kernel drops them. (A
-  /// notification would wait for pending READs, for ever if the daemon is
-  /// killed meanwhile.) For a text that differs at each open, sets size and
-  /// mtime of the current version, which lasts a second.
+  /// Examines a file before its attributes are sent. Fails like
+  /// Namespace::Open, with kStale for instance, if the kernel must not use its
+  /// pages. If the pages may be outdated, changes mtime for a second, so that
+  /// the kernel drops them. (A notification would wait for pending READs, for
+  /// ever if the daemon is killed meanwhile.) For a text that differs at each
+  /// open, sets size and mtime of the current version, which lasts a second.
   Status Check(Inode file, Attributes& attributes, const ReadContext& context);
 
   /// Whether the kernel may have cached pages of a file.

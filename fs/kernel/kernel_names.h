@@ -12,8 +12,8 @@
 namespace ctxfs {
 
 /// Invalidates names, attributes and pages that the kernel caches of a mount.
-/// Ignores those that the kernel does not have, and everything after the end of
-/// the mount. Thread-safe.
+/// Does nothing if the kernel has not cached them, or after the end of the
+/// mount. Thread-safe.
 class KernelNames {
  public:
   /// For the mount of the session with the descriptor `device`. Duplicates the

@@ -11,9 +11,10 @@
 namespace ctxfs {
 
 /// Sends all messages of the process through a relay, which a thread of its own
-/// drains. The destructor drains the rest; after a second it abandons a thread
-/// that is blocked in a sink, and later messages are dropped. Construct and
-/// destroy while no other thread logs.
+/// drains. The destructor waits until this thread has forwarded the messages
+/// that are left. If a sink blocks the thread for a second, the destructor
+/// abandons the thread, and later messages are dropped. Must be constructed and
+/// destroyed while no other thread logs.
 class LogThread {
  public:
   /// Throws std::system_error if the thread cannot start.

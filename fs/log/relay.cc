@@ -133,7 +133,7 @@ void LogRelay::Drain(const LogSink& target) {
       PassOn(std::string_view(pending_).substr(start, end - start), target);
     }
     pending_.erase(0, start);
-    // Send writes no line as long as this.
+    // Drops a text that is longer than any line of Send.
     if (pending_.size() > PIPE_BUF) pending_.clear();
   }
 }

@@ -38,8 +38,8 @@ class LogRelay {
   /// threads may call it.
   bool Send(LogLevel level, const std::string& message);
 
-  /// Forwards messages to `target` until Stop, and then those that are left.
-  /// Also logs how many messages were suppressed or dropped by `target`.
+  /// Forwards messages to `target` until Stop, and then the messages that are
+  /// left. Also logs how many messages were suppressed or dropped by `target`.
   void Run(const LogSink& target);
 
   /// Ends Run after earlier messages were forwarded. Thread-safe.

@@ -9,12 +9,12 @@ namespace ctxfs {
 /// would hold pipes open and files locked as long as the mount lasts.
 class InheritedDescriptors {
  public:
-  /// Finds them and sets close-on-exec. Must be called before this process
-  /// opens a file.
+  /// Finds the descriptors and sets close-on-exec. Must be called before this
+  /// process opens a file.
   static InheritedDescriptors Find();
 
-  /// Closes them. A separate step, because a source or a key file may be named
-  /// /dev/fd/N.
+  /// Closes the descriptors. Find leaves them open, because a source or a key
+  /// file may be named /dev/fd/N.
   void Close() const;
 
  private:

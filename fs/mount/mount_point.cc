@@ -137,7 +137,8 @@ MountPoint::~MountPoint() {
 Result<std::string> NewMountPoint(const std::string& source) {
   constexpr int kMaxTries = 1000;
   std::error_code failed;
-  // "." and "dir/.." have no name of their own.
+  // Makes the path absolute, because "." and "dir/.." have no name of their
+  // own.
   std::string absolute =
       std::filesystem::absolute(source, failed).lexically_normal().string();
   while (absolute.size() > 1 && absolute.ends_with('/')) absolute.pop_back();
@@ -146,7 +147,7 @@ Result<std::string> NewMountPoint(const std::string& source) {
   if (dot != 0 && dot != std::string::npos) name.resize(dot);
   if (failed || name.empty()) name = "ctxfs";
   for (int i = 0; i < kMaxTries; ++i) {
-    // "./": the name may begin with a dash.
+    // Begins with "./", because the name may begin with a dash.
     std::string free = "./" + name + (i == 0 ? "" : fmt::format("-{}", i));
     struct stat st {};
     if (::lstat(free.c_str(), &st) != 0 && errno == ENOENT) return free;
@@ -158,7 +159,8 @@ int Unmount(const std::string& path, bool lazy) {
   const int flags = UMOUNT_NOFOLLOW | (lazy ? MNT_DETACH : 0);
   if (::umount2(path.c_str(), flags) == 0) return 0;
   if (errno != EPERM) return errno;
-  // Not root: the set-uid helper may have the right.
+  // This process is not root. fusermount3, which is set-uid, may have the
+  // right.
   const char* argv[] = {"fusermount3", "-u",         lazy ? "-z" : "-q",
                         "--",          path.c_str(), nullptr};
   pid_t child = 0;

@@ -21,9 +21,8 @@ class MountPoint {
   ~MountPoint();
 
   /// Creates the directory again if it is gone; returns whether it was. The
-  /// daemon of an earlier mount may remove the directory meanwhile: if it
-  /// created the directory, it removes it only after unmounting, when the next
-  /// mount may already have begun.
+  /// daemon of an earlier mount, if it created the directory, removes it after
+  /// unmounting. By then the next mount may already have begun.
   bool Restore();
 
   /// Absolute, because the daemon changes its working directory.

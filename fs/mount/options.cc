@@ -71,7 +71,8 @@ const char* MeantUnit(uint64_t number) {
   return number <= kMaxGigabytes ? "G" : "M";
 }
 
-/// Suggests a size for one that is too small; empty if `text` is not a size.
+/// Suggests a size in place of `text`, which is too small; empty if `text` is
+/// not a size.
 std::string MeantSize(const std::string& text) {
   uint64_t bytes = 0;
   if (!ParseSize(text, &bytes)) return "";
@@ -80,7 +81,7 @@ std::string MeantSize(const std::string& text) {
   return " (did you mean '" + text + MeantUnit(bytes) + "'?)";
 }
 
-/// Stores the value of a name in `kNames`.
+/// Stores the value that belongs to the name `text` in `kNames`.
 template <const auto& kNames, auto kField>
 bool TakeNamed(const std::string& text, MountOptions& options) {
   for (const auto& [name, value] : kNames) {
