@@ -23,8 +23,8 @@ class Browser {
 
   explicit Browser(SourceTree& tree) : tree_(tree) {}
 
-  /// Shows the directory or container at `path`, or the directory of the file
-  /// at `path` and selects that file.
+  /// Shows the directory or container at `path`. If a file is at `path`, shows
+  /// its directory and selects the file.
   Status Open(std::string_view path);
 
   /// The path of the directory; empty: the source itself.
@@ -59,7 +59,7 @@ class Browser {
   /// Moves the selection, stopping at the ends.
   void Move(ptrdiff_t by);
 
-  /// Enters the selected directory or container; false for other files.
+  /// Enters the selected directory or container. Returns false for other files.
   Result<bool> Enter();
   /// Shows the parent directory and selects the directory that was left.
   Status Leave();

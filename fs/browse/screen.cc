@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fs/browse/screen.h"
 
-// ncurses defines macros such as `timeout` and `move`.
+// Keeps ncurses from defining macros such as `timeout` and `move`.
 #define NCURSES_NOMACROS
 #include <curses.h>
 #include <fmt/core.h>
@@ -157,11 +157,11 @@ bool HasHungUp() {
 
 Result<std::unique_ptr<Screen>> Screen::Start() {
   std::setlocale(LC_CTYPE, "");
-  // ncurses prefers these to the terminal's size, and readline exports them to
-  // the programs that it starts.
+  // ncurses prefers these variables to the terminal's size, and readline
+  // exports them to the programs that it starts.
   ::unsetenv("COLUMNS");
   ::unsetenv("LINES");
-  // newterm, because initscr exits if it does not know the terminal.
+  // Uses newterm, because initscr exits if it does not know the terminal.
   if (EnvironmentVariable("TERM") == "dumb" ||
       ::newterm(nullptr, stdout, stdin) == nullptr) {
     return Error{Code::kUnsupported,

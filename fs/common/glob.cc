@@ -127,8 +127,8 @@ bool Glob::Matches(std::string_view name) const {
     return false;
   }
   size_t at = 0;  // in items_
-  // The last `*`, and the rest of the name after the characters it has taken:
-  // an earlier `*` need not take more.
+  // The last `*`, and the rest of the name after the characters that it has
+  // taken. An earlier `*` never has to take more.
   std::optional<size_t> star;
   std::string_view after_star;
   while (!name.empty()) {

@@ -10,8 +10,8 @@ namespace ctxfs {
 
 /// Finds the word that `typed` was probably meant to be, of words that are
 /// offered one by one: the first word that begins with `typed`, or else the
-/// nearest by edit distance. The distance may be a third of the length of
-/// `typed`, and always 1.
+/// nearest by edit distance. A word is near at a distance of up to a third of
+/// the length of `typed`, and always at a distance of 1.
 class NearestWordFinder {
  public:
   /// Words of more than `longest` bytes are not near, and no word is near a

@@ -16,10 +16,10 @@ namespace ctxfs {
 ///
 /// There are three processes: a keeper, the fetcher, which the keeper restarts
 /// when it ends, and a standby, which replaces a dead keeper. If the directory
-/// of the cache is new, a fourth process waits for their end and removes the
-/// directory if it is unused. All end with this process. Only the three have
-/// credentials, can make sockets and use the cache; they can use no other
-/// files.
+/// of the cache is new, a fourth process waits for the end of these three and
+/// removes the directory if it is unused. All end with this process. Only the
+/// first three have credentials, can make sockets and use the cache; they can
+/// use no other files.
 Status StartFetcher(const std::vector<std::string>& sources,
                     const std::map<std::string, std::string>& variables = {});
 

@@ -14,9 +14,9 @@ namespace ctxfs {
 /// its first message has the error.
 ///
 /// If the directory of the cache does not exist, the keeper is a child of this
-/// process. This process waits for its end, removes the directory if nothing
-/// was stored in it, and then closes `unused`, the descriptor of a pipe.
-/// Otherwise `unused` is closed at once.
+/// process. This process waits for the end of the keeper, removes the directory
+/// if nothing was stored in it, and then closes `unused`, the descriptor of a
+/// pipe. Otherwise `unused` is closed at once.
 [[noreturn]] void RunKeeper(
     int socket, int unused, const remote::SharedSlots& slots,
     const std::map<std::string, std::string>& variables);

@@ -17,8 +17,8 @@
 namespace ctxfs {
 namespace {
 
-// From the kernel's linux/landlock.h, which may be newer than the installed
-// one.
+// landlock_ruleset_attr of a recent linux/landlock.h; the installed header may
+// be older.
 struct RulesetAttr {
   uint64_t handled_access_fs;
   uint64_t handled_access_net;  // from interface 4

@@ -62,7 +62,8 @@ constexpr int kSpilling[] = {SCMP_SYS(pwrite64), SCMP_SYS(fallocate),
                              SCMP_SYS(fstatfs)};
 
 // For a process that fetches URLs: calls of libcurl, the resolver and the
-// cache. A filter cannot see the address of a connection.
+// cache. A filter cannot see the address of a connection, so every address is
+// allowed.
 constexpr int kFetching[] = {
     // sockets; the resolver binds a netlink socket
     SCMP_SYS(socket), SCMP_SYS(socketpair), SCMP_SYS(connect), SCMP_SYS(bind),
@@ -115,12 +116,14 @@ std::vector<Conditional> Conditionals(int spill_file, int channel = -1) {
       // Memory may be mapped, but not as executable.
       {SCMP_SYS(mmap), {Masked(2, PROT_EXEC, 0)}},
       {SCMP_SYS(mprotect), {Masked(2, PROT_EXEC, 0)}},
-      // Threads of this process, but no processes and no namespaces.
+      // New threads of this process are allowed, but no processes and no
+      // namespaces.
       {SCMP_SYS(clone),
        {Masked(0, CLONE_THREAD | CLONE_VM | kNamespaces,
                CLONE_THREAD | CLONE_VM)}},
       {SCMP_SYS(tgkill), {Is(0, self)}},
-      // Not F_SETOWN and F_SETSIG, which can send any signal to any process.
+      // F_SETOWN and F_SETSIG are not allowed, because they can send any signal
+      // to any process.
       {SCMP_SYS(fcntl), {Is(1, F_GETFD)}},
       {SCMP_SYS(fcntl), {Is(1, F_SETFD)}},
       {SCMP_SYS(fcntl), {Is(1, F_GETFL)}},
