@@ -164,7 +164,7 @@ class Parser {
       const std::string text = error.what();
       return "option '" + text.substr(0, text.find(':')) + "' needs a value";
     }
-    // Words that are no options of the command: operands, or mistakes.
+    // The words that CLI11 leaves are operands or misspelt options.
     for (std::string& word : app_.remaining()) {
       if (word.size() > 1 && word.front() == '-' && !Given('h')) {
         return UnknownOption(word, command_);

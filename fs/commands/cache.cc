@@ -82,8 +82,8 @@ class Warmer {
  public:
   /// Reads a file, or all files below a directory.
   Result<ExitCode> Read(SourceTree& tree, const SourceTree::File& file) {
-    // Only on a terminal, because measuring the files of a remote directory
-    // costs requests.
+    // Measures only for a terminal, because measuring the files of a remote
+    // directory costs requests.
     if (progress_.shown()) CTXFS_TRY(Measure(tree, file));
     return ReadAll(tree, file);
   }

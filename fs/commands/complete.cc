@@ -23,7 +23,8 @@
 namespace ctxfs {
 namespace {
 
-// A directory may have millions of names, which no person would read.
+// Maximum number of paths that are offered. A directory may have millions of
+// names, which no person would read.
 constexpr size_t kMaxPaths = 1000;
 
 constexpr std::string_view kBuckets = "s3://";
@@ -76,7 +77,8 @@ class Completer {
   void CompleteNamed(std::string_view name, size_t first) {
     if (name == "mount") return CompleteMount(first);
     const Command* const command = FindCommand(tables_.commands, name);
-    // `ctxfs SOURCE MOUNTPOINT -o OPTIONS`.
+    // `name` is not a command, so the line is `ctxfs SOURCE MOUNTPOINT -o
+    // OPTIONS`.
     if (command == nullptr) return CompleteMount(first);
     CompleteAction(*command, first);
   }

@@ -10,8 +10,8 @@
 
 namespace ctxfs {
 
-/// A file for BlockCache::SpillTo; null if it cannot be created. Must run
-/// before the process is confined.
+/// Creates a file for BlockCache::SpillTo; null if that fails. Must run before
+/// the process is confined.
 std::shared_ptr<SpillFile> OpenSpillFile();
 
 /// Confines this thread and threads that it starts, like serving threads of a

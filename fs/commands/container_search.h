@@ -26,7 +26,7 @@
 
 namespace ctxfs {
 
-/// A container of a SOURCE, or a file whose name claims to be one.
+/// A container of a SOURCE, or a file whose name claims a container.
 struct FoundContainer {
   std::string path;
   size_t source = 0;     // number of the SOURCE
@@ -50,7 +50,7 @@ struct FoundContainer {
   std::shared_ptr<SourceTree> tree = nullptr;  // of `container`
   uint64_t turn = 0;                           // NextInTurn
 
-  /// Closes what it holds open.
+  /// Closes everything that it holds open.
   void Close() { opened = nullptr, container = nullptr, tree = nullptr; }
 
   /// `path` as shown to the user: without the query of a URL, which may hold a
@@ -65,14 +65,14 @@ struct FoundContainer {
 
 /// Finds the containers that a command works on: each SOURCE that is a file or
 /// a container, all containers below each SOURCE that is another directory, and
-/// those at or below each SOURCE//PATH as a mount shows it. A file in a
-/// directory counts if it opens as a container, or if its name claims a
-/// container (docs/commands.md, section 1). Links to files are followed, links
-/// to directories are not. A blob of the hub's cache is found by its first
-/// name, and the other directories of that cache are left out, because they
-/// have no models. Takes memory for the names of one directory of each level,
-/// for the identity of each file that a link leads to, and for the names of
-/// blobs. Thread-safe.
+/// all containers at or below each SOURCE//PATH, where PATH is a path in a
+/// mount of SOURCE. A file in a directory counts if it opens as a container, or
+/// if its name claims a container (docs/commands.md, section 1). Links to files
+/// are followed, links to directories are not. A blob of the hub's cache is
+/// found by its first name, and the other directories of that cache are left
+/// out, because they have no models. Takes memory for the names of one
+/// directory of each level, for the identity of each file that a link leads to,
+/// and for the names of blobs. Thread-safe.
 class ContainerSearch {
  public:
   /// Whether files of a directory that are no containers are found, too.
@@ -191,7 +191,8 @@ class ContainerSearch {
   uint64_t others_ CTXFS_GUARDED_BY(mutex_) = 0;
 };
 
-/// The container that was found, or why it cannot be examined.
+/// Returns the container that was found, or the reason why it cannot be
+/// examined.
 Result<std::shared_ptr<const Container>> ContainerOf(
     const FoundContainer& found, const OpenOptions& open);
 

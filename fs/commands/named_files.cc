@@ -23,7 +23,7 @@ constexpr size_t kMaxSorted = 100'000;
 constexpr size_t kMaxCompared = 20'000;
 constexpr size_t kMaxCompareBytes = 128;
 
-/// Unlisted names, which may be meant as well.
+/// Names that listings omit, but that the user may have meant.
 constexpr std::string_view kUnlisted[] = {"views", ".ctxfs"};
 
 std::string Below(const std::string& directory, std::string_view name) {

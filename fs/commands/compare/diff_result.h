@@ -66,8 +66,8 @@ struct DiffResult {
 /// The end of a bin of the histogram; nullopt for the last.
 std::optional<double> BinEnd(size_t bin);
 
-/// An entry of `ctxfs diff --json`: {"kind", "first", "second" and what else is
-/// known of the difference}.
+/// An entry of `ctxfs diff --json`: {"kind", "first", "second" and further
+/// members about the difference}.
 Json DifferenceJson(const EntryDifference& one);
 
 /// The totals of `ctxfs diff --json`: {KIND: {"entries", "size"}}.

@@ -342,8 +342,8 @@ Status DiffSide::Add(std::string key, DiffEntry entry) {
                              "for those of one side",
                              entries_.size(), HumanSize(kMaxEntryBytes))};
   }
-  // Names repeat if a document is also a file of the tree, or has an array's
-  // name.
+  // A key may be taken, because a document may also be a file of the tree or
+  // have the name of an array. Then the path is the key.
   std::string path = entry.path;
   const auto [at, added] = entries_.try_emplace(key, entry);
   if (!added && key != path) entries_.try_emplace(path, std::move(entry));

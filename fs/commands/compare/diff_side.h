@@ -54,9 +54,9 @@ struct IncompleteContainer {
   Error error;
 };
 
-/// One operand of `ctxfs diff`, and its entries by the names that match them to
-/// those of the other side: arrays by their own names, in any format, and other
-/// files by path.
+/// One operand of `ctxfs diff`, and its entries by key. Entries of both sides
+/// with equal keys are compared. The key of an array is its own name, in any
+/// format; the key of another file is its path.
 class DiffSide {
  public:
   using Entries = std::map<std::string, DiffEntry, std::less<>>;
@@ -69,7 +69,7 @@ class DiffSide {
 
   const Entries& entries() const { return entries_; }
   /// Renames the entry `name` to `to`. Changes nothing and returns false if an
-  /// entry is already called so.
+  /// entry has the name `to` already.
   bool Rename(const std::string& name, const std::string& to);
   /// Changes the values of the array `how.name` as a converter has done.
   void Convert(const HubArray& how);

@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kMaxDiffering = 20;
 constexpr size_t kMaxShown = 60;  // bytes of a value
 
-/// A value as text. A long value is cut, with its length.
+/// A value as text. A long value is cut, and its length is added.
 std::string ShownValue(const Json* value) {
   if (value == nullptr) return "-";
   const std::string text = JsonLine(*value);

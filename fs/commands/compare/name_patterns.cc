@@ -12,8 +12,8 @@
 namespace ctxfs {
 namespace {
 
-// A name of more tokens stays alone: joining takes time in proportion to their
-// square.
+// A name of more tokens stays alone, because joining takes time in proportion
+// to the square of their number.
 constexpr size_t kMaxTokens = 32;
 constexpr size_t kMaxDigits = 18;  // of a number in a range
 constexpr size_t kMinRange = 3;    // numbers that are written as a range
@@ -30,8 +30,8 @@ bool MayHavePattern(std::string_view name) {
   });
 }
 
-/// The tokens of a name: numbers, words, and `form` with "0" for a number, "a"
-/// for a word, and everything between them.
+/// The tokens of a name, which are its numbers and words. `form` is the name
+/// with "0" in place of each number and "a" in place of each word.
 struct Tokens {
   std::vector<std::string_view> all;
   std::string form;
@@ -133,7 +133,8 @@ std::string KeyWithout(const Product& product, size_t without) {
   return key;
 }
 
-/// Whether some products have other tokens at `position` than the first.
+/// Whether some products have other tokens at `position` than the first
+/// product.
 bool Differ(const std::vector<Product>& products, size_t position) {
   return std::ranges::any_of(products, [&](const Product& one) {
     return one.positions[position] != products.front().positions[position];

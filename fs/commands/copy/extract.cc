@@ -201,9 +201,9 @@ class Extractor {
   }
 
   /// Reports containers of which something is missing, so that files or views
-  /// are left out. If no views are extracted, does so only if nothing has
-  /// failed yet, because a failure already names an entry that cannot be read;
-  /// and not for arrays without values, which are missing only in views.
+  /// are left out. If no views are extracted, omits two cases: a container
+  /// after a failure, which already names an entry that cannot be read; and
+  /// arrays without values, which are missing only in views.
   void ReportIncomplete() {
     const MutexLock lock(mutex_);
     for (const auto& [path, error] : gaps_) {
@@ -235,7 +235,8 @@ class Extractor {
       }
       const Status written = write(jobs[i], i);
       if (written) return;
-      // Reported once, because all further writes fail for the same reason.
+      // A full target is reported once, because all further writes fail for the
+      // same reason.
       if (IsFull(written.error()) && full_.exchange(true)) {
         ++left_;
       } else {
@@ -244,8 +245,9 @@ class Extractor {
     });
   }
 
-  /// Prints and counts a failure. `place` is its position in the tree: the exit
-  /// code is that of the last failure in tree order, in any order of threads.
+  /// Prints and counts a failure. `place` is the position of the failed file in
+  /// the tree. The exit code is that of the failure with the last position,
+  /// whatever the order of the threads.
   void Fail(uint64_t place, const std::string& path, const Error& error) {
     const MutexLock lock(mutex_);
     ++failures_;
@@ -325,7 +327,7 @@ class Extractor {
       ++complete_;
       return {};
     }
-    // Fails before decoding. Commit checks again.
+    // Fails before decoding if the name exists. Commit checks again.
     struct stat st {};
     if (!arguments_.replace && ::fstatat(directory->get(), name.c_str(), &st,
                                          AT_SYMLINK_NOFOLLOW) == 0) {

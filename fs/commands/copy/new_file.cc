@@ -102,7 +102,7 @@ Result<bool> MakeAndReplace(const Fd& directory, const std::string& name,
   const bool renamed = ::renameat(directory.get(), temporary.c_str(),
                                   directory.get(), name.c_str()) == 0;
   Result<bool> done = renamed ? Result<bool>(true) : IoError(kCannotWrite);
-  // A rename between two names of one file does nothing and leaves both.
+  // A rename between two names of one file does nothing and leaves both names.
   ::unlinkat(directory.get(), temporary.c_str(), 0);
   return done;
 }

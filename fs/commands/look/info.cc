@@ -161,7 +161,8 @@ class Descriptions {
     last_ = PrintError(path, error);
   }
 
-  /// Describes a file of a container. Returns false if `operand` is none.
+  /// Describes a file of a container. Returns false if `operand` is no such
+  /// file.
   bool DescribeFile(const std::string& operand) {
     const Result<FileDescription> file =
         FileDescription::Of(operand, arguments_.open, spill_file_);

@@ -154,7 +154,7 @@ class Page {
   }
 
   void PrintSize() const {
-    // The greater of two sizes: a model may have further files, and a
+    // Shows the greater of two sizes: a model may have further files, and a
     // compressed file is larger when it is decompressed.
     const uint64_t own =
         CountAt(info_, "container_size").value_or(summary_.stored_bytes);
@@ -176,7 +176,8 @@ class Page {
 
   void PrintFacts() const {
     for (const Fact& fact : identity_.facts.all()) {
-      // PrintArrays, PrintDtypes and PrintGlobals print these.
+      // Other functions print these facts: PrintHead, PrintArrays, PrintDtypes
+      // and PrintGlobals.
       if (IsOfHead(fact.key) || fact.key == "parameters" ||
           fact.key.starts_with("parameters.") ||
           fact.key.starts_with("global.")) {
@@ -202,7 +203,8 @@ class Page {
     if (at <= text.size()) Line("", "\xE2\x80\xA6");
   }
 
-  /// Whether a fact has this text: a profile may repeat a role's name.
+  /// Whether a fact already shows this text. The fact "profile" of a Shard
+  /// container, for instance, is the "role_name" of info.json.
   bool IsFact(const std::string& text) const {
     return std::ranges::any_of(
         identity_.facts.all(),

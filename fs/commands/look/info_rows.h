@@ -21,8 +21,8 @@ Colour ColourOf(const IndexVerdict& verdict);
 /// Prints the containers of directories, a line each, and sums them.
 class InfoRows {
  public:
-  /// Starts the containers of another directory. Prints its name before its
-  /// first container.
+  /// Starts the containers of another directory. The name of the directory is
+  /// printed before its first container.
   void Start(const std::string& directory);
 
   /// Adds a line about `container`, whose path in the directory is `name`.

@@ -21,7 +21,7 @@
 namespace ctxfs {
 namespace {
 
-/// In place of the format of a container that does not open.
+/// Shown in place of the format of a container that does not open.
 constexpr const char* kUnreadable = "unreadable";
 
 class Lister {

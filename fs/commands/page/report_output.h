@@ -15,19 +15,19 @@ namespace ctxfs {
 /// temporary name until it is complete.
 class ReportOutput {
  public:
-  /// `-o FILE`, "-" for standard output; by default a name derived from the
-  /// first SOURCE. Fails if the file exists, unless --replace is given and it
-  /// is a regular file that begins like a page of ctxfs.
+  /// Opens the FILE of -o; "-" is standard output, and the default is a name
+  /// derived from the first SOURCE. Fails if the file exists, unless --replace
+  /// is given and the file is a regular file that begins like a page of ctxfs.
   static Result<ReportOutput> Open(const Arguments& arguments);
 
   Status Write(Bytes bytes);
 
-  /// Renames the file to its final name, after checking again that it may be
-  /// taken.
+  /// Renames the file to its final name, after checking again that it may use
+  /// this name.
   Status Commit();
 
   bool is_standard_output() const { return !file_.has_value(); }
-  /// As given, for messages.
+  /// The path as given, for messages.
   const std::string& path() const { return path_; }
 
  private:

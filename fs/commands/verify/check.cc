@@ -50,8 +50,8 @@ constexpr Codes kCheckCodes{0, 1, 2, 2};
 // "operational error", 16 "usage or syntax error". Its 1 means "corrected".
 constexpr Codes kFsckCodes{0, 4, 8, 4 | 8};
 
-/// Options that fsck(8) passes to every checker. A check that changes nothing
-/// ignores them.
+/// Options that fsck(8) passes to every checker. This check ignores them,
+/// because it changes nothing.
 bool IsForRepair(std::string_view argument) {
   constexpr std::string_view kIgnored[] = {"-a", "-p", "-n", "-y", "-f", "-V"};
   return std::find(std::begin(kIgnored), std::end(kIgnored), argument) !=
@@ -296,7 +296,8 @@ class Checks {
     report.compared.push_back(std::move(compared));
   }
 
-  /// Keeps the report until its turn, without what the container holds open.
+  /// Stores the report until its turn, without the open source and container of
+  /// `found`.
   void Report(const FoundContainer& found, CheckReport report) {
     FoundContainer kept = found;
     kept.Close();

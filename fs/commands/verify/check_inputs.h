@@ -23,8 +23,9 @@ struct Published {
 /// Reads the file at `path`, of at most `most` bytes.
 Result<Buffer> ReadNamedFile(const std::string& path, uint64_t most);
 
-/// Reads the texts named by options. On failure, sets `failed` to the name and
-/// returns the reason.
+/// Reads the texts of --sha256 and --against. `key` is the public key of
+/// --signed-by. On failure, sets `failed` to the path that messages must name,
+/// and returns the reason.
 Result<Published> ReadPublished(const Arguments& arguments, Buffer key,
                                 std::string* failed);
 

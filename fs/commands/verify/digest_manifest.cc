@@ -88,7 +88,8 @@ DigestManifest::File* DigestManifest::Find(std::string_view path) {
 }
 
 void DigestManifest::Compare(const std::string& above, CheckReport& report) {
-  // A file that could not be read already has a fault.
+  // A file that could not be read already has a fault, so it must not be
+  // reported as missing.
   for (const Fault& fault : report.faults) {
     File* const known = Find(EscapedPath(above + fault.path));
     if (known != nullptr) known->seen = true;

@@ -87,7 +87,8 @@ Error NoneOf(const std::string& path, const std::string& where) {
 }
 
 /// Whether a digest for the name `name` applies to the file at `path`: compares
-/// the path relative to `folder` if it is below it, else the last components.
+/// `name` with the path relative to `folder` if the file is below `folder`,
+/// else with the last components of the path.
 bool IsFor(std::string_view name, std::string_view path,
            const std::string& folder) {
   const std::string below = folder.ends_with('/') ? folder : folder + "/";

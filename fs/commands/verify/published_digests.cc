@@ -49,7 +49,8 @@ std::optional<std::string> DigestOfImage(const std::string& text) {
   return digits ? AsSha256(*digits) : std::nullopt;
 }
 
-/// Normalises `name`, removing "." and "..". A longer name is no path on Linux.
+/// Normalises `name`, removing "." and "..". Leaves a name of PATH_MAX or more
+/// bytes unchanged, because it is no path on Linux.
 std::string NormalName(std::string_view name) {
   if (name.size() >= PATH_MAX) return std::string(name);
   return std::filesystem::path(name).lexically_normal().string();
