@@ -48,7 +48,7 @@ struct FoundContainer {
   /// it. Null: the caller must open the container at `path`.
   std::shared_ptr<const Container> container = nullptr;
   std::shared_ptr<SourceTree> tree = nullptr;  // of `container`
-  uint64_t turn = 0;                           // NextInTurn
+  uint64_t turn = 0;                           // from NextInTurn
 
   /// Closes everything that it holds open.
   void Close() { opened = nullptr, container = nullptr, tree = nullptr; }
@@ -175,8 +175,8 @@ class ContainerSearch {
   const Others find_others_;
   mutable Mutex mutex_;
   std::vector<Source> sources_ CTXFS_GUARDED_BY(mutex_);
-  size_t started_ CTXFS_GUARDED_BY(mutex_) = 0;        // SOURCEs
-  std::set<uint64_t> turns_ CTXFS_GUARDED_BY(mutex_);  // that last
+  size_t started_ CTXFS_GUARDED_BY(mutex_) = 0;        // number of SOURCEs
+  std::set<uint64_t> turns_ CTXFS_GUARDED_BY(mutex_);  // that have not ended
   uint64_t next_turn_ CTXFS_GUARDED_BY(mutex_) = 0;
   std::vector<Level> levels_ CTXFS_GUARDED_BY(mutex_);
   std::deque<Inside> inside_ CTXFS_GUARDED_BY(mutex_);

@@ -33,7 +33,7 @@ Json TraitsOf(const Format& format) {
 
 template <typename Visit>
 void ForEachForeign(const Visit& visit) {
-  std::set<std::string_view> seen;  // some have several signatures
+  std::set<std::string_view> seen;  // some formats have several signatures
   for (const ForeignFormat& one : ForeignFormats()) {
     if (seen.insert(one.name).second) visit(one);
   }

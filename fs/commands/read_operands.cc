@@ -64,7 +64,7 @@ Result<ExitCode> ReadOne(const std::string& operand, LastTree& last,
 ExitCode ReadOperands(const Arguments& arguments, const ReadOperand& read) {
   LastTree tree(arguments);
   ConfineToReading(SourcesOf(arguments.operands), LeavingLinks::kFollowed);
-  ExitCode last = ExitCode::kOk;  // the last error's
+  ExitCode last = ExitCode::kOk;  // of the last error
   for (const std::string& operand : arguments.operands) {
     const Result<ExitCode> done = ReadOne(operand, tree, read);
     const ExitCode code = done ? *done : PrintError(operand, done.error());

@@ -69,7 +69,7 @@ class Helpers {
     const int wake;
   };
 
-  LogThread log_;  // forwards the messages of others
+  LogThread log_;  // forwards the messages of other threads
   std::list<AnswerThread> answering_;
   const Stop stop_;  // last: destroyed first, which stops the others
 };

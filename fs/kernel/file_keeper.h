@@ -86,7 +86,7 @@ class FileKeeper final : public PersistentCache, public Questions {
 
   const Fd directory_;
   const std::shared_ptr<BlockStore> store_;  // null: none is persistent
-  const std::unique_ptr<RoomMaker> room_;    // evicts
+  const std::unique_ptr<RoomMaker> room_;    // evicts for store_
   const std::string secret_;
   QuestionQueue<Question, Result<Kept>> asked_;
 };

@@ -58,7 +58,7 @@ class InodeFiles {
   /// A file that the kernel may have cached pages of.
   struct Known {
     uint64_t asked = 0;             // total bytes of READ requests
-    Clock::time_point bad_since{};  // first seen outdated, or unset
+    Clock::time_point bad_since{};  // when first seen outdated, or unset
   };
 
   /// Returns the current version of a text: `now` if the previous version is

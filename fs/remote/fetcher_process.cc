@@ -108,7 +108,7 @@ void EndFetcher() {
   struct pollfd removed {
     Unused().get(), 0, 0
   };
-  (void)::poll(&removed, 1, kMaxMs);  // POLLHUP
+  (void)::poll(&removed, 1, kMaxMs);  // reports POLLHUP
 }
 
 int FetcherChannel() {

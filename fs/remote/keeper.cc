@@ -90,7 +90,7 @@ bool IsClosed(int socket) {
 
 /// A process that a keeper starts, and restarts when it ends.
 struct Child {
-  pid_t pid = -1;  // none
+  pid_t pid = -1;  // -1: no process runs
 
   /// Forks unless the child runs. Returns true in the new process.
   bool Start() {

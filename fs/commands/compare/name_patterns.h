@@ -12,7 +12,7 @@ namespace ctxfs {
 /// "layers.{0..31}.self_attn.{k,q}_proj.weight".
 struct NamePattern {
   std::string text;           // of one name: the name itself
-  std::vector<size_t> names;  // their numbers, in order
+  std::vector<size_t> names;  // their indices, ascending
 };
 
 /// Returns patterns, in the order of their first names, that together expand to

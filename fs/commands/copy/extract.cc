@@ -394,11 +394,11 @@ class Extractor {
   const Arguments& arguments_;
   const bool views_;
   SourceTree::File top_;                           // links stay below it
-  std::map<std::string, size_t> made_;             // directories above matches
+  std::map<std::string, size_t> made_;             // created above matches
   std::vector<Job> jobs_;                          // files by first name
   std::vector<Job> names_;                         // further names
   std::vector<Job> links_;                         // symbolic links
-  std::unordered_map<Inode, size_t> first_names_;  // the job of each
+  std::unordered_map<Inode, size_t> first_names_;  // numbers in jobs_
   std::vector<std::atomic<bool>> written_;         // of jobs_
   Progress progress_;
   std::atomic<uint64_t> files_ = 0;  // written

@@ -285,7 +285,7 @@ ExitCode ListOne(const std::string& operand, const Arguments& arguments) {
 int RunLs(const Arguments& arguments) {
   ::tzset();  // reads a file, which the sandbox hides
   ConfineToReading(SourcesOf(arguments.operands), LeavingLinks::kFollowed);
-  ExitCode last = ExitCode::kOk;  // the last error's
+  ExitCode last = ExitCode::kOk;  // of the last error
   for (const std::string& operand : arguments.operands) {
     if (arguments.json) std::fputs("[", stdout);
     if (!arguments.json && arguments.operands.size() > 1) {

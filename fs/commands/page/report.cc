@@ -195,7 +195,7 @@ class Reporter {
   BlockCache cache_{kReportCacheBytes};
   ReportRoom room_;
   std::vector<std::string> containers_;
-  std::string last_name_;  // of a container
+  std::string last_name_;  // of the last container
   uint64_t opened_ = 0;
   uint64_t left_out_ = 0;
   uint64_t failed_ = 0;
