@@ -82,6 +82,19 @@ def test_43_13_keys_of_info():
         assert one["source"] and "path" not in one
 
 
+def test_43_13_keys_of_info_of_layers_and_files():
+    model = GOLDEN / "safetensors/llama.safetensors"
+    [layered] = printed_by("info", "--layers", "--json", model)
+    assert layered["summary"]["layers"] and layered["summary"]["modules"]
+    compare("info", layered["summary"], known={
+        key.removeprefix("summary.") for key in named(section("info")) if "summary." in key})
+    [tensor] = printed_by("info", "--json", f"{model}//tensors/lm_head.weight")
+    assert tensor["statistics"]["elements"] == 96 * 32
+    compare("info", {"statistics": tensor["statistics"]}, known=named(section("info")))
+    compare("ls", {key: value for key, value in tensor.items() if key != "statistics"},
+            known=documented("ls") | {"source", "values"})
+
+
 def test_43_13_keys_of_ls():
     """Of some containers of each format, and of what they hide."""
     paths = [path for folder in golden_folders()
