@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/container/episode.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 
 #include "core/base/dtype.h"
 #include "core/container/facts/facts.h"
+#include "core/container/interfaces/has_episode.h"
 
 namespace ctxfs {
 namespace {

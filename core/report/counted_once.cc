@@ -5,7 +5,7 @@
 
 #include "core/container/elements.h"
 #include "core/container/entry.h"
-#include "core/container/has_parts.h"
+#include "core/container/interfaces/has_parts.h"
 
 namespace ctxfs {
 

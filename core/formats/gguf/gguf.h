@@ -11,8 +11,8 @@
 
 #include "core/container/facts/facts.h"
 #include "core/container/format.h"
-#include "core/container/has_hub_names.h"
-#include "core/container/has_parts.h"
+#include "core/container/interfaces/has_hub_names.h"
+#include "core/container/interfaces/has_parts.h"
 #include "core/container/tensor_container.h"
 #include "core/formats/gguf/header.h"
 

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "core/base/request.h"
-#include "core/container/has_hub_names.h"
+#include "core/container/interfaces/has_hub_names.h"
 #include "core/formats/gguf/header.h"
 #include "core/io/source.h"
 

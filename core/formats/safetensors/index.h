@@ -10,7 +10,7 @@
 
 #include "core/container/facts/facts.h"
 #include "core/container/format.h"
-#include "core/container/has_parts.h"
+#include "core/container/interfaces/has_parts.h"
 #include "core/container/tensor_container.h"
 #include "core/formats/safetensors/index_json.h"
 #include "core/formats/safetensors/safetensors.h"

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/container/shows_samples.h"
+#include "core/container/interfaces/shows_samples.h"
 #include "core/formats/sample_shard/stored_json.h"
 #include "core/formats/shard/shard.h"
 

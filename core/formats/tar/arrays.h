@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "core/container/episode.h"
 #include "core/container/file_table.h"
+#include "core/container/interfaces/has_episode.h"
 #include "core/content/read_context.h"
 #include "core/formats/tar/members.h"
 

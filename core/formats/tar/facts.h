@@ -6,7 +6,7 @@
 
 #include "core/container/facts/facts.h"
 #include "core/container/file_table.h"
-#include "core/container/shows_samples.h"
+#include "core/container/interfaces/shows_samples.h"
 #include "core/formats/tar/members.h"
 
 namespace ctxfs::tar {

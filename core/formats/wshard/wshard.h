@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/container/episode.h"
-#include "core/container/has_identity.h"
+#include "core/container/interfaces/has_episode.h"
+#include "core/container/interfaces/has_identity.h"
 #include "core/formats/shard/shard.h"
 #include "core/formats/wshard/lanes.h"
 #include "core/formats/wshard/repair.h"

@@ -16,9 +16,9 @@
 #include <utility>
 
 #include "core/base/heap/heap_allowance.h"
-#include "core/container/episode.h"
 #include "core/container/facts/config_facts.h"
 #include "core/container/file_set.h"
+#include "core/container/interfaces/has_episode.h"
 #include "core/container/put_text.h"
 #include "core/formats/npy/header.h"
 #include "core/formats/zip/coverage.h"

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/base/text/text.h"
-#include "core/container/shows_samples.h"
+#include "core/container/interfaces/shows_samples.h"
 #include "core/report/container_report.h"
 #include "core/report/script_json.h"
 

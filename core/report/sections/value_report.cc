@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "core/base/limits.h"
-#include "core/container/episode.h"
 #include "core/container/facts/model_files.h"
+#include "core/container/interfaces/has_episode.h"
 #include "core/report/script_json.h"
 #include "core/report/sections/array_statistics.h"
 #include "core/report/sections/contact_sheet.h"

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "core/container/exports.h"
-#include "core/container/has_hub_names.h"
+#include "core/container/interfaces/has_hub_names.h"
 
 namespace ctxfs {
 

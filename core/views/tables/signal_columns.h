@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/container/episode.h"
+#include "core/container/interfaces/has_episode.h"
 #include "core/container/table.h"
 
 namespace ctxfs {

@@ -12,7 +12,7 @@
 
 #include "core/base/text/text.h"
 #include "core/container/documents.h"
-#include "core/container/episode.h"
+#include "core/container/interfaces/has_episode.h"
 #include "core/views/measured_file.h"
 #include "core/views/tables/signal_columns.h"
 #include "core/views/tables/table_files.h"

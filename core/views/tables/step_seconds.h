@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "core/container/episode.h"
 #include "core/container/exports.h"
+#include "core/container/interfaces/has_episode.h"
 
 namespace ctxfs {
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/container/has_hub_names.h"
+#include "core/container/interfaces/has_hub_names.h"
 
 namespace ctxfs {
 namespace {

@@ -11,7 +11,7 @@
 #include "core/base/text/human_size.h"
 #include "core/container/complete.h"
 #include "core/container/facts/model_files.h"
-#include "core/container/has_parts.h"
+#include "core/container/interfaces/has_parts.h"
 #include "core/container/unreadable.h"
 #include "core/io/urls/url.h"
 #include "core/views/arrays/converted.h"

@@ -13,7 +13,7 @@
 
 #include "core/base/result.h"
 #include "core/container/exports.h"
-#include "core/container/has_hub_names.h"
+#include "core/container/interfaces/has_hub_names.h"
 #include "core/vfs/source_tree.h"
 #include "fs/commands/arguments.h"
 

@@ -15,7 +15,7 @@
 #include "core/base/parallel.h"
 #include "core/codec/crypto/digest.h"
 #include "core/container/complete.h"
-#include "core/container/has_identity.h"
+#include "core/container/interfaces/has_identity.h"
 #include "core/content/read_through.h"
 #include "core/io/directory.h"
 #include "fs/commands/verify/global_lines.h"

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/container/episode.h"
-
 #include <gtest/gtest.h>
 
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/container/interfaces/has_episode.h"
 #include "tests/unit/testing/fake_arrays.h"
 
 namespace ctxfs {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/container/has_parts.h"
+#include "core/container/interfaces/has_parts.h"
 #include "core/io/directory.h"
 #include "core/io/source.h"
 #include "core/report/container_summary.h"

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/container/episode.h"
+#include "core/container/interfaces/has_episode.h"
 #include "core/tree/container_tree.h"
 #include "core/views/list/views.h"
 #include "core/views/tables/signal_columns.h"
