@@ -13,12 +13,12 @@
 namespace ctxfs {
 namespace {
 
-// Longer runs of zeros, which no writer pads with, are not scanned further.
+// At most so many zeros are scanned. No writer pads with more.
 constexpr uint64_t kMaxPadding = 16 * limits::kMiB;
 constexpr uint64_t kPiece = 64 * limits::kKiB;
 
-/// Returns the first non-zero byte from `at` on, or the size of the source;
-/// after kMaxPadding zeros, the next byte.
+/// Returns the first non-zero byte from `at` on, or the size of the source.
+/// After kMaxPadding zeros, returns their end.
 Result<uint64_t> EndOfPadding(const Source& source, uint64_t at,
                               const ReadContext& context) {
   const uint64_t end = at + std::min(kMaxPadding, source.size() - at);

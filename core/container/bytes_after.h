@@ -23,8 +23,8 @@ std::string FormatText(Bytes head, const FormatSet* formats);
 
 /// A warning about the bytes from `at` to the end of `source`, which a
 /// container does not show: `text`, and the format that they start with, unless
-/// they are zeros. If they look like another file, the container is only a part
-/// of this one.
+/// they are zeros. If these bytes look like another file, the warning is
+/// kPartial.
 Result<Warning> BytesAfter(const Source& source, uint64_t at, std::string text,
                            const FormatSet* formats,
                            const ReadContext& context);

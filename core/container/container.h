@@ -64,9 +64,9 @@ struct ChildContainer {
 class PathsInTree {
  public:
   virtual ~PathsInTree() = default;
-  /// Returns the paths of entries [first, end), empty for one without a file.
-  /// Numbers past the entries are those of Container::Children. Takes time in
-  /// proportion to all names of the tree.
+  /// Returns the paths of entries [first, end); the path of an entry without a
+  /// file is empty. The numbers after the last entry belong to the
+  /// Container::Children. Takes time in proportion to all names of the tree.
   virtual std::vector<std::string> Of(uint32_t first, uint32_t end) const = 0;
 };
 
@@ -89,7 +89,7 @@ class Container : public std::enable_shared_from_this<Container> {
   const std::shared_ptr<const Source>& source() const { return source_; }
 
   /// Bytes of all files of the container. The work that a request may cause is
-  /// a multiple of them.
+  /// limited to a multiple of this size.
   uint64_t StoredSize() const { return stored_size_; }
 
   /// Whether it is a directory of another container, without a `.ctxfs/`.
@@ -114,8 +114,8 @@ class Container : public std::enable_shared_from_this<Container> {
   virtual bool InfoMayChange() const { return false; }
 
   /// The tables of all files. The table of the entries (HoldsEntries), if there
-  /// is one, is the first. The tree calls this once. May read metadata, but no
-  /// entry.
+  /// is one, is the first. The tree calls Files once. Files may read metadata,
+  /// but no entry.
   virtual Tables Files() const = 0;
 
   /// Tables of files whose text contains the paths of entries. `paths` outlives
@@ -165,13 +165,14 @@ class Container : public std::enable_shared_from_this<Container> {
     return std::shared_ptr<const T>(shared_from_this(), &part);
   }
 
-  // Called only while the container is being opened, so without a lock.
+  // These functions take no lock. They must be called only while the container
+  // is being opened.
 
   /// Adds the size of a further file of the container.
   void AddStoredSize(uint64_t bytes);
-  /// Notes that the index refers to bytes of the file up to `end`.
+  /// Records that the index refers to bytes of the file up to `end`.
   void Need(uint64_t end) { needed_size_ = std::max(needed_size_, end); }
-  /// Like Need; `lost`, a part of the index, was truncated as well.
+  /// Like Need. Also records that a part of the index, `lost`, was truncated.
   void NeedMore(uint64_t end, std::string_view lost) {
     Need(end);
     lost_part_ = lost;

@@ -23,7 +23,7 @@ std::string CutFile::Text() const {
 
 std::string CutFile::Whole() const {
   const std::string count = std::to_string(whole);
-  // A truncated index does not contain the number of entries.
+  // If the index is truncated, the number of entries is unknown.
   const bool known = whole < entries;
   const std::string of = known ? " of " + std::to_string(entries) : "";
   return count + of + " " + NounOf(known ? entries : whole, kind) +

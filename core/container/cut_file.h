@@ -24,8 +24,8 @@ struct CutFile {
   /// 100.0 MiB; 39 members are whole".
   std::string Text() const;
 
-  /// Whether a fault of the container is at the end of the file, or behind it:
-  /// that it is not whole.
+  /// Whether truncation explains a fault of the container: the fault's offset
+  /// is at the end of the file, or past it.
   bool Caused(const Error& fault) const {
     return fault.offset != kNoOffset && fault.offset >= has;
   }
@@ -34,7 +34,7 @@ struct CutFile {
   std::string Whole() const;
 };
 
-/// Returns the remaining part of the file of `container`; nullopt if it was not
+/// Describes the truncated file of `container`; nullopt if the file was not
 /// truncated. Takes O(entries) time.
 std::optional<CutFile> CutOf(const Container& container);
 

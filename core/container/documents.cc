@@ -16,7 +16,7 @@ class TextBlock final : public Block {
   TextBlock(Key key, std::shared_ptr<const Source> source, MakeText make)
       : Block(key), source_(std::move(source)), make_(std::move(make)) {}
 
-  uint64_t cost() const override { return 0; }  // unknown until it is made
+  uint64_t cost() const override { return 0; }  // the size is unknown before
   const Source* made_from() const override { return source_.get(); }
 
   Result<Buffer> Produce(const ReadContext& context) const override {
@@ -35,7 +35,8 @@ class TextBlock final : public Block {
   MakeText make_;
 };
 
-/// A text that lives while its file is open; its memory counts as the cache's.
+/// A text that lives while its file is open. Its memory counts as memory of the
+/// block cache.
 struct KeptText {
   std::string text;
   BlockCache::Lease lease;

@@ -19,9 +19,10 @@ using MakeText = std::function<Result<std::string>(const ReadContext&)>;
 
 using OpenContent = std::function<Result<Content>(const ReadContext&)>;
 
-/// Text that `make` generates at the first read. It is cached under `key`, and
-/// dropped when its source, `source`, changes: reads then fail with kStale.
-/// `make` may read blocks through the cache, but none that do so themselves.
+/// Text that `make` generates at the first read. The text is cached under
+/// `key`. When `source` changes, the text is dropped, and reads fail with
+/// kStale. `make` may read blocks through the cache, but only blocks that do
+/// not read through the cache themselves.
 Result<Content> CachedText(Key key, std::shared_ptr<const Source> source,
                            MakeText make, const ReadContext& context);
 
@@ -33,25 +34,25 @@ constexpr Cost TextCost(uint64_t bytes) {
 
 // Tables of one file, at `path` below the directory of `role`.
 
-/// A file whose text is generated when its size or its bytes are first needed:
-/// see CachedText. `cost` is that of generating it.
+/// A file whose text (CachedText) is generated when its size or its bytes are
+/// first needed. `cost` is the cost of generating the text.
 std::shared_ptr<const FileTable> TextDocument(
     Role role, std::string path, Key key, std::shared_ptr<const Source> source,
     MakeText make, Cost cost = Cost::kDecode);
 
-/// A file whose text is generated at each open. `live`: it may differ each
-/// time, so that the kernel caches none of it.
+/// A file whose text is generated at each open. `live`: the text may differ
+/// each time, so the kernel must not cache it.
 std::shared_ptr<const FileTable> FreshDocument(Role role, std::string path,
                                                MakeText make,
                                                bool live = false);
 
-/// A file that `open` opens, again at each open.
+/// A file whose content `open` returns. `open` is called at each open.
 std::shared_ptr<const FileTable> OpenedFile(Role role, std::string path,
                                             OpenContent open,
                                             FileFacts facts = {});
 
-/// A file whose content `make` generates at the first open. A success is kept;
-/// a failure is not.
+/// A file whose content `make` generates at the first open. If that succeeds,
+/// later opens use the same content; otherwise they try again.
 std::shared_ptr<const FileTable> KeptFile(Role role, std::string path,
                                           OpenContent make);
 

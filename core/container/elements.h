@@ -6,7 +6,8 @@
 
 namespace ctxfs {
 
-/// The sum, saturated at UINT64_MAX: containers declare their sizes.
+/// The sum, saturated at UINT64_MAX, because sizes that a container declares
+/// may be false.
 constexpr uint64_t AddUpTo(uint64_t a, uint64_t b) {
   return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }

@@ -13,7 +13,8 @@
 namespace ctxfs {
 namespace {
 
-/// The last component of an array's name, in lower case; empty if it is long.
+/// The last component of an array's name, in lower case; empty if it has more
+/// than 32 bytes.
 std::string LastComponent(std::string_view name) {
   name.remove_prefix(name.rfind('/') + 1);  // npos + 1 is 0
   if (name.size() > 32) return {};
@@ -33,8 +34,8 @@ struct TimeUnit {
   double per_second;
 };
 
-/// Returns the unit in the name of an array of times. Without a suffix floats
-/// are seconds, and integers have no unit.
+/// Returns the unit in the name of an array of times. Without a suffix, floats
+/// are seconds, and the unit of integers is unknown.
 std::optional<TimeUnit> TimeUnitOf(std::string_view name) {
   constexpr std::string_view kTimes[] = {"time",       "times", "timestamp",
                                          "timestamps", "t",     "ts"};
@@ -76,7 +77,7 @@ StepClock ClockOfTimes(const ArrayInfo& times) {
   return {.divisor = unit.per_second, .ticks = times, .from_first = true};
 }
 
-/// Returns the clock of a stored rate or period, of which there is one number.
+/// Returns the clock of an array that is a rate or a period: a single number.
 std::optional<StepClock> ClockOfRate(const ArrayInfo& array) {
   constexpr std::string_view kRates[] = {"fps", "hz"};
   const bool one =

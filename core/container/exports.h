@@ -30,7 +30,7 @@ struct ArrayInfo {
   /// Whether it is the result of applying a delta to another array.
   bool merged = false;
   /// Whether its elements are wider than the stored ones, because no DType is
-  /// as narrow. Views that must have the stored type omit the array.
+  /// as narrow. Views that must keep the stored type omit the array.
   bool widened = false;
 };
 
@@ -68,16 +68,17 @@ struct Exports {
   /// codes for values. If null, `arrays` has all weights.
   std::function<Result<std::vector<ArrayInfo>>(const ReadContext&)> weights =
       nullptr;
-  /// Fails with what `arrays` and `table` lack, other than what the container's
-  /// Faults and those of its entries say: CheckComplete asks for all three.
-  /// Reads no more than `arrays`. Null if nothing else can be lacking.
+  /// Fails if `arrays` or `table` is incomplete for a reason that is not among
+  /// the container's Faults and the faults of its entries; CheckComplete checks
+  /// those itself. Reads no more than `arrays`. Null if there can be no such
+  /// reason.
   std::function<Status(const ReadContext&)> complete = nullptr;
   /// The base name of a file of all arrays, such as "model"; empty for none.
   std::string_view bundle_name = {};
   /// Whether rows of arrays are vectors for nearest-neighbour search.
   bool vectors = false;
 
-  /// Returns the container as a table; null if it is none. Reads nothing.
+  /// Returns the container as a table. Null if it is no table. Reads nothing.
   std::function<Table()> table = nullptr;
 
   std::vector<Document> documents = {};

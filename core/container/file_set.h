@@ -16,7 +16,7 @@
 namespace ctxfs {
 
 /// FileTable::Path as a function. A function that returns a std::string does
-/// not compile: nothing would own the text.
+/// not compile, because nothing would own that text.
 class PathFunction {
  public:
   using Path = std::optional<std::string_view>;
@@ -59,7 +59,7 @@ std::shared_ptr<const FileTable> MakeTable(FileSet set);
 
 std::shared_ptr<const FileTable> EmptyTable();
 
-/// Path for a table with Placement::numbering, which is never called.
+/// The `path` of a table with Placement::numbering. It is never called.
 inline std::optional<std::string_view> NoPath(uint32_t /*file*/,
                                               std::string& /*scratch*/) {
   return std::nullopt;

@@ -74,8 +74,8 @@ struct Placement {
   bool shared = false;
   /// A file that is itself a container is also shown as a directory.
   bool may_nest = false;
-  /// For entries: of several with one name, the last keeps it instead of the
-  /// first, as unpacking an archive leaves the last.
+  /// For entries: of several entries with one name, the last keeps the name
+  /// instead of the first, because unpacking an archive also leaves the last.
   bool last_keeps_name = false;
   /// For entries: names with "//", "./" or a leading '/' are shown at their
   /// plain paths if these are free, as unpacking does.
@@ -99,7 +99,8 @@ enum class FileKind : uint8_t {
 struct FileFacts {
   /// 0 for an unreadable file; nullopt if finding the size would read.
   std::optional<uint64_t> size = std::nullopt;
-  /// The error of Open, if the index predicts it; kLocked for a missing key.
+  /// The error of Open, if the index suffices to predict it; kLocked for a
+  /// missing key.
   std::optional<Error> fault = std::nullopt;
   /// Cost of Size if `size` is unknown. Listings call Size only for kSmallRead.
   Cost size_cost = Cost::kDecode;
@@ -142,7 +143,7 @@ class FileTable {
   virtual std::optional<std::string_view> Path(uint32_t file,
                                                std::string& scratch) const = 0;
 
-  /// Fails with Fault(file) if there is one.
+  /// Returns the content of the file. Fails with Fault(file) if there is one.
   virtual Result<Content> Open(uint32_t file,
                                const ReadContext& context) const = 0;
 
@@ -160,8 +161,9 @@ class FileTable {
   virtual Result<uint64_t> Size(uint32_t file,
                                 const ReadContext& context) const;
 
-  /// Whether the file exists. Costs at most `most`, and returns true if that
-  /// does not suffice. By default a file exists unless Open fails permanently.
+  /// Whether the file exists. Spends at most the cost `most`, and returns true
+  /// if that does not suffice to find out. By default a file exists unless Open
+  /// fails permanently.
   virtual Result<bool> Exists(uint32_t file, Cost most,
                               const ReadContext& context) const;
 
@@ -190,14 +192,14 @@ class FileTable {
 
 // Results of FileTable::Exists and Size, derived from examining a file.
 
-/// Whether it exists; `otherwise` after a permanent error.
+/// Whether the file exists; `otherwise` after a permanent error.
 template <typename T>
 Result<bool> ExistsIf(const Result<T>& found, bool otherwise = false) {
   if (!found && !found.error().Permanent()) return found.error();
   return found.has_value() || otherwise;
 }
 
-/// Its size, a member of T; 0 after a permanent error.
+/// The file's size, a member of T; 0 after a permanent error.
 template <typename T, typename Member>
 Result<uint64_t> SizeIn(const Result<T>& found, Member size) {
   if (!found && !found.error().Permanent()) return found.error();

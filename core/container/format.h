@@ -34,7 +34,7 @@ struct OpenOptions {
   /// See SourceOptions.
   bool watch_ctime = false;
   /// Shares the results of passes over whole files with other mounts; null: not
-  /// shared. Outlives the containers.
+  /// shared. It must outlive the containers.
   PersistentCache* kept = nullptr;
   /// All formats, for containers that name or contain files of other formats;
   /// set by OpenContainer. Null: no other format is known.
@@ -50,14 +50,15 @@ struct Traits {
   bool stays_file = false;
   /// Opening a container may open files beside it that it names.
   bool opens_neighbours = false;
-  /// A file has a single item. A nested file is not shown as a directory:
-  /// archives have thousands of arrays, which the views of the archive show.
+  /// A file has a single item. Inside a container such a file is not shown as a
+  /// directory: an archive may have thousands of arrays, and its views show
+  /// them.
   bool leaf = false;
   /// Entries may or may not have a checksum. (If not set, either all have one,
   /// or none can.)
   bool optional_checksums = false;
-  /// A container compressed by zstd is a variant of the format itself, which
-  /// `resembles` accepts and `open` reads.
+  /// A file of the format that is compressed by zstd belongs to the format:
+  /// `resembles` accepts it and `open` reads it.
   bool zstd_is_own = false;
   /// Opening a container reads its last bytes: for a file with one of the
   /// format's extensions, a server's first and last bytes are fetched together.
@@ -106,8 +107,8 @@ struct Format {
   bool (*resembles_source)(const Source& source,
                            const Request& request) = nullptr;
 
-  /// The suffix of its file names, if the bytes alone do not identify its
-  /// files: a file with this suffix that `resembles` a container is one. Empty:
+  /// The suffix of its file names, if bytes alone do not identify its files: a
+  /// file with this suffix is a container if `resembles` accepts it. Empty:
   /// names are ignored.
   std::string_view name_suffix = {};
 
@@ -153,7 +154,7 @@ class FormatSet {
 /// Every format, in the order of their probes.
 std::span<const Format* const> Formats();
 
-/// Reads the first bytes of a file, as many as probes need.
+/// Reads the first limits::kProbeBytes of a file, or all of a shorter file.
 Result<Buffer> ReadHead(const Source& source, const Request& request);
 
 /// Whether a file that starts with `head` is a container.
@@ -197,14 +198,16 @@ enum class NameClaim : uint8_t {
 /// Extensions are not case-sensitive.
 NameClaim ClaimOf(std::string_view name);
 
-/// Whether the name of an unrecognised file claims that it is a container. A
-/// text with an extension that text files share claims nothing, unless it is a
-/// page or a pointer that was saved in place of a container. `head` is that of
-/// RecogniseForeign (foreign_formats.h).
+/// Whether the name of an unrecognised file claims that it is a container. The
+/// name of a text claims nothing if text files use its extension, too
+/// (Format::text_extensions), unless the text is a web page or a pointer that
+/// was saved in place of a container. `head` is that of RecogniseForeign
+/// (foreign_formats.h).
 bool ClaimsContainer(std::string_view name, Bytes head);
 
-/// Opens `source` with the first format that recognises it, or else that it
-/// resembles. Fails with kNotContainer if there is none.
+/// Opens `source` with the first format whose probe recognises it, or else with
+/// the first that it resembles. Fails with kNotContainer if there is no such
+/// format.
 Result<std::shared_ptr<const Container>> OpenContainer(
     std::shared_ptr<const Source> source, const OpenOptions& options,
     const ReadContext& context = LoneContext());

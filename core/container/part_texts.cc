@@ -19,7 +19,7 @@ using Texts = std::shared_ptr<const PartTexts>;
 /// The texts of parts [first, end).
 class PartsBlock final : public Block {
  public:
-  /// `size` is that of an earlier generation; 0 for the first one.
+  /// `size` is the size that an earlier block of these parts had; 0: unknown.
   PartsBlock(Key key, Texts texts, uint32_t first, uint32_t end, uint64_t size)
       : Block(key),
         texts_(std::move(texts)),
@@ -30,7 +30,7 @@ class PartsBlock final : public Block {
   uint64_t cost() const override {
     uint64_t bytes = 0;
     for (uint32_t i = first_; i < end_; ++i) bytes += texts_->bytes(i);
-    return 2 * bytes;  // an estimate: the size is unknown before
+    return 2 * bytes;  // an estimate; the size is not known yet
   }
   const Source* made_from() const override { return texts_->source.get(); }
 

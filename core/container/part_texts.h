@@ -13,24 +13,26 @@
 
 namespace ctxfs {
 
-/// Texts generated from parts of a container, such as its records as JSON.
-/// Their lengths are unknown before.
+/// Texts generated from parts of a container, such as its records as JSON. The
+/// length of a text is known only after it was generated.
 struct PartTexts {
   std::string_view noun;  // of a part, in messages: "record"
   std::shared_ptr<const Source> source;
-  /// Bytes to decode for a part.
+  /// Number of bytes to decode for a part.
   std::function<uint64_t(uint32_t part)> bytes;
-  /// Not empty, and deterministic.
+  /// Generates the text of a part. It must not be empty, and must be the same
+  /// each time.
   std::function<Result<std::string>(uint32_t part, const ReadContext&)> text;
 };
 
-/// The text of one part, under the owner's key `key`. Generates it.
+/// Generates the text of one part. Its block has the key `key`.
 Result<Content> PartText(std::shared_ptr<const PartTexts> texts, Key key,
                          uint32_t part, const ReadContext& context);
 
-/// A file of all texts; those of parts [starts[k], starts[k + 1]) are generated
-/// together: kLimit if these exceed limits::kDecodedBytes. Their sizes are
-/// kept, so that only the first look-up generates all of them.
+/// A file of all texts. The texts of parts [starts[k], starts[k + 1]) are
+/// generated together as one block; reading fails with kLimit if a block
+/// exceeds limits::kDecodedBytes. The table stores the sizes of blocks, so only
+/// the first look-up generates all of them.
 std::shared_ptr<const FileTable> JoinedTexts(
     Role role, std::string path, std::shared_ptr<const PartTexts> texts,
     std::vector<uint32_t> starts);

@@ -25,12 +25,14 @@ struct TableColumn {
   std::string name;
   CellKind kind = CellKind::kNumber;
   DType dtype = DType::kU8;  // of numbers
-  /// Values per row: more than one makes the cell a list. 1 unless numbers.
+  /// Values per row. If more than one, a cell is a list. 1 for all kinds but
+  /// kNumber.
   uint64_t per_row = 1;
-  /// The values of all rows, little-endian and row-major; or the lines.
+  /// Opens the values of all rows, little-endian and row-major; for kText and
+  /// kBytes, the lines of JSON.
   std::function<Result<Content>(const ReadContext&)> open;
-  /// One byte per row, 0 for null; no function if no row can be null. Null too
-  /// for lines, in which `open` includes the nulls.
+  /// Opens one byte per row, 0 for a null. There is no function if no row can
+  /// be null, and none for lines(), where `open` includes the nulls.
   std::function<Result<Content>(const ReadContext&)> open_valid = nullptr;
   /// Whether each row is a list, even with one value.
   bool list = false;

@@ -117,8 +117,8 @@ std::vector<ArrayInfo> TensorContainer::Arrays(
   std::vector<ArrayInfo> arrays;
   for (uint32_t i = 0; i < count(); ++i) {
     if (i % kTensorsPerCheck == 0 && !context.Check()) break;
-    // The array copies the name. After a refusal the list is incomplete, and
-    // the caller's work fails, as after an interrupt.
+    // The array copies the name. If memory is refused, the list is incomplete,
+    // but no one uses it: the caller's work fails, as after an interrupt.
     if (!AdmitGrowth(arrays) || !HeapAllowance::Admit(TensorName(i).size())) {
       break;
     }

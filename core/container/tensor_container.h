@@ -47,16 +47,17 @@ class TensorContainer : public Container {
   std::shared_ptr<const FileTable> TensorFiles() const;
   /// views/dequantized/NAME of each tensor that has ValueBytes.
   std::shared_ptr<const FileTable> ValueFiles() const;
-  /// Exports every tensor that is an array, and if each is one, all tensors as
-  /// the weights of a model. Empty for more than limits::kArrayEntries tensors.
+  /// Exports every tensor that is an array. Exports::weights returns all
+  /// tensors, and fails if one of them is not an array. Empty for more than
+  /// limits::kArrayEntries tensors.
   Exports TensorExports() const;
-  /// Adds to info.json how many tensors there are, how many of them cannot be
-  /// read, and the bytes of all; incomplete if interrupted.
+  /// Adds to info.json the number of tensors, the number of unreadable ones,
+  /// and the bytes of all; incomplete if interrupted.
   void AddTotals(Json& info, const ReadContext& context) const;
 
  private:
   std::vector<ArrayInfo> Arrays(const ReadContext& context) const;
-  /// Fails with the tensors that are no arrays.
+  /// Fails if a tensor is not an array.
   Status CheckArrays(const ReadContext& context) const;
 };
 

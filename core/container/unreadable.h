@@ -10,8 +10,9 @@
 
 namespace ctxfs {
 
-/// Replaces a container that does not parse: no entries, the reason in
-/// info.json, and the file's bytes. `source` is null if there are none.
+/// Returns a substitute for a container that does not parse. It has no entries,
+/// shows the reason in info.json, and shows the file's bytes. `source` is null
+/// if there are no bytes.
 std::shared_ptr<const Container> UnreadableContainer(
     std::shared_ptr<const Source> source, Error reason);
 

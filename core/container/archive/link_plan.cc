@@ -79,7 +79,7 @@ LinkPlan::Node LinkPlan::Find(Node parent, std::string_view name) const {
 
 LinkPlan::Node LinkPlan::Make(std::string_view path) {
   const size_t components = CountComponents(path);
-  // A tree shortens longer paths, so their names differ.
+  // The tree shortens a path with more components, so its names there differ.
   if (components > limits::kComponents ||
       trie_.size() + components > kMaxLinkNodes) {
     return kNone;
@@ -97,7 +97,7 @@ LinkPlan::Node LinkPlan::Make(std::string_view path) {
 }
 
 void LinkPlan::NoteTops(std::string_view target) {
-  // The first name, and all names of a target with ".." after a name.
+  // Records the first name of the target, or all its names if ".." follows one.
   bool named = false;
   std::string_view rest = target;
   while (!rest.empty()) {
@@ -122,7 +122,7 @@ bool LinkPlan::IsWinner(const Claim& claim, const Claim& of) const {
 
 void LinkPlan::AddLink(uint32_t entry, std::string_view path,
                        std::string_view target) {
-  // Without memory, the container is discarded (HeapAllowance).
+  // If memory is refused, the whole container is discarded (HeapAllowance).
   if (links_.size() >= kMaxLinks || tops_.size() >= kMaxLinkNodes ||
       !AdmitGrowth(links_) || !HeapAllowance::Check()) {
     surplus_.push_back(entry);
@@ -134,7 +134,8 @@ void LinkPlan::AddLink(uint32_t entry, std::string_view path,
   link.node = Make(path);
   if (link.node == kNone || !IsRelative(target)) link.state = State::kHidden;
   if (link.node != kNone) {
-    // No link leads through a longer one, which can have any number of names.
+    // The names of a longer target need no record, because no link leads
+    // through this link. They could be any number.
     if (target.size() <= kMaxLinkTarget) NoteTops(target);
     uint32_t& holder = trie_[link.node].link;
     if (holder == kNone || IsWinner(link.claim, links_[holder].claim)) {
@@ -159,7 +160,7 @@ void LinkPlan::AddOther(uint32_t entry, std::string_view path, bool directory) {
     if (trie_[node].link == kNone) continue;
     Link& link = links_[trie_[node].link];
     const bool same = claim.only_plain == link.claim.only_plain;
-    // The link's path is a directory's, or another entry's.
+    // The link's path belongs to a directory, or to another entry.
     if (!left.done() || (directory && same) || IsWinner(claim, link.claim)) {
       link.state = State::kHidden;
     }
@@ -230,7 +231,7 @@ uint32_t LinkPlan::Advance(Step& step, State& state) const {
 }
 
 void LinkPlan::Follow(uint32_t link) {
-  std::vector<Step> steps;  // each waits for the next one
+  std::vector<Step> steps;  // each step waits for the next one
   const auto start = [&](uint32_t number) {
     Link& one = links_[number];
     one.state = State::kBeingFollowed;
@@ -257,7 +258,7 @@ void LinkPlan::Follow(uint32_t link) {
 
 Result<std::vector<uint32_t>> LinkPlan::Hidden(const ReadContext& context) {
   for (Link& link : links_) {
-    // Another link is below this one, so that its path is a directory's.
+    // Another link is below this path, so the path belongs to a directory.
     if (link.node != kNone && trie_[link.node].has_children) {
       link.state = State::kHidden;
     }

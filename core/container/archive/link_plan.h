@@ -22,9 +22,9 @@ constexpr size_t kMaxLinkTarget = 4095;
 /// Decides which symbolic links of an archive are shown: those that cannot lead
 /// out of the container, even through other links of it (docs/tree.md, section
 /// 6). A link has its plain path or is not shown. Stores only the paths of
-/// links. For other members it records whether one has the path of a link, or
-/// of a directory from which a target goes up. Its memory is bounded by
-/// kMaxLinks and kMaxLinkNodes; further links are not shown.
+/// links. Of the other members it only records whether one has the path of a
+/// link, or of a directory above which a target goes with "..". Its memory is
+/// bounded by kMaxLinks and kMaxLinkNodes; further links are not shown.
 ///
 /// All views passed to it must outlive it.
 class LinkPlan {
@@ -40,8 +40,8 @@ class LinkPlan {
   /// Adds an entry that is no link. All links must have been added before.
   void AddOther(uint32_t entry, std::string_view path, bool directory);
 
-  /// Returns the links that are not shown, in the order of AddLink. Called
-  /// once, after everything was added. Fails if interrupted.
+  /// Returns the links that are not shown, in the order of AddLink. Must be
+  /// called once, after everything was added. Fails if interrupted.
   Result<std::vector<uint32_t>> Hidden(const ReadContext& context);
 
  private:
@@ -68,8 +68,8 @@ class LinkPlan {
   struct Position {
     Node node = kRoot;
     uint32_t below = 0;
-    /// Whether it is certainly among entries: not in `views`, where attached
-    /// containers have their own links.
+    /// Whether the position is certainly among entries. False in `views`, where
+    /// attached containers have their own links.
     bool of_entries = true;
   };
 
@@ -110,7 +110,8 @@ class LinkPlan {
   void NoteTops(std::string_view target);
   bool IsWinner(const Claim& claim, const Claim& of) const;
   void Follow(uint32_t link);
-  /// Goes one name further. Returns the link to follow first, or kNone.
+  /// Follows one name of the step's target. Returns the link to follow first,
+  /// or kNone.
   uint32_t Advance(Step& step, State& state) const;
   Position Below(const Step& step, std::string_view name) const;
   bool GoUp(Position& at) const;

@@ -25,7 +25,7 @@ Result<Json> ReadAdapterConfig(const Source& container,
   return parsed ? std::move(parsed->value) : Json();
 }
 
-/// "q_proj, v_proj" of a list; a text as it is, such as "all-linear".
+/// A list as "q_proj, v_proj"; a text, such as "all-linear", unchanged.
 std::string ModulesText(const Json& config, const char* key) {
   const Json* const modules = MemberAt(config, key);
   if (modules == nullptr || !modules->is_array()) return TextAt(config, key);

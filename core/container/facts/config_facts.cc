@@ -32,7 +32,8 @@ const Document* Find(const std::vector<Document>& documents,
   return found == documents.end() ? nullptr : &*found;
 }
 
-/// The text of that document; empty if there is none or it is too long.
+/// The text of the document with that role; empty if there is none, or if it is
+/// longer than kMaxConfigBytes.
 Result<std::string> ReadText(const std::vector<Document>& documents,
                              DocumentRole role, const ReadContext& context) {
   const Document* const document = Find(documents, role);
@@ -77,7 +78,8 @@ void AddConfigFacts(const Json& config, Facts& facts) {
     facts.Add("architecture", classes->front());
   }
   AddNamed(config, {{"architecture", "model_type"}}, facts);
-  // Multimodal models have the numbers of the text model in a separate object.
+  // A multimodal model stores the numbers of its text model in a separate
+  // object.
   const Json* const text = MemberAt(config, "text_config");
   for (const Json* one : {&config, text}) {
     if (one == nullptr) continue;

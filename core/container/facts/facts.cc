@@ -16,10 +16,11 @@ namespace ctxfs {
 namespace {
 
 constexpr uint32_t kEntriesACheck = 1024;
-// Further dtypes, which only damaged or hostile containers have, are merged.
+// Further dtypes are counted as one. Only damaged or hostile containers have so
+// many.
 constexpr size_t kMaxDtypes = 40;
 
-/// The complete UTF-8 characters in the first `most` bytes.
+/// The complete UTF-8 characters in the first `most` bytes of `text`.
 std::string_view Beginning(std::string_view text, size_t most) {
   if (text.size() <= most) return text;
   size_t end = most;

@@ -14,7 +14,8 @@ Result<std::vector<std::pair<uint32_t, uint32_t>>> NameList::Sort() {
     const int compared = (*this)[a].compare((*this)[b]);
     return compared != 0 ? compared < 0 : a < b;
   };
-  // Most writers sort by name within a type.
+  // Often the names are sorted already: most writers sort by name within a
+  // type.
   if (!std::is_sorted(sorted_.begin(), sorted_.end(), less)) {
     std::sort(sorted_.begin(), sorted_.end(), less);
   }

@@ -44,7 +44,8 @@ float Bf16ToFloat(uint16_t bits) {
   return std::bit_cast<float>(uint32_t{bits} << 16U);
 }
 
-/// RangeOf; empty for a type without an order.
+/// The range of numbers of `dtype` (RangeOf); empty for a type without an
+/// order.
 std::string RangeText(DType dtype, std::string_view bytes) {
   if (dtype == DType::kF16) return RangeOf<uint16_t>(bytes, &HalfToFloat);
   if (dtype == DType::kBf16) return RangeOf<uint16_t>(bytes, &Bf16ToFloat);
@@ -57,7 +58,8 @@ std::string RangeText(DType dtype, std::string_view bytes) {
       [] { return std::string(); });
 }
 
-/// Empty after a permanent error, which a check reports.
+/// The range of `array`; empty if the array has more than `room` bytes, or
+/// after a permanent error, which a check reports.
 Result<std::string> ReadRange(const ArrayInfo& array, uint64_t& room,
                               const ReadContext& context) {
   const Result<Content> content = array.open(context);

@@ -86,7 +86,7 @@ constexpr ForeignFormat kForeign[] = {
      "a download that failed is often saved as one"},
     {0, "<html"sv, "a web page",
      "a download that failed is often saved as one"},
-    // Recognised by other bytes, the least certain last.
+    // Formats without a signature; the least certain probes come last.
     {0, ""sv, "a Lance file", "the package lance reads its data set",
      &foreign::IsLance},
     {0, ""sv, "an HDF5 file", "h5py or h5dump reads it",
@@ -116,7 +116,7 @@ bool Matches(Bytes head, const Source* source, const Request& request,
          (format.matches == nullptr || format.matches(head, source, request));
 }
 
-/// A directory that is a data set or model, by names in it.
+/// A directory that is a data set or a model, recognised by names in it.
 struct ForeignFolder {
   std::string_view first;
   std::string_view second;  // empty: none

@@ -21,7 +21,8 @@ unsigned ByteAt(Bytes bytes, size_t at) {
   return std::to_integer<unsigned>(bytes[at]);
 }
 
-/// The last bytes of the file; nothing if it is shorter, or unknown.
+/// The last bytes of the file; nullopt if it is shorter, unreadable, or
+/// unknown.
 template <size_t kSize>
 std::optional<std::array<std::byte, kSize>> Tail(const Source* source,
                                                  const Request& request) {
@@ -168,8 +169,9 @@ bool IsArrowStream(Bytes head, const Source* source,
   if (length < 16 || length > SizeOf(head, source) || message.size() < 16) {
     return false;
   }
-  // A flatbuffer: the offset of the root table, which is preceded by the offset
-  // of its vtable. The second field of the vtable is the header's type.
+  // A flatbuffer starts with the offset of its root table. A table starts with
+  // the distance back to its vtable. Slot 6 of this vtable is for the type of
+  // the header.
   const uint64_t root = LoadLe<uint32_t>(message.data());
   if (root > message.size() - 4) return false;
   const int64_t table =
@@ -203,7 +205,7 @@ bool IsPickle(Bytes head, const Source* source, const Request& request) {
   if (text.size() < 4 || text[0] != '\x80' || text[1] < 2 || text[1] > 5) {
     return false;
   }
-  // The last opcode is STOP.
+  // The last opcode must be STOP.
   const auto tail = Tail<1>(source, request);
   const bool stops =
       source == nullptr || (tail && (*tail)[0] == std::byte{'.'});
@@ -271,10 +273,10 @@ bool IsOnnxTensor(Bytes head, const Source* source, const Request& request) {
   constexpr unsigned kB = 1U << kBytes;
   constexpr unsigned k32 = 1U << kFixed32;
   constexpr unsigned k64 = 1U << kFixed64;
-  // The wire types that each field of TensorProto (onnx.proto) may have: dims,
-  // data_type, segment, data as floats, int32, strings and int64, name,
-  // raw_data, data as doubles and uint64, doc_string, external_data,
-  // data_location, metadata_props.
+  // The wire types that each field of TensorProto (onnx.proto) may have, by
+  // number: none for 0, dims, data_type, segment, data as floats, int32,
+  // strings and int64, name, raw_data, data as doubles and uint64, doc_string,
+  // external_data, data_location, metadata_props.
   constexpr unsigned kWires[] = {0,  kV | kB, kV, kB, kB | k32, kB | kV,
                                  kB, kB | kV, kB, kB, kB | k64, kB | kV,
                                  kB, kB,      kV, 0,  kB};

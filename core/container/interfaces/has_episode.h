@@ -18,13 +18,13 @@ namespace ctxfs {
 struct StepClock {
   double multiplier = 1;
   double divisor = 0;  // 0: unknown
-  /// The ticks: one number a step. If there is no such array, the steps are
-  /// the ticks.
+  /// The array of ticks, one number per step. Without it, the tick of a step is
+  /// its number.
   std::optional<ArrayInfo> ticks = std::nullopt;
-  /// Whether ticks count from the first of them, not from 0.
+  /// Whether the first tick is subtracted from all ticks.
   bool from_first = false;
-  /// An array of one number, which takes the place of the divisor or, if it is
-  /// the period, of the multiplier.
+  /// An array of one number, which replaces `divisor`, or if `rate_is_period`,
+  /// `multiplier`.
   std::optional<ArrayInfo> rate = std::nullopt;
   bool rate_is_period = false;
 
@@ -41,7 +41,7 @@ struct Episode {
   uint64_t steps = 0;
   std::vector<ArrayInfo> signals;  // of shape [steps, ...]
   StepClock clock;
-  std::vector<Omission> left_out;  // what is not among `signals`
+  std::vector<Omission> left_out;  // arrays and files that are no signals
 };
 
 /// A container that may be an episode. A separate interface, like SaysFacts.
@@ -49,11 +49,12 @@ class HasEpisode {
  public:
   virtual ~HasEpisode() = default;
 
-  /// Whether the container may be one; reads nothing.
+  /// Whether the container may be an episode. Reads nothing.
   virtual bool MayBeEpisode() const = 0;
 
   /// Returns the signals of a container that may be an episode; nullopt if its
-  /// arrays are none. Reads at most headers. Incomplete if interrupted.
+  /// arrays do not form one. Reads at most headers. The result is incomplete if
+  /// the request is interrupted.
   virtual std::optional<Episode> AsEpisode(
       const ReadContext& context) const = 0;
 };
@@ -61,21 +62,22 @@ class HasEpisode {
 /// Returns the container's interface; null unless it may be an episode.
 const HasEpisode* MayBeEpisode(const Container& container);
 
-/// Arrays of an archive that may be an episode.
+/// Maximum number of arrays in an archive that may be an episode.
 constexpr uint32_t kMaxEpisodeArrays = 4096;
 
-/// Whether the name of an array tells of an episode: it is a time or an action
-/// (docs/views.md, section 11).
+/// Whether the name of an array indicates an episode: it names a time or an
+/// action (docs/views.md, section 11).
 bool NamesEpisode(std::string_view name);
 
-/// Returns the episode that the arrays of an archive are; nullopt if they are
-/// none. Its steps are the rows of the first array of times, or else of
-/// actions, and another array has as many. `left_out`: what is no array.
+/// Returns the episode that the arrays of an archive form; nullopt if they form
+/// none. The rows of the first array of times, or else of actions, are its
+/// steps. At least one other array must have as many rows. `left_out`: the
+/// files that are no arrays.
 std::optional<Episode> FindEpisode(std::vector<ArrayInfo> arrays,
                                    std::vector<Episode::Omission> left_out);
 
-/// Adds `array` to the signals of an episode, or to what is left out if it does
-/// not have a row for each step.
+/// Adds `array` to the signals of an episode, or to `left_out` if it does not
+/// have a row for each step.
 void AddSignal(ArrayInfo array, Episode& episode);
 
 }  // namespace ctxfs

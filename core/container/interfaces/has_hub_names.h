@@ -12,33 +12,34 @@
 
 namespace ctxfs {
 
-/// An array of a model as the hub has it, from which a converter made the array
-/// of a container.
+/// An array of a model on the hub that a converter changed into an array of a
+/// container.
 struct HubArray {
   std::string name;  // "model.layers.0.self_attn.q_proj.weight"
-  /// If not 0, the converter has interleaved the two halves of the rows of each
-  /// of so many heads.
+  /// The number of heads; in each head the converter interleaved the two halves
+  /// of the rows. 0: it did not.
   uint64_t heads = 0;
-  /// The converter has added it to each element, as float32.
+  /// The number that the converter added to each element, as float32.
   float added = 0;
 };
 
 /// The arrays of a converted model by their names on the hub.
 struct NamesOnHub {
   std::string architecture;  // "llama"
-  /// The array of which the array `name` was made; nullopt if it is unknown.
-  /// `prefix` is what the hub's names begin with (kHubPrefixes).
+  /// Returns the hub's array from which the array `name` was converted; nullopt
+  /// if it is unknown. `prefix` is the first part of the hub's names
+  /// (kHubPrefixes).
   std::function<std::optional<HubArray>(std::string_view name,
                                         std::string_view prefix)>
       find;
 };
 
-/// What names on the hub begin with: those of a language model, of one in a
-/// model that also sees, and of one without a head.
+/// First parts of names on the hub: of a language model, of the language model
+/// in a multimodal model (two forms), and of a model without a head.
 constexpr std::array<std::string_view, 4> kHubPrefixes = {
     "model.", "language_model.model.", "model.language_model.", ""};
 
-/// A container whose model may have been converted from one of the hub. A
+/// A container whose model may have been converted from a model on the hub. A
 /// separate interface, because few formats have names of their own.
 class HasHubNames {
  public:

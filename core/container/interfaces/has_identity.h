@@ -9,15 +9,15 @@
 namespace ctxfs {
 
 /// A container that may be sealed: its writer stored digests of its entries,
-/// and the digest of these identifies the container in any codec. A separate
-/// interface, because few formats have a seal.
+/// and the digest of these digests identifies the container, whatever its
+/// codec. A separate interface, because few formats have a seal.
 class HasIdentity {
  public:
   virtual ~HasIdentity() = default;
 
   /// Returns the identity as 64 lower-case hex digits. Fails with kNotFound if
   /// the container is not sealed, and with kCorrupt if the seal violates its
-  /// format. Container::Inspect compares the entries with it.
+  /// format. Container::Inspect compares the entries with the seal.
   virtual Result<std::string> SealedIdentity(
       const ReadContext& context) const = 0;
 };

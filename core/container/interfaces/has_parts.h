@@ -15,8 +15,8 @@ class HasParts {
  public:
   virtual ~HasParts() = default;
 
-  /// Returns the paths of these files, in the container's folder; only of those
-  /// that can be read.
+  /// Returns the paths of these files, relative to the container's folder.
+  /// Omits files that cannot be read.
   virtual std::vector<std::string> PartsBeside() const = 0;
 
   /// The file that has the bytes of an entry.

@@ -29,7 +29,7 @@ class ShowsSamples {
 
   virtual ~ShowsSamples() = default;
 
-  /// The first samples with a caption or a picture, at most `most` of them.
+  /// Returns the first samples with a caption or a picture, at most `most`.
   /// Omits unreadable samples.
   virtual Result<std::vector<ShownSample>> FirstSamples(
       size_t most, const ReadContext& context) const = 0;
