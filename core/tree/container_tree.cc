@@ -36,7 +36,8 @@ ContainerTree::ContainerTree(std::shared_ptr<const Container> container,
   may_lack_ = false;
   views_.reset();
   metadata_.reset();
-  // After a refusal the caller discards this tree, which must still be valid.
+  // If memory was refused, the caller discards this tree. Until then the tree
+  // must be valid, so this Build is not metered.
   std::optional<UnmeteredHeap> refused;
   if (!HeapAllowance::Check()) refused.emplace();
   (void)Build(extra, {}, {}, NeverInterrupted());
@@ -114,7 +115,7 @@ Result<uint64_t> ContainerTree::Size(NodeId file,
   const auto measure = [this,
                         file](const ReadContext& shared) -> Result<uint64_t> {
     Result<uint64_t> size = FileTree::Size(file, shared);
-    // The files behind the size may have changed meanwhile.
+    // The container may have changed during the measurement.
     CTXFS_TRY(container_->source()->CheckUnchanged());
     return size;
   };
@@ -155,8 +156,8 @@ bool ContainerTree::IsInViews(NodeId directory) const {
 }
 
 std::optional<uint32_t> ContainerTree::DirectoryCount(NodeId directory) const {
-  // Finding the directories of another tree would require opening it, and
-  // finding whether a directory has files would require reading.
+  // Counting the directories of a nested container would require opening it.
+  // Finding out whether a directory exists may require reading.
   if (may_lack_ || NestedAt(directory) != nullptr || IsInViews(directory)) {
     return std::nullopt;
   }
@@ -242,8 +243,8 @@ Result<bool> ContainerTree::DirectoryExists(NodeId directory, Cost most,
 
 bool ContainerTree::HoldsAnything(NodeId directory, unsigned& asked,
                                   const ReadContext& context) const {
-  // Bounds the reads: the headers of a million entries that are no tensors are
-  // not all read.
+  // Bounds the reads. Otherwise a directory of a million entries that are no
+  // tensors would cost the reading of all their headers.
   constexpr unsigned kMaxAsked = 256;
   if (nested_.contains(directory)) {
     if (asked++ == kMaxAsked) return true;

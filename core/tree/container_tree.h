@@ -45,7 +45,8 @@ class ContainerTree final : public TreeFiles, private PathsInTree {
   }
 
   File At(NodeId file) const override;
-  /// Sizes of generated files, except views, are computed once and kept.
+  /// A size that is not in the index is computed once and kept, except for
+  /// views.
   Result<uint64_t> Size(NodeId file, const ReadContext& context) const override;
   Cost SizeCost(NodeId file) const override;
   const ChildContainer* NestedAt(NodeId directory) const override;
@@ -55,13 +56,15 @@ class ContainerTree final : public TreeFiles, private PathsInTree {
   NodeId FirstName(NodeId node) const override;
   uint32_t NameCount(NodeId node) const override;
   std::string LinkTarget(NodeId link) const override;
-  /// Returns `views` if `directory` is below it and another container, which
-  /// may have a directory of the same path, is attached to `views`.
+  /// Returns the node of views/ if `directory` is below it and another
+  /// container is attached to views/; else nullopt. That container may have a
+  /// directory of the same path, whose files appear in `directory`, too.
   std::optional<NodeId> SharedViewsAbove(NodeId directory) const;
 
-  /// The entry of a file; nothing for directories and other files.
+  /// The entry of a file; nullopt for directories, and for files that are no
+  /// entries.
   std::optional<uint32_t> Entry(NodeId node) const;
-  /// The files of entries [first, end); the root for an entry without one.
+  /// The nodes of entries [first, end); the root for an entry without a file.
   /// Takes time in proportion to all names.
   std::vector<NodeId> NodesOf(uint32_t first, uint32_t end) const;
   /// Whether a file contains stored data: it is neither a view nor metadata.
@@ -77,10 +80,10 @@ class ContainerTree final : public TreeFiles, private PathsInTree {
   uint64_t NodeCount() const;
   /// Number of primary files (docs/tree.md, section 3); hard links count once.
   uint64_t PrimaryFiles() const { return primary_files_; }
-  /// The sum of their sizes in bytes, as far as known: from the index or
-  /// because the file was measured.
+  /// The sum of the sizes of primary files, in bytes. A size counts if it is in
+  /// the index or the file was measured.
   uint64_t TotalSize() const;
-  /// Whether every size was in the index.
+  /// Whether the index has the sizes of all primary files.
   bool KnowsTotalSize() const { return knows_total_size_; }
   /// The primary files whose sizes are still unknown.
   std::vector<NodeId> UnmeasuredFiles() const;
@@ -88,7 +91,7 @@ class ContainerTree final : public TreeFiles, private PathsInTree {
  private:
   class Places;
 
-  /// A hard link: a name of a file that has several.
+  /// One of several names of a file.
   struct HardLink {
     NodeId node;
     NodeId first;
@@ -125,7 +128,7 @@ class ContainerTree final : public TreeFiles, private PathsInTree {
   std::shared_ptr<const Container> container_;
   Tables tables_;  // the entries' table first
   // File numbers of the tree run through all tables: tables_[i] starts at
-  // starts_[i]. Numbered files have none.
+  // starts_[i]. Files in numbered directories have no such number.
   std::vector<FileId> starts_;
   std::vector<ChildContainer> children_;           // nested ones last
   std::unordered_map<NodeId, uint32_t> child_at_;  // directory -> child
@@ -140,7 +143,7 @@ class ContainerTree final : public TreeFiles, private PathsInTree {
   uint64_t primary_files_ = 0;
   uint64_t known_size_ = 0;  // sum of the sizes in the index
   bool knows_total_size_ = true;
-  KeptSizes sizes_;  // of all other files, and of metadata
+  KeptSizes sizes_;  // sizes that are not in the index
   Status status_;
 };
 

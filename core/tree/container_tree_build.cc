@@ -21,9 +21,9 @@
 
 namespace ctxfs {
 
-/// Finds places for files that are not entries. If an entry has the name of one
-/// of their top-level directories or files, that becomes NAME~2, with
-/// everything below it.
+/// Finds places for files that are not entries. If an entry has the name of
+/// such a file or directory in the root, the file or directory becomes NAME~2,
+/// with everything below it.
 class ContainerTree::Places {
  public:
   /// `entries`: the placement of the entries.
@@ -65,8 +65,8 @@ class ContainerTree::Places {
   NodeId Directory(Role role, Components path) { return Walk(Top(role), path); }
 
   /// Returns the directory that `path` leads to from `directory`, and the name
-  /// there, which is valid until the next call. At the root, this skips names
-  /// that entries have; below, entries have none.
+  /// there, which is valid until the next call. In the root, this finds a name
+  /// that no entry has.
   std::pair<NodeId, std::string_view> Find(NodeId directory,
                                            std::string_view path) {
     if (plain_paths_ && HasPlainPath(path)) {
@@ -171,7 +171,8 @@ Status ContainerTree::Build(const Tables& extra,
     CTXFS_TRY(places.Add(interrupt));
   }
   AddMembers(builder);
-  // Before other files are added, so that entries keep their names.
+  // Resolves conflicts before other files are added, so that entries keep their
+  // names.
   builder.ResolveConflicts();
   CTXFS_TRY(AddOthers(builder, places, interrupt));
   tree_ = CTXFS_TRY(std::move(builder).Build());
@@ -213,7 +214,7 @@ Status ContainerTree::NumberFiles() {
 Status ContainerTree::FindHardLinks(
     const std::vector<EntryPlaces::HardLinkEntry>& links) {
   if (links.empty()) return {};
-  // The nodes, and the first names of all hard-linked files.
+  // Admits the memory of `nodes` and of the lists of hard links.
   CTXFS_TRY(HeapAllowance::Admit(entries()->count() * sizeof(NodeId) +
                                  4 * links.size() * sizeof(HardLink)));
   const std::vector<NodeId> nodes = NodesOf(0, entries()->count());
@@ -262,8 +263,9 @@ void ContainerTree::AddMembers(TreeBuilder& builder) {
 Status ContainerTree::AddOthers(TreeBuilder& builder, EntryPlaces& of_entries,
                                 const Interrupt& interrupt) {
   Places places(builder, entries()->placement());
-  // Creates directories first, so that no file has to be renamed for one. The
-  // directories of members exist already.
+  // Creates directories first, so that no file has to be renamed for a
+  // directory. Directories for members of an archive exist already
+  // (AddMembers).
   for (uint32_t i = 0; i < children_.size(); ++i) {
     if (children_[i].role == Role::kEntries) continue;
     child_at_.emplace(places.MakeNew(children_[i].role, children_[i].path), i);
@@ -288,7 +290,7 @@ Status ContainerTree::AddOthers(TreeBuilder& builder, EntryPlaces& of_entries,
   return {};
 }
 
-// views/NAME~dir of an entry that is itself a container.
+// Adds views/NAME~dir for each entry that may be a container by its name.
 Status ContainerTree::AddNested(TreeBuilder& builder, Places& places,
                                 EntryPlaces& of_entries,
                                 const Interrupt& interrupt) {

@@ -21,7 +21,7 @@ std::string_view NameOf(const FileFacts& facts, std::string_view stored) {
   return facts.kind == FileKind::kDirectory ? DirectoryName(stored) : stored;
 }
 
-/// Like ForEachPath, for some files.
+/// Like ForEachPath, but only for `files`.
 template <typename Act>
 Status ForEachPathOf(std::span<const uint32_t> files, const FileTable& table,
                      const Interrupt& interrupt, const Act& act) {
@@ -102,7 +102,8 @@ Status EntryPlaces::Add(const Interrupt& interrupt) {
   top_ = MakeEntryDirectory(builder_, entries_);
   std::vector<uint32_t> odd = CTXFS_TRY(AddPlain(interrupt));
   if (odd.empty()) return {};
-  // Directories keep their paths, whatever the order of the entries.
+  // Creates directories first, so that they keep their paths, whatever the
+  // order of the entries.
   CTXFS_TRY(ForEachPathOf(
       odd, entries_, interrupt, [&](uint32_t entry, std::string_view stored) {
         const std::string_view name = NameOf(FactsOf(entry), stored);

@@ -56,10 +56,11 @@ class EntryPlaces {
     uint32_t original;
   };
 
-  /// Both must outlive it.
+  /// `entries` and `builder` must outlive this object.
   EntryPlaces(const FileTable& entries, TreeBuilder& builder);
 
-  /// Called once. Fails only if interrupted: the builder records limits.
+  /// Adds all entries. Must be called once. Fails if interrupted or refused
+  /// memory; the builder records an exceeded limit.
   Status Add(const Interrupt& interrupt);
 
   /// The path that Add assigned to a file, without marks such as "~2". `name`
@@ -72,12 +73,14 @@ class EntryPlaces {
 
  private:
   FileFacts FactsOf(uint32_t entry) const;
-  /// Adds entries whose names are their plain paths. Returns the others.
+  /// Adds all entries, except those that should have a plain path other than
+  /// their name. Returns these.
   Result<std::vector<uint32_t>> AddPlain(const Interrupt& interrupt);
-  /// Adds one of these others at its plain path. Returns false if another entry
-  /// has that path.
+  /// Adds an entry that AddPlain returned, at its plain path. Returns false if
+  /// another entry has that path.
   bool AddAtPlainPath(uint32_t entry, std::string_view name);
-  /// Returns whether the builder has room for more.
+  /// Adds an entry at `components`. Returns whether the builder has room for
+  /// more.
   bool Put(uint32_t entry, const FileFacts& facts, Components components);
 
   const FileTable& entries_;
@@ -87,7 +90,7 @@ class EntryPlaces {
   SafePath path_;
   std::unordered_map<NodeId, uint32_t> directories_;
   std::vector<HardLinkEntry> hard_links_;
-  std::vector<uint32_t> denied_;  // entries without their plain paths, in order
+  std::vector<uint32_t> denied_;  // entries with their plain paths taken
 };
 
 }  // namespace ctxfs

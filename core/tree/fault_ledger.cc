@@ -4,7 +4,7 @@
 namespace ctxfs {
 
 void FaultLedger::Record(const std::string& path, const Error& error) {
-  // A later failure at this byte has the same cause, and often the same text.
+  // A later failure at this byte has the same cause, even if its text differs.
   const std::string key = path + '\0' + std::to_string(error.offset);
   const size_t size = key.size() + error.what.size();
   const MutexLock lock(mutex_);

@@ -35,7 +35,7 @@ class FaultLedger {
   /// Returns whether there is no fault. Takes no lock.
   bool empty() const { return !any_.load(std::memory_order_acquire); }
 
-  /// In the order of their detection.
+  /// Returns the recorded faults, in the order of detection.
   std::vector<Fault> All() const;
   /// Number of faults beyond the limits.
   uint64_t left_out() const;

@@ -38,21 +38,22 @@ struct Known {
   }
 };
 
-/// Adds the view that is not there, because a part of it is missing or damaged.
+/// Adds a fault if the view of all arrays does not exist because an array is
+/// missing or damaged.
 void AddIncomplete(const ContainerTree& tree, const ReadContext& context,
                    Known& known) {
   const std::optional<NodeId> views = tree.Aside(Role::kViews);
   const std::string_view bundle = tree.container().Export().bundle_name;
   if (!views || bundle.empty()) return;
   const Status complete = CheckComplete(tree.container(), context);
-  // A type without values is no fault of the container.
+  // An array of a type that ctxfs cannot decode is no fault of the container.
   if (complete || complete.error().code == Code::kUnsupported) return;
   known.Add({"", Within("there is no " + tree.Path(*views) + "/" +
                             std::string(bundle) + ".safetensors",
                         complete.error())});
 }
 
-/// Fails only if interrupted.
+/// Fails only if the request is interrupted or refused memory.
 Result<Known> KnownFaults(const ContainerTree& tree,
                           const ReadContext& context) {
   Known known;

@@ -85,7 +85,7 @@ class FileTree {
   }
 
   /// The number of directories in a directory, including those of Aside.
-  /// Nothing if finding it requires reading.
+  /// nullopt if counting them requires reading.
   virtual std::optional<uint32_t> DirectoryCount(NodeId directory) const = 0;
 
   /// Whether a node exists: see FileTable::Exists.
@@ -117,7 +117,7 @@ class FileTree {
     const File file = At(node);
     return file.table->Open(file.number, context);
   }
-  /// Nothing for a directory.
+  /// The index's description of a file; nullopt for a directory.
   std::optional<EntryInfo> Describe(NodeId node,
                                     const ReadContext& context) const {
     if (IsDirectory(node)) return std::nullopt;

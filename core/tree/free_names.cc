@@ -17,8 +17,9 @@ std::string Numbered(const FreeNames::Series& series, uint64_t number) {
                          /*before_extension=*/series.mark.empty());
 }
 
-/// Equal for series of equal names. Long names that are shortened alike have
-/// the same numbered names, so they are one series. No name contains a slash.
+/// The key of a series. Long names that are shortened alike get the same
+/// numbered names, so they have the same key. A slash is not part of any name,
+/// so it separates the parts of the key.
 std::string KeyOf(const FreeNames::Series& series) {
   return fmt::format("{}{}/{}", series.directory, series.mark,
                      MarkedComponent(series.name, "/", series.mark.empty()));

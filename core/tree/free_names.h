@@ -10,9 +10,9 @@
 namespace ctxfs {
 
 /// Finds free names by numbering them: "a.txt", "a~2.txt", "a~3.txt", ...
-/// Remembers the progress of the search for each name, so that all searches
-/// together try at most a small multiple of the existing names: a container can
-/// have 100,000 taken names and need the next one 1,000 times. A taken name
+/// Stores the progress of the search for each name, because a container can
+/// have 100,000 taken names and need the next one 1,000 times. All searches
+/// together try at most a small multiple of the existing names. A taken name
 /// must stay taken.
 class FreeNames {
  public:

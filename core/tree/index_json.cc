@@ -36,7 +36,8 @@ class IndexText : public std::enable_shared_from_this<IndexText> {
                            const ReadContext& context);
   /// The end of the block that starts at `first`.
   uint32_t EndFrom(uint32_t first) const;
-  /// Parsed once for all holders, because it may be long.
+  /// Returns the container's metadata. It may be long, so it is parsed once for
+  /// all that use it at the same time.
   Result<std::shared_ptr<const Json>> Metadata(const Request& request);
 
   const FileTable& entries() const { return *tree_.entries(); }
@@ -70,7 +71,7 @@ Result<std::shared_ptr<const Json>> IndexText::Metadata(
   if (parsed->is_discarded()) {
     return Error{Code::kIo, "the container cannot be read"};
   }
-  // Work that was stopped has parsed nothing, which must not be kept.
+  // If memory was refused, `parsed` is incomplete and must not be kept.
   CTXFS_TRY(request.CheckMemory());
   const MutexLock lock(mutex_);
   metadata_ = parsed;
@@ -101,7 +102,7 @@ Result<std::string> IndexText::Text(uint32_t first, uint32_t end,
     tree_.container().Annotate(*metadata, info);
     CTXFS_TRY(AppendAdmitted(text, entry == 0 ? "\n" : ",\n"));
     Json object = EntryJson(info, tree_.Path(nodes[entry - first]));
-    // A directory, or an entry that is not shown.
+    // The root stands for a directory, or for an entry that is not shown.
     if (nodes[entry - first] == NameTree::kRoot) object["path"] = nullptr;
     CTXFS_TRY(AppendAdmitted(text, JsonLine(object)));
   }

@@ -12,10 +12,11 @@ namespace ctxfs {
 class ContainerTree;
 
 /// `.ctxfs/index.json` (docs/tree.md, section 5): an array of one object per
-/// entry, in index order, one per line. Generated in blocks of many entries, so
-/// that ten million entries take no more memory than one block; the sizes of
-/// blocks are kept. `tree` outlives the table and its contents, and is not read
-/// before the first Open, which generates all of it to find its size.
+/// entry, in index order, one per line. The text is generated in blocks of many
+/// entries, so that ten million entries take no more memory than one block. The
+/// first Open generates all blocks, to find the size of the text; then the
+/// sizes of blocks are kept. `tree` must outlive the table and its contents,
+/// and is not used before the first Open.
 std::shared_ptr<const FileTable> IndexJson(const ContainerTree& tree);
 
 Json EntryJson(const EntryInfo& info, const std::string& path);

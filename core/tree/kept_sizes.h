@@ -15,16 +15,16 @@
 
 namespace ctxfs {
 
-/// The sizes, in bytes, of the files of a tree that must be opened to be
-/// measured: each is measured once. Takes 12 bytes a file, all allocated when
-/// it is made, so that they count as memory of the open container. Safe for any
-/// number of threads.
+/// Stores the sizes, in bytes, of those files of a tree that must be opened to
+/// be measured, so that each is measured once. Takes 12 bytes per file. The
+/// constructor allocates them all, so that they count as memory of the open
+/// container. Safe for any number of threads.
 class KeptSizes {
  public:
   using Measure = std::function<Result<uint64_t>(const ReadContext&)>;
 
   KeptSizes() = default;
-  /// `files` are in ascending order.
+  /// `files` must be in ascending order.
   explicit KeptSizes(std::vector<NodeId> files);
 
   const std::vector<NodeId>& files() const { return files_; }
@@ -35,9 +35,10 @@ class KeptSizes {
   /// The size of `file`, if it has been measured.
   std::optional<uint64_t> Known(NodeId file) const;
 
-  /// The size of `file`, one of files(): known, or measured now. A failure of
-  /// `measure` is not kept. (Concurrent requests all call `measure`, but the
-  /// cache lets only one generate the text: see CachedText.)
+  /// Returns the size of `file`, which must be one of files(); calls `measure`
+  /// if the size is unknown. A failure of `measure` is not kept. Concurrent
+  /// requests may all call `measure`, but the cache lets only one generate the
+  /// text (CachedText).
   Result<uint64_t> Get(NodeId file, const Measure& measure,
                        const ReadContext& context) const;
 

@@ -49,7 +49,8 @@ std::string NameTree::Path(NodeId node) const {
   }
   if (size == 0) return {};
   std::string path(size - 1, '/');
-  // From the end: a path of 255 long components is not copied 255 times.
+  // Fills the path from its end, because prepending 255 long components would
+  // copy the path 255 times.
   for (NodeId at = node; at != kRoot; at = Parent(at)) {
     const std::string_view name = Name(at);
     size -= name.size() + 1;
@@ -64,7 +65,7 @@ TreeBuilder::TreeBuilder(uint32_t nodes, const TreeLimits& most) : most_(most) {
       std::bit_ceil(2 * (size_t{std::min(nodes, most.nodes)} + 8));
   full_ = !HeapAllowance::Admit(slots * sizeof(uint32_t));
   Rehash(full_ ? 1 : slots);
-  // The root is in no table: it is no node's child.
+  // The root is not in table_, because it is no node's child.
   tree_.nodes_.push_back({0, NameTree::kRoot, 0, 0, NodeType::kDirectory});
 }
 

@@ -79,7 +79,7 @@ class NameTree {
   size_t Slot(NodeId parent, std::string_view name) const;
 
   SegmentedVector<Node, 16> nodes_;
-  SegmentedVector<char, 18> names_;  // each in one segment
+  SegmentedVector<char, 18> names_;  // no name is in two segments
   /// For each directory: the number of its children, the number of directories
   /// among them, then the children.
   std::vector<uint32_t> children_;
@@ -114,14 +114,14 @@ class TreeBuilder {
   NodeId MakeDirectory(NodeId parent, std::string_view name);
 
   /// Adds a file at `name`; if that is taken, ResolveConflicts finds another
-  /// name. If `replace` is set, an existing file is renamed instead. Files come
-  /// in the order of their numbers. `type` is a file's or a link's.
+  /// name. If `replace` is set, an existing file is renamed instead. Files must
+  /// be added in the order of their numbers. `type` is kFile or kLink.
   void AddFile(NodeId parent, std::string_view name, FileId file,
                bool replace = false, NodeType type = NodeType::kFile);
 
   /// Names the files whose names were taken: NAME~file beside a directory, else
-  /// NAME~2, NAME~3, ... before the extension. Called after all files that must
-  /// keep their names.
+  /// NAME~2, NAME~3, ... before the extension. Must be called after all files
+  /// were added that must keep their names.
   void ResolveConflicts();
 
   /// `name` if it is free in `parent`, else the first free one of NAME~2, ....
@@ -138,7 +138,7 @@ class TreeBuilder {
     NodeType type;
   };
 
-  /// Returns the root if a limit is exceeded.
+  /// Adds a node; returns the root if a limit is exceeded.
   NodeId Add(size_t slot, NodeId parent, std::string_view name, uint32_t value,
              NodeType type);
   void Rehash(size_t slots);

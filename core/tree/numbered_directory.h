@@ -13,7 +13,7 @@ namespace ctxfs {
 
 /// A table of numbered files as a tree: the root is the directory, node i + 1
 /// is file i. Names are computed from numbers and numbers from names, in
-/// constant time and no memory. `table` outlives it.
+/// constant time and no memory. `table` must outlive this object.
 class NumberedDirectory final : public FileTree {
  public:
   explicit NumberedDirectory(const FileTable& table)

@@ -14,8 +14,8 @@ namespace ctxfs {
 ///  - an empty component becomes "%"; "." and ".." become "%2E" and "%2E%2E",
 ///    NUL becomes "%00", and '/' below the 255th component "%2F";
 ///  - a component that would read as such an encoding has its '%' as "%25";
-///  - one longer than 255 bytes is cut at 230, on a character boundary, and
-///    gets "%~" and the 16 hex digits of its xxHash64;
+///  - a component of more than 255 bytes is cut to at most 230, on a character
+///    boundary, and gets "%~" and the 16 hex digits of its xxHash64;
 ///  - all other bytes are unchanged.
 class SafePath {
  public:

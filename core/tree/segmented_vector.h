@@ -43,7 +43,8 @@ class SegmentedVector {
     return at;
   }
 
-  /// Returns `count` values from index `at` on, which one Append has added.
+  /// Returns `count` values from index `at` on. One Append must have added
+  /// them.
   std::span<const T> Together(size_t at, size_t count) const {
     if (count == 0) return {};
     return {&(*this)[at], count};
