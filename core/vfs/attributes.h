@@ -18,7 +18,7 @@ constexpr Inode kRootInode = 1;  // of a mount
 enum class Lifetime : uint8_t {
   kForever,  // in a container: a container that changes gets new inodes
   kMoment,   // in a mirrored directory, which may change
-  kNone,     // not at all: they may differ at each request
+  kNone,     // not at all, because they may differ at each request
 };
 
 /// The owner of a file, and its permission bits.

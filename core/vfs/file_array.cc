@@ -11,7 +11,7 @@ namespace ctxfs {
 namespace {
 
 /// The file as an array; nullopt if its bytes are not exactly the elements.
-/// Arrays of another byte order have a note.
+/// Returns nullopt also if `info` has a note, such as about another byte order.
 std::optional<ArrayInfo> StoredArray(const EntryInfo& info,
                                      const Content& content) {
   const std::optional<DType> dtype = DTypeOf(info.dtype);

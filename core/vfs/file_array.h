@@ -23,10 +23,11 @@ std::string DirectoryOfPath(const std::string& path);
 Result<std::shared_ptr<const Container>> ContainerAround(
     SourceTree& tree, SourceTree::File directory);
 
-/// The usual array (IsUsual) that a file of a container stores: its bytes if
-/// these are exactly the elements, else the exported array of its name, such as
-/// the values of a quantised tensor. nullopt if it is no such array. `info`
-/// describes the file, and `content` has its bytes.
+/// Returns the array that a file of a container stores, if it is a usual one
+/// (IsUsual); else nullopt. If the bytes of the file are exactly the elements,
+/// the array has these bytes. Otherwise it is the exported array with the name
+/// of the file, such as the values of a quantised tensor. `info` describes the
+/// file, and `content` has its bytes.
 std::optional<ArrayInfo> ArrayOfFile(SourceTree& tree,
                                      const SourceTree::File& file,
                                      const EntryInfo& info,

@@ -20,7 +20,7 @@ Status ReadLive(const Source& file, uint64_t offset, size_t length,
   if (::fstat(file.descriptor(), &st) != 0) return IoError("has no size");
   const auto size = static_cast<uint64_t>(st.st_size);
   size_t wanted = std::min<uint64_t>(length, size - std::min(size, offset));
-  // Retries if the file was truncated meanwhile.
+  // Retries with fewer bytes if the file was truncated meanwhile.
   while (wanted > 0) {
     window.Reserve(wanted);
     const Result<size_t> got =

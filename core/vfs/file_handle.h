@@ -23,9 +23,10 @@ class FileHandle {
   /// The file that reads use now.
   File file() const;
 
-  /// Content::Read and Content::Verify of `file`, which file() returned, or of
-  /// its renewal. Fail with kStale once more than the ctime of the file's
-  /// source has changed. Bytes that are read to the end need not stay cached.
+  /// Like Content::Read and Content::Verify. `file` must be a result of file().
+  /// If it is stale, these functions reopen it and try again. They fail with
+  /// kStale once more than the ctime of the file's source has changed. After a
+  /// read to the end of the file, its blocks need not stay cached.
   Status Read(const OpenFile& file, uint64_t offset, size_t length,
               const ReadContext& context, Window& window);
   Status Verify(const OpenFile& file, const ReadContext& context);

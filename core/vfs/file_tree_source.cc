@@ -127,8 +127,8 @@ Status FileTreeSource::ExamineFile(NodeId node, const ReadContext& context,
                                    Attributes& attributes) const {
   const FileTree::File file = files->At(node);
   const Result<uint64_t> size = files->Size(node, context);
-  // The size of a generated document is wrong if its container has changed:
-  // check before returning it.
+  // The size of a generated document is wrong if its container has changed, so
+  // that is checked first.
   if (file.table->size_cost(file.number) != Cost::kNone) {
     CTXFS_TRY(CheckUnchanged());
   }

@@ -71,7 +71,7 @@ class FileTreeSource : public TreeSource {
   Status ExamineFile(NodeId node, const ReadContext& context,
                      Attributes& attributes) const;
   /// Whether a node exists, as far as small reads show. A node that cannot be
-  /// examined exists: looking it up returns the error.
+  /// examined counts as existing; a look-up returns the error.
   bool Exists(NodeId node, const ReadContext& context) const;
   /// Whether a listing shows a node.
   bool IsListed(NodeId node) const {

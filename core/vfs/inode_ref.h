@@ -12,7 +12,7 @@ namespace ctxfs {
 /// later steps take it instead of the number.
 struct InodeRef {
   enum class Kind : uint8_t {
-    kMirrored,  // a file or a directory below the mount, or the root above them
+    kMirrored,  // a file or directory of the Mirror; its root is the mount's
     kOwn,       // one of the mount's own files
     kTree,      // a node of an attached tree
   };

@@ -30,10 +30,10 @@ class Listing {
     bool directory = false;
     /// False if the file could not be examined; `directory` is then unset.
     bool type_known = true;
-    /// Set if they are cheap to find and the kernel may cache them.
+    /// Set if the attributes are cheap to find and the kernel may cache them.
     std::optional<Attributes> attributes = std::nullopt;
     bool link = false;        // a symbolic one
-    bool has_others = false;  // names with the same inode: hard links
+    bool has_others = false;  // other names with this inode: hard links
   };
 
   Listing() = default;
@@ -41,7 +41,7 @@ class Listing {
   Listing(const Listing&) = delete;
   Listing& operator=(const Listing&) = delete;
 
-  /// Called before the first At, and when the reader starts over.
+  /// Must be called before the first At, and when the reader starts over.
   virtual Status Rewind(const ReadContext& /*context*/) { return {}; }
 
   virtual uint64_t count() const = 0;

@@ -12,7 +12,8 @@ enum class LogLevel { kError, kWarning, kInfo, kDebug };
 /// Parses "error" to "debug"; false for anything else.
 bool ParseLogLevel(std::string_view text, LogLevel* level);
 
-/// Messages above `level` are dropped. Set before threads start.
+/// Drops messages above `level` from now on. Must be called before threads
+/// start.
 void SetLogLevel(LogLevel level);
 
 /// A destination of messages, called from any thread. Returns false if it

@@ -11,7 +11,8 @@ using Place = Resolver::Place;
 
 namespace {
 
-/// Whether an error is the container's, neither transient nor the caller's.
+/// Whether an error says something about the container: an I/O error, or a
+/// permanent error that is not a missing key.
 bool IsOfTheContainer(const Error& error) {
   return error.code == Code::kIo ||
          (error.Permanent() && error.code != Code::kLocked);
@@ -33,7 +34,8 @@ Maybe<FoundNode> Namespace::Lookup(Inode directory, std::string_view name,
         Maybe<FoundNode> found =
             first.source->Lookup(first.node, name, context);
         if (!found || *found) return found;
-        // Second, so that no attached container is opened for a name beside it.
+        // Searches the attached container second, so that it is not opened for
+        // a name that `first` has.
         const std::optional<Place> attached =
             CTXFS_TRY(resolver_.AttachedTo(first, context));
         if (!attached) return found;
@@ -111,7 +113,8 @@ Result<OpenFile> Namespace::Reopen(Inode inode, const OpenFile& file,
   }
   CTXFS_TRY(resolver_.RenewFor(resolver_.Decode(inode), attempt, context));
   Result<OpenFile> opened = Open(inode, context);
-  // The text differs at each open, so the reader keeps the first one.
+  // The text differs at each open, so the reader keeps the text of its own
+  // open.
   if (opened && file.lifetime == Lifetime::kNone) {
     opened->content = file.content;
   }

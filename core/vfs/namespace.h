@@ -33,7 +33,7 @@ class Namespace {
   Status status() const;
 
   /// Returns the node of `name` in `directory`; nullopt if it does not exist.
-  /// Counts as a look-up of the kernel until Forget.
+  /// The call counts as a look-up of the kernel until Forget.
   Maybe<FoundNode> Lookup(Inode directory, std::string_view name,
                           const ReadContext& context) const;
   void Forget(Inode inode, uint64_t count) {
@@ -69,7 +69,7 @@ class Namespace {
   Result<std::shared_ptr<const Container>> ContainerAt(
       Inode directory, const ReadContext& context) const;
 
-  /// Notes why a file could not be read, for Describe and faults.json, unless
+  /// Records why a file could not be read, for Describe and faults.json, unless
   /// the error says nothing about the container.
   void NoteFailure(Inode inode, const Error& error,
                    const ReadContext& context) const;

@@ -37,7 +37,7 @@ FileTime OwnSource::Mtime() const {
 }
 
 std::optional<Permissions> OwnSource::PermissionsOf(NodeId node) const {
-  // The container's directory has the permissions of the container.
+  // Only the container's directory has permissions: those of the container.
   if (top_ == nullptr || node != container_node()) return std::nullopt;
   return top_()->RootPermissions();
 }

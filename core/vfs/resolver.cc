@@ -159,7 +159,7 @@ Result<Resolver::Place> Resolver::RootOf(
 
 Maybe<Resolver::Place> Resolver::AttachedTo(const Place& place,
                                             const ReadContext& context) const {
-  // The mount's own files follow those of a mirrored root.
+  // In a mirrored root, the mount's own files follow the mirrored files.
   if (place.source == mirror_ && place.node == kRootInode) {
     return std::optional(Place{own_, FileTree::kRoot});
   }

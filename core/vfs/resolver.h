@@ -56,8 +56,8 @@ class Resolver {
 
   InodeRef Decode(Inode inode) const;
 
-  /// Calls `act` with the place of `inode`, again after each renewal while it
-  /// fails with kStale.
+  /// Calls `act` with the place of `inode`. While `act` fails with kStale,
+  /// renews the container and calls `act` again.
   template <typename Act>
   auto At(const InodeRef& inode, const ReadContext& context,
           const Act& act) const {
@@ -66,7 +66,7 @@ class Resolver {
       return act(std::move(place));
     });
   }
-  /// Like At, for the place of the first files in a directory.
+  /// Like At, for the place of the files that come first in a directory.
   template <typename Act>
   auto AtDirectory(const InodeRef& directory, const ReadContext& context,
                    const Act& act) const {
@@ -92,16 +92,16 @@ class Resolver {
   Result<std::vector<Place>> Layers(const InodeRef& directory, bool fresh,
                                     const ReadContext& context) const;
 
-  /// Called before a stale file is reopened; `attempt` counts from 0. Does
-  /// nothing for 0, because reopening may suffice. Later it renews the
-  /// container, because a file that the container names has changed. Fails with
-  /// kStale if that fails, or after too many attempts.
+  /// Must be called before a stale file is reopened; `attempt` counts from 0.
+  /// For 0, does nothing, because reopening may suffice. For later attempts,
+  /// renews the container, because a file that the container names has changed.
+  /// Fails with kStale if the renewal fails, or after too many attempts.
   Status RenewFor(const InodeRef& inode, int attempt,
                   const ReadContext& context) const;
 
   void Forget(const InodeRef& inode, uint64_t count) const;
 
-  /// Mirror::FileSystemOf; nothing if the mount shows one container.
+  /// Mirror::FileSystemOf; nullopt if the mount shows one container.
   std::optional<struct statvfs> FileSystemOf(Inode inode) const {
     if (mirror_ == nullptr) return std::nullopt;
     return mirror_->mirror().FileSystemOf(inode);

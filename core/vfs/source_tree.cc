@@ -93,7 +93,7 @@ Result<std::unique_ptr<SourceTree>> SourceTree::Open(
 
 Status SourceTree::GoTo(Walk& walk, std::string_view name, bool follow,
                         ServerWait* waits) {
-  constexpr unsigned kMaxLinks = 40;  // as Linux
+  constexpr unsigned kMaxLinks = 40;  // as in Linux
   const Error missing{Code::kNotFound, "no such file or directory"};
   if (name.empty() || name == ".") return {};
   if (name == "..") {
@@ -192,7 +192,7 @@ Result<std::shared_ptr<const Container>> SourceTree::ContainerOf(
   const Result<File> inside = FindInside(file, waits);
   if (inside) return ContainerAt(*inside, waits);
   if (inside.error().code != Code::kNotFound) return inside.error();
-  // An unreadable file has no NAME~dir either.
+  // An unreadable file has no NAME~dir either. Then Open returns the reason.
   if (ClaimOf(file.name()) != NameClaim::kNothing) CTXFS_TRY(Open(file, waits));
   return Error{Code::kNotContainer, "the file is no container"};
 }

@@ -20,7 +20,7 @@ namespace ctxfs {
 /// An operand SOURCE//PATH.
 struct Target {
   std::string source;
-  std::string path;  // inside it, without slashes at its ends; empty: all of it
+  std::string path;  // below it, no slashes at the ends; empty: all of it
 };
 Target ParseTarget(const std::string& argument);
 std::vector<std::string> SourcesOf(const std::vector<std::string>& arguments);
@@ -35,7 +35,7 @@ struct RequestLimits {
   /// Whether the damage of a container is logged when it is opened. A command
   /// that prints it needs no log.
   bool logs_damage = true;
-  /// Interrupts requests; outlives the tree.
+  /// Interrupts requests. It must outlive the tree.
   const Interrupt* interrupt = &NeverInterrupted();
 };
 
@@ -72,20 +72,22 @@ class SourceTree {
   /// container that has the file (docs/tree.md, sections 1 and 4). kNotFound if
   /// there is none.
   Result<File> FindInside(const File& file, ServerWait* waits = nullptr);
-  /// The container that a file or directory is. Fails with kNotContainer, or if
-  /// it cannot be opened; one that does not parse is an UnreadableContainer.
+  /// Returns the container that a file or directory is. Fails with
+  /// kNotContainer if it is none, or if it cannot be opened. For a container
+  /// that does not parse, returns an UnreadableContainer.
   Result<std::shared_ptr<const Container>> ContainerOf(
       const File& file, ServerWait* waits = nullptr);
-  /// Whether a file or directory is in no container, and a directory is none.
+  /// Whether a file or directory is outside of all containers. False for a
+  /// directory that is a container itself.
   bool IsMirrored(const File& file);
   using VisitContainer = std::function<void(
       const std::string& path,
       const Result<std::shared_ptr<const Container>>& container)>;
   /// Calls `visit` with each container at or below `top`, or with the error of
   /// opening it, except containers nested in another one that is visited.
-  /// `path` is that of the file. The names of a directory are sorted in memory.
-  /// Follows links to files and containers. Fails if a directory cannot be
-  /// listed, or if interrupted.
+  /// `path` is the path of the file or directory that is the container. The
+  /// names of a directory are sorted in memory. Follows links to files and
+  /// containers. Fails if a directory cannot be listed, or if interrupted.
   Status ForEachContainer(const File& top, const VisitContainer& visit);
 
   Result<std::string> ReadLink(const File& link, ServerWait* waits = nullptr) {
@@ -132,9 +134,9 @@ class SourceTree {
       const File& file, ServerWait* waits = nullptr);
 
   BlockCache& cache() { return cache_; }
-  /// A request for a call. `waits`, as in all functions, sums up the time that
-  /// the parts of a call wait for servers; null: each fetch has its own
-  /// timeout.
+  /// A request for a call. `waits`, as in all functions here, is the time that
+  /// all parts of a call together may wait for servers; null: each fetch has
+  /// its own timeout.
   ReadContext context(ServerWait* waits = nullptr) {
     return {cache_, Request(*interrupt_, waits)};
   }
@@ -149,8 +151,9 @@ class SourceTree {
   void LookAhead(const File& directory, const Listing& listing,
                  Children children, const ReadContext& context);
 
-  /// The path in views/ of the directory of a file that is a container in
-  /// another one; empty if its name is none of a container's.
+  /// For a file in a container: the path in views/ of the directory that shows
+  /// its contents if it is a container itself. Empty if its name does not have
+  /// an extension of containers.
   Result<std::string> PathInViews(const File& file, ServerWait* waits);
 
   struct Walk {

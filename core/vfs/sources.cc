@@ -73,7 +73,7 @@ std::vector<std::string> TreesOf(const std::string& path) {
     if (around != real.parent_path()) trees.push_back(around);
   }
   for (std::string& beside : TreesBeside(around.string())) {
-    // Ignores a link in that place: it could name any directory.
+    // Ignores `beside` if it is a link, because a link could lead anywhere.
     if (fs::canonical(beside, failed) == beside) trees.push_back(beside);
   }
   return trees;
@@ -93,7 +93,7 @@ std::unique_ptr<Directory> DirectoryOf(
   if (sources.tops.empty()) {
     SystemDirectory::Options own = options;
     auto names = CacheNamesOf(SystemDirectory(sources.directory, {}));
-    // The links of a cache lead within the cache itself.
+    // The links of a cache lead to files of the cache, so others are refused.
     own.refuses_leaving = own.refuses_leaving || names != nullptr;
     std::unique_ptr<Directory> directory =
         std::make_unique<SystemDirectory>(std::move(sources.directory), own);
@@ -116,7 +116,8 @@ Result<Sources> FindSources(const std::vector<std::string>& paths,
                             uint64_t index, const Request& request) {
   Sources sources;
   const std::string& first = *failed = paths.front();
-  // Asks a failing server only once, and reuses its answers.
+  // Opens a URL first, so that a failing server is queried only once. Later
+  // opens reuse its answers.
   if (paths.size() == 1 && IsUrl(first))
     CTXFS_TRY(OpenSource(first, {}, request));
   if (paths.size() == 1 && IsPlainDirectory(first, request)) {

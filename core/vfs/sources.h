@@ -13,7 +13,8 @@
 
 namespace ctxfs {
 
-/// What a mount serves: a container, or directories with containers in them.
+/// The files that a mount serves: a container, or directories that may have
+/// containers in them.
 struct Sources {
   std::shared_ptr<const Container> container;  // null: `tops` or `directory`
   std::vector<SystemDirectory::Top> tops;      // empty: `directory`
@@ -28,8 +29,8 @@ std::unique_ptr<Directory> DirectoryOf(Sources sources,
 /// The budget for open containers with `index` bytes; 0: the default.
 MountedContainers::Budget BudgetFor(const Sources& sources, uint64_t index = 0);
 
-/// Examines the SOURCEs of a command (docs/tree.md, section 1). An Error is
-/// about the path `failed`; `index` as for BudgetFor.
+/// Examines the SOURCEs of a command (docs/tree.md, section 1). If it fails,
+/// `failed` is the path that the Error is about. `index`: see BudgetFor.
 Result<Sources> FindSources(const std::vector<std::string>& paths,
                             const OpenOptions& options, std::string* failed,
                             uint64_t index = 0,

@@ -48,8 +48,8 @@ struct OpenFile {
   SourcePtr backing = nullptr;
   /// Whether the pages that the kernel has cached are still good.
   bool same_pages = true;
-  /// Whether the kernel cannot have cached another size, at which it would see
-  /// the end of the file.
+  /// Whether the kernel has certainly not cached another size. With another
+  /// size, readers would see the end of the file in the wrong place.
   bool same_size = true;
   PageLedger::Verdict pages = {};
   /// Container::StoredSize of the container of the file.
@@ -58,7 +58,7 @@ struct OpenFile {
   std::shared_ptr<const TreeSource> tree = nullptr;
   /// Whether reads return the current bytes of made_from, which may change.
   bool live = false;
-  /// What has to be unchanged: the source of the file's container, or the
+  /// The source that must be unchanged: that of the file's container, or the
   /// mirrored file; null for the mount's own files.
   SourcePtr made_from = nullptr;
   /// The table that has the file as an entry, and the entry's number; null if
@@ -66,8 +66,8 @@ struct OpenFile {
   std::shared_ptr<const FileTable> entries = nullptr;
   uint32_t entry = 0;
 
-  /// Notes that the kernel has opened the file at `inode`, after dropping its
-  /// pages of the file unless same_pages.
+  /// Records that the kernel has opened the file at `inode`. Unless same_pages,
+  /// the caller must have dropped the kernel's pages of the file before.
   void NoteOpened(Inode inode) const;
 };
 
@@ -85,7 +85,7 @@ class TreeSource {
   TreeSource(const TreeSource&) = delete;
   TreeSource& operator=(const TreeSource&) = delete;
 
-  /// Returns the node of `name` in `directory`; nothing if it does not exist.
+  /// Returns the node of `name` in `directory`; nullopt if it does not exist.
   virtual Maybe<FoundNode> Lookup(Node directory, std::string_view name,
                                   const ReadContext& context) const = 0;
   virtual Result<OpenFile> Open(Node file,
@@ -95,8 +95,8 @@ class TreeSource {
   /// The attributes for stat; computing a size may generate the document.
   virtual Result<Attributes> Examine(Node node,
                                      const ReadContext& context) const = 0;
-  /// What is known of a file; nullopt if nothing is. `note` is the reason why
-  /// the file could not be read, if NoteFailure recorded one.
+  /// The description of a file; nullopt if there is none. `note` is the reason
+  /// why the file could not be read, if NoteFailure recorded one.
   virtual std::optional<EntryInfo> Describe(
       Node /*node*/, const ReadContext& /*context*/) const {
     return std::nullopt;
@@ -118,13 +118,13 @@ class TreeSource {
   /// kStale once the files' container has changed.
   virtual Status CheckUnchanged() const { return {}; }
   /// Reopens a file from the descriptors that it holds, after a change of ctime
-  /// alone. Nothing if its container has to be reopened.
+  /// alone. nullopt if its container has to be reopened instead.
   virtual Maybe<OpenFile> Reopen(const OpenFile& /*file*/) const {
     return std::optional<OpenFile>();
   }
   /// See OpenFile::NoteOpened.
   virtual void NoteOpened(Inode /*inode*/, const OpenFile& /*file*/) const {}
-  /// Notes why a file could not be read, for Describe and faults.json.
+  /// Records why a file could not be read, for Describe and faults.json.
   virtual void NoteFailure(Node /*node*/, const Error& /*error*/) const {}
 };
 

@@ -39,7 +39,8 @@ class Admission::Reservation {
   Reservation(const Reservation&) = delete;
   Reservation& operator=(const Reservation&) = delete;
 
-  /// Reserves `bytes` more if that leaves `spare` bytes of the budget.
+  /// Reserves `bytes` more, if `spare` bytes of the budget then remain. Closes
+  /// unused containers if needed.
   bool Take(uint64_t bytes, uint64_t spare) {
     const UnmeteredHeap closing;
     while (!TakeOfFree(bytes, spare)) {
@@ -64,8 +65,9 @@ class Admission::Reservation {
     return true;
   }
 
-  /// Whether all other trees except the top are so small that closing them
-  /// would not make the budget suffice for this container.
+  /// Whether this opening had nearly the whole budget: other reservations and
+  /// trees, except the top, take at most a quarter of it. Closing them would
+  /// hardly help, so the container counts as too large.
   bool HadNearlyAll() const {
     constexpr uint64_t kLittle = 4;  // divides the budget
     const MutexLock lock(admission_.mutex_);
@@ -111,8 +113,8 @@ class Admission::LargeOpening final : public HeapAllowance {
     const UnmeteredHeap waiting;
     InterruptibleWait wait(room_, interrupt_);
     while (true) {
-      const bool interrupted = wait.IsInterrupted();  // before AwaitRoom tests
-                                                      // it again
+      // If interrupted, this gives up only after a last Take.
+      const bool interrupted = wait.IsInterrupted();
       for (const uint64_t more : {std::max(bytes, step_), bytes}) {
         if (more > left_ || !reservation_.Take(more, spare_)) continue;
         left_ -= more;
@@ -156,7 +158,8 @@ Status Admission::Run(const Tree& old, Before before, const Open& open,
   }
   const auto take_turn = [&](const ReadContext& /*shared*/) -> Status {
     FreeSpareMemory();
-    // Not with `shared`: threads that wait for the turn open other containers.
+    // Uses the interrupt of `context`, not of `shared`: other threads that wait
+    // for the turn open other containers, so they do not need this result.
     Reservation reservation(*this, old);
     const LargeOpening allowance(*this, reservation, before,
                                  context.interrupt());

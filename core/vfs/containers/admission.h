@@ -27,9 +27,9 @@ namespace ctxfs {
 /// unused containers frees memory.
 ///
 /// A queued opening holds no memory, and the opening whose turn it is waits for
-/// no other: the same thread opens the containers that belong to it, such as
-/// the shards of a model. If containers in use leave it too little memory, it
-/// waits up to Budget::patience for their release, and then fails.
+/// no other opening: the same thread opens the containers that belong to it,
+/// such as the shards of a model. If containers in use leave it too little
+/// memory, it waits up to Budget::patience for their release, and then fails.
 ///
 /// An opening that needs more than the whole budget is refused: an unreadable
 /// container replaces it. The need varies a little between openings, and so
@@ -69,8 +69,8 @@ class Admission {
     ~OpenTrees() = default;
   };
 
-  /// `room` is notified when one of `trees` is closed or released. Both outlive
-  /// this object.
+  /// `room` is notified when one of `trees` is closed or released. Both must
+  /// outlive this object.
   Admission(const Budget& budget, OpenTrees& trees, CondVar& room)
       : budget_(budget), trees_(trees), room_(room) {}
 
@@ -93,12 +93,12 @@ class Admission {
   OpenTrees& trees_;
   CondVar& room_;  // notified when less is reserved, or a tree is closed or
                    // released
-  const uint64_t turn_ = NewOwner();  // of the key that the opening in turn
-                                      // holds
+  const uint64_t turn_ = NewOwner();  // key of Once: one large opening at once
 
   mutable Mutex mutex_;  // held while trees_ takes its lock
   uint64_t reserved_ CTXFS_GUARDED_BY(mutex_) = 0;  // by all Reservations
-  /// Since when containers in use leave the opening in turn too little.
+  /// The time since which containers in use have left too little memory for the
+  /// opening in turn.
   std::optional<std::chrono::steady_clock::time_point> short_since_
       CTXFS_GUARDED_BY(mutex_);
 };

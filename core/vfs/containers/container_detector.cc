@@ -37,7 +37,7 @@ Result<ContainerDetector::Answer> ContainerDetector::Probe(
   }
   Result<Buffer> head = ReadHead(*source, request);
   if (!head && head.error().code == Code::kStale) {
-    // Only ctime may have changed.
+    // Perhaps only ctime has changed.
     const auto renewed = source->Renew();
     if (renewed) head = ReadHead(**renewed, request);
   }
@@ -76,8 +76,8 @@ Result<bool> ContainerDetector::HoldsContainer(const Directory& in,
 
 Result<ContainerDetector::Answer> ContainerDetector::Find(
     const Directory& in, const Directory::Item& item, const Request& request) {
-  // A directory's times change with its names, not with its files' bytes: the
-  // answer is not cached.
+  // The answer for a directory is not cached, because its times do not change
+  // when the bytes of its files do.
   if (!item.directory) {
     const MutexLock lock(mutex_);
     const auto found = known_.find(item.identity);

@@ -84,15 +84,16 @@ FileTime ContainerSource::Mtime() const {
 }
 
 std::optional<Permissions> ContainerSource::PermissionsOf(NodeId node) const {
-  // Without a container file (in memory), nobody gets a permission: there are
-  // no readers of the file to grant it to.
+  // A container in memory has no file, and so no readers to whom its
+  // permissions could be granted. Nobody gets a permission.
   if (!readers) return Permissions{};
   const mode_t search = files->IsDirectory(node) ? readers->bits >> 2 : 0;
   return Permissions{readers->uid, readers->gid, readers->bits | search};
 }
 
-// find queries the file system of a directory whose links are counted, and the
-// total size of that file system would have to be found by decoding.
+// Does not count links while the total size is unknown. find calls statfs for a
+// directory whose links are counted, and statfs would have to decode files to
+// compute the total size.
 uint32_t ContainerSource::LinkCount(NodeId directory,
                                     const ReadContext& context) const {
   for (const ContainerSource* tree = this; tree != nullptr;
@@ -111,8 +112,8 @@ Result<std::shared_ptr<const Container>> ContainerSource::OpenNested(
   Work work = AllowedWork();
   const ReadContext bounded = context.With(work);
   const ChildContainer& nested = *container_tree->NestedAt(node);
-  // A nested container that cannot be opened is stale when the container around
-  // it is.
+  // The unreadable container has a slice of the outer source, so that it
+  // becomes stale with the outer container.
   const auto unreadable = [this](Error reason) {
     return Unreadable(std::make_shared<const SliceSource>(
                           container_tree->container().source(), 0, 0),

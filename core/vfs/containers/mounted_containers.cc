@@ -51,7 +51,7 @@ void MountedContainers::AttachTop(
   slot->tree = *std::move(made);
   Trees none;
   const MutexLock lock(mutex_);
-  (void)Accept(*slot, *slot->tree, /*lose=*/false, none);  // it is the first
+  (void)Accept(*slot, *slot->tree, /*lose=*/false, none);  // cannot fail
   bytes_ += slot->tree->bytes;
   slots_.emplace(kTop, std::move(slot));
 }
@@ -78,7 +78,8 @@ MountedContainers::Number MountedContainers::Attach(
       slot->outer->attached.push_back(number);
     }
   }
-  // A place must not have a number without a slot, even if memory runs out.
+  // Inserts the slot first: even if memory runs out, a place must not have a
+  // number without a slot.
   slots_.emplace(number, std::move(slot));
   by_place_.emplace(attachment.at, number);
   return number;
@@ -239,7 +240,7 @@ Result<MountedContainers::Tree> MountedContainers::OpenWithin(
   std::optional<UnmeteredHeap> stands_in;
   if (const Status refused = HeapAllowance::Check(); !refused) {
     if (!refused.error().Permanent()) return refused.error();
-    // Not metered: the unreadable container in its place is small.
+    // The unreadable container that replaces it is small, so it is not metered.
     made = NewTree();
     container = UnreadableContainer((*container)->source(), refused.error());
     stands_in.emplace();
@@ -251,9 +252,9 @@ Result<MountedContainers::Tree> MountedContainers::OpenWithin(
   tree->bytes = tree->refused ? 0 : meter.bytes();
   // An interrupted opening can miss entries that it could not read.
   CTXFS_TRY(context.Check());
-  // A nested container can miss entries, too, if the outer one has changed: the
-  // outer one is renewed first. A stored container that has changed is renewed
-  // after opening.
+  // A nested container can also miss entries if the outer one has changed. Then
+  // this fails, and the outer one is renewed first. A stored container that has
+  // changed is renewed after opening.
   if (outer != nullptr) {
     CTXFS_TRY(tree->CheckUnchanged());
   }
@@ -312,7 +313,8 @@ Result<MountedContainers::Tree> MountedContainers::Keep(
 bool MountedContainers::IsAnother(const Slot& slot, const Opening& now) {
   if (!slot.opened_as) return false;
   const Opening& before = *slot.opened_as;
-  // An opening that was refused read only a part: its digest proves nothing.
+  // A refused opening read only a part of the file, so its digest proves
+  // nothing.
   if (before.refused || now.refused) return before.refused != now.refused;
   // A file that a container names may become readable without a change of the
   // directory that is the container.
@@ -359,7 +361,8 @@ Status MountedContainers::Renew(Number number, const Tree& old,
     const MutexLock lock(mutex_);
     if (slot->tree != old) return {};
     CTXFS_TRY(Accept(*slot, *opened, lose, closed));
-    // ctime is unchanged if only a file that the container names has changed.
+    // Even if ctime is unchanged, cached pages may be wrong: a file that the
+    // container names may have changed.
     slot->pages->Renew();
     RenewInside(*slot, closed);
     closed.emplace_back();  // may throw: before the first change
@@ -390,8 +393,9 @@ bool MountedContainers::IsLost(Number number) const {
 
 void MountedContainers::KeepBudget() {
   while (true) {
-    // Freed unlocked, since that may take long; one by one, since a container
-    // is in use while one nested in it is open.
+    // Trees are freed without the lock, because that may take long, and one at
+    // a time, because a container is in use while a container nested in it is
+    // open.
     Trees closed;
     const MutexLock lock(mutex_);
     const bool kept = used_.size() <= budget_.containers &&
@@ -410,7 +414,8 @@ std::optional<uint64_t> MountedContainers::CloseOldest() {
 uint64_t MountedContainers::BytesBut(const Tree& old) const {
   const MutexLock lock(mutex_);
   if (old == nullptr) return bytes_;
-  // An outer container may have been renewed meanwhile.
+  // `old` may be an outer container that was renewed meanwhile, and is not
+  // counted any more.
   const auto slot = slots_.find(old->number);
   const bool open = slot != slots_.end() && slot->second->tree == old;
   return bytes_ - (open ? old->bytes : 0);

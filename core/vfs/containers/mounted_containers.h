@@ -31,7 +31,7 @@ namespace ctxfs {
 /// Invariants under mutex_:
 ///  - slots_ and by_place_ have the same slots, except that kTop is in
 ///    slots_ alone.
-///  - used_ has each slot whose tree is open once, except kTop.
+///  - used_ has each slot with an open tree exactly once, except kTop.
 ///  - bytes_ is the sum of the bytes of the open trees.
 ///  - A slot nested in another is in the `attached` of the outer one.
 class MountedContainers : private Admission::OpenTrees {
@@ -75,7 +75,7 @@ class MountedContainers : private Admission::OpenTrees {
   using Extras = std::function<std::vector<ChildContainer>(
       const std::shared_ptr<const Container>&)>;
 
-  /// Null `extras` adds nothing. `rules` outlive all trees.
+  /// Null `extras` adds nothing. `rules` must outlive all trees.
   MountedContainers(const MountRules& rules, const Budget& budget, Open open,
                     Extras extras);
 
@@ -87,10 +87,10 @@ class MountedContainers : private Admission::OpenTrees {
   /// kLimit if the container has more files than fit into memory.
   const Status& top_status() const { return top_status_; }
 
-  /// Attaches a container and returns its number; returns the present number if
-  /// one is attached there. The number is a hash of the place: every mount
-  /// computes the same one unless two places collide, with a chance of one in
-  /// two billion.
+  /// Attaches a container and returns its number. If a container is attached at
+  /// that place already, returns the number of that one. The number is a hash
+  /// of the place: every mount computes the same one unless two places collide,
+  /// with a chance of one in two billion.
   Number Attach(const Attachment& attachment);
 
   /// The tree, opened if it is closed; kStale if it was detached or lost.
@@ -105,9 +105,10 @@ class MountedContainers : private Admission::OpenTrees {
   std::vector<Number> Chain(Number number) const;
 
   /// Reopens the container `old`, by `reopen` or, if that is null, by Open, and
-  /// closes everything in it. Does nothing if `old` was closed or replaced
-  /// meanwhile. Fails with kStale if the bytes are now another container's;
-  /// with `lose` the container is then lost.
+  /// closes everything nested in it. Does nothing if `old` was closed or
+  /// replaced meanwhile. Fails with kStale if the bytes now belong to another
+  /// container. In that case, if `lose` is set, `number` is also marked as lost
+  /// (see Lose).
   Status Renew(Number number, const Tree& old, const Reopen& reopen, bool lose,
                const ReadContext& context);
 
@@ -135,7 +136,7 @@ class MountedContainers : private Admission::OpenTrees {
     std::optional<uint64_t> digest;
     uint64_t nodes = 0;
     FileTime ctime;
-    bool refused = false;  // for index=
+    bool refused = false;  // needs more memory than index=
   };
 
   struct Slot {
@@ -144,7 +145,7 @@ class MountedContainers : private Admission::OpenTrees {
     Number number = 0;
     Inode base = 0;
     ContainerTree::Tables own = {};
-    std::shared_ptr<Slot> outer = nullptr;  // of `attachment.at`
+    std::shared_ptr<Slot> outer = nullptr;  // the tree with `attachment.at`
     // Under mutex_.
     std::vector<Number> attached = {};               // in the tree of this slot
     Tree tree = nullptr;                             // null: closed
@@ -185,7 +186,9 @@ class MountedContainers : private Admission::OpenTrees {
   /// Keeps `tree` open, unless the slot was detached or another thread has
   /// opened it meanwhile; returns the tree to use. kStale if it is lost.
   Result<Tree> Keep(const std::shared_ptr<Slot>& slot, Tree tree);
-  /// kStale if the slot's nodes are those of another container.
+  /// Records the opening of `tree`. Fails with kStale if the slot's nodes
+  /// belong to another container than `tree`; if `lose` is set, the slot is
+  /// then lost.
   Status Accept(Slot& slot, const ContainerSource& tree, bool lose,
                 Trees& closed) CTXFS_REQUIRES(mutex_);
   static bool IsAnother(const Slot& slot, const Opening& now);
@@ -193,7 +196,7 @@ class MountedContainers : private Admission::OpenTrees {
 
   uint64_t BytesBut(const Tree& old) const override;
   uint64_t BytesBesidesTop() const override;
-  /// Closes unused containers until the budget is kept.
+  /// Closes unused containers until the open ones fit into the budget.
   void KeepBudget();
   bool CloseOne(Trees& closed) CTXFS_REQUIRES(mutex_);
   void Close(Slot& slot, Trees& closed) CTXFS_REQUIRES(mutex_);
@@ -218,7 +221,8 @@ class MountedContainers : private Admission::OpenTrees {
   std::list<Slot*> used_ CTXFS_GUARDED_BY(mutex_);
   uint64_t bytes_ CTXFS_GUARDED_BY(mutex_) = 0;  // of all trees
 
-  /// Notified when a tree is closed or released; borrowers may outlive this.
+  /// Notified when a tree is closed or released; borrowers may outlive this
+  /// object.
   const std::shared_ptr<CondVar> room_ = std::make_shared<CondVar>();
   Admission admission_{budget_, *this, *room_};
 };

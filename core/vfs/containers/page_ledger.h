@@ -11,8 +11,8 @@
 namespace ctxfs {
 
 /// Remembers which files of a container were opened since it was renewed: the
-/// kernel's pages of all other files may have earlier bytes. Safe for any
-/// number of threads.
+/// kernel's pages of all other files may have bytes from before the renewal.
+/// Safe for any number of threads.
 class PageLedger {
  public:
   /// Whether the kernel's cached pages of a file are good, and the number of
@@ -33,8 +33,8 @@ class PageLedger {
     return {renewals_ == 0 || opened_.contains(file), renewals_};
   }
 
-  /// Notes that the kernel has opened a file, after dropping its pages unless
-  /// `verdict` was good.
+  /// Records that the kernel has opened a file. Unless `verdict` was good, the
+  /// caller must have dropped the kernel's pages of the file before.
   void NoteOpened(NodeId file, const Verdict& verdict) {
     // Forgetting a file costs one needless drop of its pages.
     constexpr size_t kMaxOpened = 1'000'000;

@@ -33,7 +33,7 @@ bool Renewal::Renew(const Chain& chain, const ReadContext& context) {
   }
   if (outermost == nullptr || IsGivenUp(outermost->number)) return false;
   if (RenewOne(outermost, /*lose=*/false, context)) return true;
-  // An interrupted renewal proves nothing: it is retried.
+  // An interrupted renewal proves nothing, so it may be retried.
   if (context.Check()) GiveUp(chain);
   return false;
 }
@@ -70,7 +70,7 @@ Result<std::shared_ptr<const Container>> Renewal::OpenAgain(
     error = std::move(container).error();
     if (error.code != Code::kStale) return error;
   }
-  error.code = Code::kIo;  // transient: the changes may end
+  error.code = Code::kIo;  // transient: the file may stop changing
   return error;
 }
 

@@ -43,7 +43,7 @@ class Renewal {
   /// whether a container was reopened.
   bool Renew(const Chain& chain, const ReadContext& context);
 
-  /// Notes that renewing did not help. For one second, only containers of
+  /// Records that renewing did not help. For one second, only containers of
   /// `chain` that are stale themselves are then renewed.
   void GiveUp(const Chain& chain);
 

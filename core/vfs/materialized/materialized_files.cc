@@ -87,7 +87,7 @@ Status MaterializedFiles::Find(Inode inode, OpenFile& file,
   if (made == nullptr || !file.made_from->CheckAllUnchanged()) return {};
   file.backing = std::make_shared<const MadeFile>(file.made_from, made);
   file.content = Content(Range{file.backing, 0, nullptr}, made->size());
-  file.entries = nullptr;  // do not prefetch for this reader
+  file.entries = nullptr;  // so that nothing is prefetched for this reader
   const MutexLock lock(mutex_);
   ++stats_.opened;
   return {};
@@ -233,7 +233,7 @@ void MaterializedFiles::Add(Inode inode, const OpenFile& file, Part part,
 
 std::optional<KeptName> MaterializedFiles::NameOf(
     Inode inode, const OpenFile& file, const ReadContext& context) const {
-  // The version of the file's name; raise it when a file of the same path gets
+  // The digit is a version. It must be raised when a file of the same path gets
   // other bytes.
   constexpr const char* kMade = "file 1 of ";
   if (kept_ == nullptr || file.made_from->descriptor() < 0 ||
@@ -264,7 +264,8 @@ Result<SpillFile::Loan> MaterializedFiles::TakeUp(Inode inode,
     CTXFS_TRY(context.CheckFor(size));
     const Result<Part> adopted =
         WithRoom(size, [&] { return files_->Adopt(kept->file, size); });
-    // Adopted at a later open, once other files are closed.
+    // There is no room for it now. A later open adopts it, once other files are
+    // closed.
     if (!adopted || *adopted == nullptr) return SpillFile::Loan();
     const Part& part = *adopted;
     Result<std::string> digest = DigestOf(*part, kept_->KeyFor(*name), context);

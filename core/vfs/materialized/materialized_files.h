@@ -30,25 +30,26 @@ namespace ctxfs {
 /// number of threads.
 class MaterializedFiles {
  public:
-  /// The cache outlives this.
+  /// `cache` must outlive this object.
   explicit MaterializedFiles(BlockCache& cache) : cache_(cache) {}
   ~MaterializedFiles();
   MaterializedFiles(const MaterializedFiles&) = delete;
   MaterializedFiles& operator=(const MaterializedFiles&) = delete;
 
-  /// Materialises files in `files`, one file each. `copies`: also copy
-  /// uncompressed files, so that the kernel can read the copy. Called before
-  /// there are threads; without this call, nothing is materialised.
+  /// Writes materialised files to `files`, each to a file of its own. `copies`:
+  /// also copies uncompressed files, so that the kernel can read the copy. Must
+  /// be called before there are threads; without this call, nothing is
+  /// materialised.
   void WriteTo(std::shared_ptr<SpillFile> files, bool copies);
 
   /// Returns the path of a file below its container; empty if unknown.
   using Namer = std::function<std::string(Inode, const ReadContext&)>;
   void NameBy(Namer path) { path_ = std::move(path); }
-  /// Materialises only matching paths; an empty set matches all. Called, like
-  /// NameBy, before there are threads.
+  /// Materialises only matching paths; an empty set matches all. Like NameBy,
+  /// must be called before there are threads.
   void Only(PathPatterns paths) { only_ = std::move(paths); }
-  /// Shares materialised files with other mounts through `files`, which
-  /// outlives this. Called before there are threads.
+  /// Shares materialised files with other mounts through `files`, which must
+  /// outlive this object. Must be called before there are threads.
   void KeepIn(PersistentCache& files) { kept_ = &files; }
 
   /// Drops the kernel's pages of a file, because the kernel will read `made`
@@ -56,18 +57,19 @@ class MaterializedFiles {
   using DropPages = std::function<bool(Inode, const SourcePtr& made)>;
   /// Drops the pages of materialised files by `drop`, in the background:
   /// otherwise both copies would be in memory, and the next open would have to
-  /// drop them. Called before there are threads.
+  /// drop them. Must be called before there are threads.
   void DropPagesBy(DropPages drop) { drop_pages_ = std::move(drop); }
 
   /// Stops the thread; nothing is written afterwards.
   void Stop();
 
-  /// Sets the backing of a file that was just opened, if there is one:
+  /// Sets the backing of a file that was just opened, if there is one. It was
   /// materialised here or by another mount, or decoded into a file of its own
   /// before (SpillStore). Fails only with kInterrupted.
   Status Find(Inode inode, OpenFile& file, const ReadContext& context);
 
-  /// Notes that as many bytes as the file has were read.
+  /// Records that as many bytes were read as the file has, so that it is
+  /// materialised if that is worth it.
   void NoteRead(Inode inode, std::shared_ptr<const OpenFile> file);
   void NoteClosed(Inode inode);
 
@@ -127,7 +129,7 @@ class MaterializedFiles {
   PathPatterns only_;
   DropPages drop_pages_;
   StopFlag stopping_;
-  bool warned_ = false;  // that the thread failed
+  bool warned_ = false;  // whether a failure was logged
   mutable Mutex mutex_;
   CondVar changed_;
   std::deque<Job> queue_ CTXFS_GUARDED_BY(mutex_);

@@ -10,10 +10,10 @@
 namespace ctxfs {
 namespace {
 
-// Bytes of an entry. Decoding a smaller one takes less time than waking a
-// thread.
+// Minimum bytes of an entry that is prefetched. Decoding a smaller one takes
+// less time than waking a thread.
 constexpr uint64_t kSmallest = 256 * 1024;
-// Entries that are prepared ahead of the reader.
+// Number of entries that are prepared ahead of the reader.
 constexpr uint32_t kDepth = 2;
 
 }  // namespace
@@ -61,7 +61,7 @@ void Prefetcher::OnSequentialStart(const OpenFile& file) {
   if (entries != run_ || entry >= scheduled_ ||
       scheduled_ > uint64_t{entry} + 1 + kDepth) {
     run_ = entries;
-    scheduled_ = uint64_t{entry} + 1;  // starts another run
+    scheduled_ = uint64_t{entry} + 1;  // a new run starts here
     queue_.clear();
   }
   const uint64_t until =
@@ -84,7 +84,7 @@ void Prefetcher::Start() {
       threads_.emplace_back([this] { Run(); });
     }
   } catch (const std::system_error& /*no thread can be had*/) {
-    // Retried by the next reader.
+    // The next reader tries again to start threads.
   }
 }
 

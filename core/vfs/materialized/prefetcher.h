@@ -26,7 +26,7 @@ class Prefetcher {
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
 
-  /// Bytes [offset, end) of a file are being read.
+  /// Must be called when bytes [offset, end) of a file are being read.
   void ObserveRead(const OpenFile& file, uint64_t offset, uint64_t end);
 
  private:

@@ -52,7 +52,7 @@ class Directory {
       kFile,       // `item` is set, but not its permissions
       kFarFile,    // like kFile, but reading its first bytes would take long
       kDirectory,  // `item` has only device and inode
-      kAsFound,    // only Find returns its type, or that it is not shown
+      kAsFound,    // only Find can tell its type, and whether it is shown
       kUnknown,    // cannot be examined now
     };
     std::string_view name;
@@ -72,8 +72,8 @@ class Directory {
   /// Whether users other than the mounting one see it.
   virtual bool is_for_others() const { return false; }
 
-  /// Returns the regular file or directory at `path`, following links; nothing
-  /// if none exists or may be shown.
+  /// Returns the regular file or directory at `path`, following links; nullopt
+  /// if there is none or it must not be shown.
   virtual Maybe<Item> Find(const std::string& path,
                            const Request& request) const = 0;
 
@@ -90,8 +90,9 @@ class Directory {
   virtual Result<SourcePtr> Open(const Item& item, const SourceOptions& options,
                                  const Request& request) const = 0;
 
-  /// Returns the statistics of the file system of `path`, and of the first one
-  /// for the directory itself; nothing if there is none.
+  /// Returns the statistics of the file system of `path`. If the directory has
+  /// files of several file systems, the empty path stands for the first.
+  /// nullopt if there is none.
   virtual std::optional<struct statvfs> FileSystemOf(
       const std::string& /*path*/) const {
     return std::nullopt;
@@ -103,7 +104,8 @@ class Directory {
   virtual void Unwatch(Inode /*inode*/) {}
   /// Sets the listener, which is called in a background thread without a lock.
   virtual void SetListener(ChangeListener /*listener*/) {}
-  /// No report begins after this. Returns at once, even during a report.
+  /// Prevents further reports from beginning. Returns at once, even during a
+  /// report.
   virtual void StopWatching() {}
 };
 

@@ -22,8 +22,8 @@ constexpr uint32_t kNames = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO;
 constexpr uint32_t kWatched =
     kNames | IN_ATTRIB | IN_MODIFY | IN_ONLYDIR | IN_EXCL_UNLINK;
 
-/// How long events are collected before they are reported: a file being written
-/// to causes one at each write.
+/// Milliseconds for which events are collected before they are reported. A file
+/// that is being written causes an event at each write.
 constexpr int kMomentMs = 10;
 
 void Wait(std::initializer_list<int> fds, int timeout_ms) {
@@ -80,7 +80,7 @@ void DirectoryWatch::StartThread() {
   try {
     thread_ = std::thread([this] { Run(); });
   } catch (const std::system_error&) {
-    // Retried by the next look-up.
+    // The next look-up tries again to start the thread.
   }
 }
 
@@ -175,7 +175,7 @@ bool DirectoryWatch::Pass(bool lost) {
 }
 
 void DirectoryWatch::Run() {
-  bool lost = false;  // memory ran out for changes
+  bool lost = false;  // changes were lost: memory ran out
   while (!stop_) {
     if (!lost) Wait({events_.get(), wake_.get()}, -1);
     if (stop_) return;

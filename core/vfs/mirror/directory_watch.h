@@ -47,12 +47,13 @@ class DirectoryWatch {
   /// Does nothing if that fails.
   void Watch(Inode directory, const std::string& path);
 
-  /// Called when the kernel has forgotten `directory`.
+  /// Stops watching `directory`. Must be called when the kernel has forgotten
+  /// it.
   void Forget(Inode directory);
 
-  /// Stops the reports. Does not wait for a running one, which may be blocked
-  /// in the kernel by a request that is no longer answered. The destructor
-  /// waits for it.
+  /// Stops the reports. Does not wait for a running report, which may be
+  /// blocked in the kernel by a request that is no longer answered. The
+  /// destructor waits for that report.
   void Stop();
 
  private:

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kHubSeparator = kRepositorySeparator;
 constexpr std::string_view kSnapshots = "/snapshots/";
-/// Maximum bytes of a file in refs/: a commit, which has 40.
+/// Maximum bytes of a file in refs/. Such a file has a commit of 40 bytes.
 constexpr uint64_t kMaxRefBytes = 255;
 
 /// The prefix of a repository's folder: "models--".
@@ -69,7 +69,7 @@ Result<bool> HasDirectory(const Directory& raw, const std::string& path,
   return *found && (*found)->directory;
 }
 
-/// The place of `rest` in a repository, in which files have their own names.
+/// The place of `rest` in a repository, where files keep their own names.
 Result<CacheNames::Place> InRepository(const Directory& raw,
                                        const RepositorySplit& split,
                                        const Request& request) {
@@ -80,7 +80,7 @@ Result<CacheNames::Place> InRepository(const Directory& raw,
   if (CTXFS_TRY(HasDirectory(raw, below + revision, request))) {
     return CacheNames::Place{kRaw, below + split.rest};
   }
-  // "main", or "refs/pr/1" of the file refs/refs/pr/1.
+  // A ref: "main", or "refs/pr/1" from the file refs/refs/pr/1.
   const std::string ref = split.folder + "/refs/" + split.rest;
   if (CTXFS_TRY(HasDirectory(raw, ref, request)))
     return CacheNames::Place{kDirectory};
@@ -178,7 +178,7 @@ Status HubNames::List(const Directory& raw, const std::string& path,
     }
     for (const std::string& name : names) {
       Result<Place> place = Find(raw, above + name, request);
-      // The error shows at the look-up.
+      // A look-up of the name returns the error.
       if (!place) place = Place{Place::Kind::kRaw, refs + "/" + name};
       if (place->kind != Place::Kind::kNothing) CTXFS_TRY(visit(name, *place));
     }

@@ -16,8 +16,9 @@ namespace ctxfs {
 class KeptSources {
  public:
   /// `lasting`: how long a file is used without looking up its name again (-o
-  /// timeout=). Nothing is kept unless that is longer than a second, or
-  /// `changed_too` is set: the next reader needs a file that has lost its name.
+  /// timeout=). Nothing is kept unless `lasting` is longer than a second or
+  /// `changed_too` is set. `changed_too`: a file that has changed or lost its
+  /// name also stays open, because READs may still need it.
   explicit KeptSources(std::chrono::seconds lasting, bool changed_too = false)
       : lasting_(lasting), changed_too_(changed_too) {}
 

@@ -11,7 +11,8 @@
 namespace ctxfs {
 namespace {
 
-/// Who may read an item, and search it if it is shown as a container.
+/// The permissions of an item as shown: everyone who may read a container may
+/// also search it.
 std::optional<Permissions> PermissionsOf(const Directory::Item& item,
                                          Kind kind) {
   std::optional<Permissions> shown = item.permissions;
@@ -194,7 +195,7 @@ Maybe<Mirror::Found> Mirror::SeeFile(const Place& place, std::string_view name,
       CTXFS_TRY(directory_->Find(PathIn(place, name), request));
   if (!found) return std::optional<Found>();
   Directory::Item& item = *found;
-  // A link to a directory above itself would recur without end.
+  // A link to a directory above itself would make the tree infinite.
   if (item.directory && Loops(place, item.identity)) {
     return std::optional<Found>();
   }
@@ -212,7 +213,7 @@ Maybe<Mirror::Found> Mirror::SeeFile(const Place& place, std::string_view name,
 Maybe<Mirror::Node> Mirror::Lookup(Inode directory, std::string_view name,
                                    const Request& request) {
   const Place place = CTXFS_TRY(PlaceOf(directory));
-  // Watches first, so that changes after the look-up are noticed.
+  // Watches before looking up, so that no change after the look-up is missed.
   directory_->Watch(directory, place.path);
   std::optional<Found> seen =
       CTXFS_TRY(See(place, name, /*probe=*/true, request));
@@ -249,8 +250,8 @@ bool Mirror::Forget(Inode inode, uint64_t count) {
       open_names_.erase({std::move(name), inode});
     }
     // Closes files that were found for an open that the kernel may never
-    // repeat. The kernel may forget an inode and look its name up again before
-    // the open.
+    // repeat. The retries themselves stay, because the kernel may look the name
+    // up again before it repeats the open.
     for (auto& [caller, retry] : retries_) {
       if (retry.found != nullptr && retry.found->node.inode == inode) {
         retry.found = nullptr;
@@ -285,8 +286,9 @@ std::vector<Inode> Mirror::OpenDescriptors() const {
 }
 
 void Mirror::TellChanges(Changed changed) {
-  // A new look-up of a name does not update the kernel's attributes of a file
-  // that is open by it, such as its size.
+  // A new look-up of a name does not update the kernel's attributes, such as
+  // the size, of a file that was opened by that name. So they are reported,
+  // too.
   const auto tell = [this, changed](Inode directory, const std::string& name) {
     for (const Inode file : OpenedBy({directory, name})) changed(file, "");
     changed(directory, name);
@@ -305,7 +307,7 @@ bool Mirror::StillIs(const Node& held, const Node& now) {
       held.directory != now.directory) {
     return false;
   }
-  // The directory was not probed again.
+  // The kind of a directory is not compared, because it was not probed again.
   if (!now.directory && held.kind != now.kind) return false;
   return held.kind != Kind::kContainer ||
          held.identity.EqualButForCtime(now.identity);

@@ -56,8 +56,7 @@ class Mirror {
   struct Node {
     Inode inode = 0;
     Kind kind = Kind::kFile;
-    bool directory = false;  // in the mirrored directory: a container may be
-                             // one
+    bool directory = false;  // on the disk; a container may be one, too
     bool link = false;       // a symbolic link made by the directory, not the
                              // file system
     FileIdentity identity;
@@ -90,8 +89,8 @@ class Mirror {
   /// Subtracts `count` look-ups. Returns whether the inode is now unknown.
   bool Forget(Inode inode, uint64_t count);
 
-  /// Returns the current file of an inode; kStale if its name is another file
-  /// or nothing now.
+  /// Returns the current file of an inode; kStale if its name now belongs to
+  /// another file, or to none.
   Result<Found> Find(Inode inode, const Request& request) const;
 
   /// Calls `changed` for each change that the directory reports, in a
@@ -119,14 +118,14 @@ class Mirror {
   /// Mirrored files that stay open after their last reader.
   KeptSources& kept() { return kept_; }
 
-  /// Notes that `source` is the file at `inode`, for as long as it is open.
+  /// Records that `source` is the file at `inode`, for as long as it is open.
   void NoteSource(Inode inode, const SourcePtr& source);
   /// The file at `inode` if it has lost its name and READs carry no handle of
   /// it; else null.
   SourcePtr OpenedByKernel(Inode inode) const;
 
-  /// The file system that has the file at `inode`; that of the root if the
-  /// inode is not mirrored. Nothing if there is none.
+  /// The file system that has the file at `inode`, or if the inode is not
+  /// mirrored, the file system of the root; nullopt if there is none.
   std::optional<struct statvfs> FileSystemOf(Inode inode) const;
 
   /// Whether the file at `inode` was `identity` when the kernel last opened it.
@@ -201,7 +200,8 @@ class Mirror {
     FoundPtr found = nullptr;  // by the repeated look-up
   };
 
-  /// The path of a directory, and the directories on the way, itself included.
+  /// The path of a directory, and the identities of all directories on the way,
+  /// itself included.
   struct Place {
     Inode inode;
     std::string path;  // in directory_
@@ -253,7 +253,7 @@ class Mirror {
   /// Files that were opened under a name and may still be open.
   std::vector<Inode> OpenedBy(const Name& name) const;
   void NoteRetry(Inode inode, uint64_t caller);
-  /// Notes the result of a look-up for which a Retry waits.
+  /// Records the result of a look-up for which a Retry waits.
   void NoteFound(const Name& name, Found found, uint64_t caller)
       CTXFS_REQUIRES(mutex_);
   /// The result of the look-up of the caller's Retry, if it is recent and at
@@ -261,7 +261,7 @@ class Mirror {
   FoundPtr FoundAgain(Inode inode, uint64_t caller) const;
   void EndRetry(uint64_t caller);
   /// Returns the inode by which the kernel holds `name`: `inode`, or a later
-  /// one if Lookup found that retired.
+  /// one if Lookup found that `inode` was retired.
   Inode HeldAs(Inode directory, std::string_view name, Inode inode) const
       CTXFS_REQUIRES(mutex_);
   /// The inode to try next if `inode` belongs to another file.
@@ -291,7 +291,7 @@ class Mirror {
   std::set<std::pair<Name, Inode>> open_names_ CTXFS_GUARDED_BY(mutex_);
   std::map<uint64_t, Retry> retries_ CTXFS_GUARDED_BY(mutex_);  // by caller
   const std::unique_ptr<Directory>
-      directory_;  // last: its thread uses the other members
+      directory_;  // last, because its thread uses the other members
 };
 
 }  // namespace ctxfs

@@ -54,7 +54,7 @@ void Mirror::NoteSource(Inode inode, const SourcePtr& source) {
 }
 
 void Mirror::NoteOpenNames(Inode inode, const Held& held) {
-  // Changes are reported only with a longer timeout.
+  // Changes are reported only with a timeout of more than a second.
   if (options_.lasting <= std::chrono::seconds(1)) return;
   for (Name& name : held.Names()) open_names_.emplace(std::move(name), inode);
 }

@@ -70,7 +70,8 @@ class Mirror::Lister {
     return put && *kind == Kind::kFile ? AddInside(file.name) : put;
   }
 
-  /// Unless its kind is known, a look-up determines it.
+  /// Adds a file whose first bytes take long to read. If its kind is unknown,
+  /// only a look-up determines it.
   Status AddFarFile(const Directory::Name& file) {
     if (mirror_.detector_.Known(file.item)) return AddFile(file);
     return Put(file.name, kUnknownInode, Type::kUnknown);
@@ -95,7 +96,7 @@ class Mirror::Lister {
     return Put(directory.name, node.inode, Type::kDirectory);
   }
 
-  /// Adds a name whose kind only following it shows.
+  /// Adds a name whose kind is known only after it is followed.
   Status AddSeen(std::string_view name) {
     const Maybe<Found> seen =
         mirror_.See(place_, name, /*probe=*/false, context_);

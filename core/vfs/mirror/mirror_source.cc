@@ -48,7 +48,7 @@ OpenFile FileOf(SourcePtr source, bool live) {
 
 }  // namespace
 
-/// A snapshot of a directory from when the reader began. Returns no attributes:
+/// The names that a directory had when the reader began. Returns no attributes:
 /// the kernel would cache them, and the files may change.
 class MirrorSource::MirrorListing final : public Listing {
  public:
@@ -110,7 +110,8 @@ Result<Attributes> MirrorSource::Examine(Node node,
   }
   Result<Mirror::Node> now = mirror_->Examine(node, context);
   if (!now && now.error().code == Code::kStale) {
-    // The kernel may call getattr on the way to an open.
+    // The kernel may call getattr before it repeats an open
+    // (Mirror::FindToOpen).
     const Mirror::FoundPtr found =
         CTXFS_TRY(mirror_->FindToOpen(node, context));
     now = found->node;

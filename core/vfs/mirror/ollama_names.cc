@@ -25,8 +25,8 @@ constexpr std::string_view kMediaType = "application/vnd.ollama.image.";
 constexpr std::string_view kOwnRegistry = "registry.ollama.ai";
 constexpr std::string_view kLibrary = "library";
 
-/// The directory of a model's manifests, or one above it: registry, namespace,
-/// model and tag, or the first of these.
+/// The path of a model's manifest: registry, namespace, model and tag. For a
+/// directory above it, only the first of these.
 using ModelParts = std::vector<std::string>;
 
 std::string ManifestPath(const ModelParts& parts) {
@@ -68,8 +68,8 @@ std::optional<Name> ModelOf(std::string_view path) {
   return std::nullopt;
 }
 
-/// Like ModelOf; nothing if the model has no manifest: a registry name may
-/// contain a colon, too.
+/// Like ModelOf; nullopt if the model has no manifest, because a registry name
+/// may contain a colon, too.
 Maybe<Name> FindModel(const Directory& raw, const std::string& path,
                       const Request& request) {
   std::optional<Name> name = ModelOf(path);

@@ -49,7 +49,7 @@ class StoreDirectory::Shown {
 
   const StoreListing& listing() const { return *listing_; }
 
-  /// Null if no entry is shown as `name`.
+  /// Returns the entry that is shown as `name`; null if there is none.
   const StoreName* Find(const std::string& name) const {
     const auto renamed = by_name_.find(name);
     if (renamed != by_name_.end()) return &listing_->names[renamed->second];
@@ -72,7 +72,8 @@ class StoreDirectory::Shown {
   }
 
   void Rename(size_t index, std::string name) {
-    // A directory takes the name from the preceding object.
+    // If an object and a directory get the same name, the directory keeps it,
+    // because it comes after the object.
     by_name_[name] = index;
     renamed_[index] = std::move(name);
   }

@@ -41,7 +41,7 @@ std::string RealPath(const std::string& path) {
   return found ? found->real_path() : path;
 }
 
-/// Null if directories cannot be watched.
+/// Null if `watched` is false, or if directories cannot be watched.
 std::unique_ptr<DirectoryWatch> MakeWatch(bool watched) {
   if (!watched) return nullptr;
   Result<std::unique_ptr<DirectoryWatch>> made = DirectoryWatch::Make();
@@ -293,7 +293,7 @@ std::optional<struct statvfs> SystemDirectory::FileSystemOf(
 }
 
 void SystemDirectory::Watch(Inode inode, const std::string& path) {
-  // Several tops have no common directory.
+  // No single directory contains all tops.
   if (watch_ == nullptr || IsAllTops(path) || watch_->IsWatched(inode)) return;
   const Result<Fd> found = FindPath(AbsolutePath(path), O_DIRECTORY);
   if (found) watch_->Watch(inode, found->proc_path());

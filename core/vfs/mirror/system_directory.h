@@ -16,7 +16,7 @@ namespace ctxfs {
 /// request (MountGuard), and only regular files and directories are opened.
 class SystemDirectory final : public Directory {
  public:
-  /// A name at the top, and the absolute path of what it shows.
+  /// A name at the top, and the absolute path of the file or directory there.
   struct Top {
     std::string name;
     std::string path;
