@@ -22,8 +22,8 @@ constexpr uint64_t kMaxElements = INT64_MAX / 16;
 std::optional<uint64_t> Count(const std::vector<uint64_t>& shape) {
   if (shape.size() > kMaxDimensions) return std::nullopt;
   uint64_t count = 1;
-  // Ignores extents of 0: a reader that multiplies in another order may
-  // overflow before it reaches the 0.
+  // The product of all extents but 0. It must not overflow either, because a
+  // reader may multiply the other extents before it reaches the 0.
   uint64_t all = 1;
   for (const uint64_t extent : shape) {
     const std::optional<uint64_t> product =
@@ -35,7 +35,7 @@ std::optional<uint64_t> Count(const std::vector<uint64_t>& shape) {
   return count;
 }
 
-/// Returns the part of `views` that a container with `exports` may have.
+/// Returns those of `views` that a container with `exports` may have.
 ViewSet Having(const Exports& exports, const ViewSet& views) {
   ViewSet having;
   std::ranges::copy_if(
@@ -50,7 +50,8 @@ Result<Viewed> LookAt(std::shared_ptr<const Container> container,
   viewed.exports = container->Export();
   if (viewed.exports.arrays != nullptr || viewed.exports.table != nullptr) {
     Status complete = CheckComplete(*container, context);
-    // A lack of descriptors or memory must not decide what the directory has.
+    // A lack of descriptors or memory is transient, so it must not decide which
+    // files the directory has.
     if (!complete && complete.error().Exhausted()) return complete.error();
     if (!complete) viewed.incomplete = std::move(complete).error();
   }
@@ -128,7 +129,7 @@ ChildContainer ViewsDirectory(std::shared_ptr<const Container> container,
       -> Result<std::shared_ptr<const Container>> {
     const Viewed viewed = CTXFS_TRY(LookAt(container, context));
     auto made = std::make_shared<const ViewsContainer>(viewed, views, context);
-    // An interrupt may have cut the list of arrays short.
+    // After an interrupt the list of arrays may be incomplete.
     CTXFS_TRY(context.Check());
     return std::shared_ptr<const Container>(std::move(made));
   };

@@ -15,7 +15,8 @@ namespace ctxfs {
 
 using Arrays = std::shared_ptr<const std::vector<ArrayInfo>>;
 
-/// The input of a view. Views keep parts of it alive.
+/// The input of a view. The files of a view keep alive the parts of it that
+/// they need.
 struct Viewed {
   std::shared_ptr<const Container> container;
   Exports exports;

@@ -17,7 +17,8 @@
 namespace ctxfs {
 namespace {
 
-/// Rounds to the nearest float16, as a sum of float16 is.
+/// Rounds to the nearest float16, because a sum of float16 numbers is rounded
+/// so.
 float RoundedToHalf(float value) {
   constexpr int kDigits = 11;
   constexpr int kLeastExponent = -13;
@@ -81,7 +82,8 @@ std::optional<ArrayInfo> WithAdded(const ArrayInfo& array, float added) {
   return result;
 }
 
-/// Row 2i of a head is its row i, and row 2i + 1 that of its second half.
+/// Interleaves the halves of each head: row 2i of the result is row i of the
+/// first half, and row 2i + 1 is row i of the second half.
 std::optional<ArrayInfo> Interleaved(const ArrayInfo& array, uint64_t heads) {
   if (array.shape.empty() || IsPacked(array.dtype)) return std::nullopt;
   const uint64_t rows = array.shape.front();

@@ -8,9 +8,10 @@
 
 namespace ctxfs {
 
-/// Returns `array`, which must be usual (IsUsual), as a converter has changed
-/// it: with its rows in another order, or a number added to each element, which
-/// makes it float32. nullopt if its shape or its type does not allow that.
+/// Returns `array`, which must be usual (IsUsual), after the change of a
+/// converter: its rows are in another order, or a number is added to each
+/// element, which makes it float32. nullopt if its shape or its type does not
+/// allow that.
 std::optional<ArrayInfo> Converted(const ArrayInfo& array, const HubArray& how);
 
 }  // namespace ctxfs

@@ -33,7 +33,8 @@ Result<Content> OpenElements(const ArrayInfo& array,
 Content WidenElements(DType from, const Content& elements);
 
 /// Returns the elements of an array that shares a file with other arrays. If
-/// the array cannot be opened, reading it fails; the others stay readable.
+/// the array cannot be opened, reading its elements fails; those of the other
+/// arrays stay readable.
 Content ElementsAmongOthers(const ArrayInfo& array, const ReadContext& context);
 
 }  // namespace ctxfs

@@ -26,8 +26,8 @@ bool MayHaveHf(const Exports& exports) {
 }
 
 /// Returns `viewed` with the weights of the model as its arrays. Fails if a
-/// weight is missing, because loaders do not fail then: they give it random
-/// values.
+/// weight is missing, because loaders do not fail then, but use random values
+/// for it.
 Result<Viewed> ModelOf(const Viewed& viewed, const ReadContext& context) {
   if (viewed.exports.weights == nullptr) return viewed;
   std::vector<ArrayInfo> weights = CTXFS_TRY(viewed.exports.weights(context));

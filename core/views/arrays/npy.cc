@@ -17,7 +17,8 @@ namespace {
 
 class NpyFiles final : public FileTable {
  public:
-  /// All arrays; the bits of bfloat16 arrays; or arrays with deltas applied.
+  /// kAll: all arrays. kBits: the bits of bfloat16 arrays. kMerged: arrays with
+  /// deltas applied.
   enum class Which { kAll, kBits, kMerged };
 
   NpyFiles(Arrays arrays, Which which)
@@ -69,7 +70,7 @@ class NpyFiles final : public FileTable {
 
  private:
   static std::string Directory(Which which) {
-    // Merged arrays have their directory in their names.
+    // The names of merged arrays include their directory.
     if (which == Which::kMerged) return {};
     return which == Which::kBits ? "raw16" : "npy";
   }

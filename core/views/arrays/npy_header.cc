@@ -16,7 +16,7 @@ constexpr std::string_view Descr(DType dtype) {
   return kDescrs[static_cast<size_t>(dtype)];
 }
 
-/// As Python writes a tuple: "()", "(3,)", "(3, 4)".
+/// Formats a tuple as Python does: "()", "(3,)", "(3, 4)".
 std::string Tuple(const std::vector<uint64_t>& shape) {
   std::string text = "(";
   for (size_t i = 0; i < shape.size(); ++i) {
@@ -33,7 +33,7 @@ bool HasNpy(DType dtype) { return !Descr(dtype).empty(); }
 std::string NpyHeader(DType dtype, const std::vector<uint64_t>& shape) {
   constexpr std::string_view kMagic("\x93NUMPY\x01\x00", 8);
   constexpr size_t kAlignment = 64;
-  // numpy reserves space for the first dimension to grow in place.
+  // numpy reserves space here, so that the first dimension can grow in place.
   constexpr size_t kGrowth = 21;
   std::string dict = "{'descr': '" + std::string(Descr(dtype)) +
                      "', 'fortran_order': False, 'shape': " + Tuple(shape) +

@@ -14,7 +14,7 @@ bool HasNpy(DType dtype);
 
 /// Returns the header of an .npy file, format 1.0, byte for byte as numpy
 /// writes it; its size is a multiple of 64 bytes. HasNpy must accept `dtype`,
-/// and `shape` has at most 32 dimensions.
+/// and `shape` must have at most 32 dimensions.
 std::string NpyHeader(DType dtype, const std::vector<uint64_t>& shape);
 
 }  // namespace ctxfs

@@ -24,7 +24,7 @@ namespace {
 constexpr size_t kLengthBytes = sizeof(uint64_t);
 constexpr size_t kPage = 4096;
 constexpr uint64_t kMaxHeader = kLengthBytes + limits::kSafetensorsHeaderBytes;
-// Longer descriptions are left out of the metadata, bytes.
+// Descriptions of more bytes are left out of the metadata.
 constexpr uint64_t kMaxMetadata = limits::kMiB;
 constexpr std::string_view kMetadataKey = "__metadata__";
 
@@ -55,7 +55,8 @@ std::string MetadataText(Json metadata) {
 std::optional<SafetensorsLayout> LayOutSafetensors(
     const std::vector<ArrayInfo>& arrays, Json metadata) {
   SafetensorsLayout layout;
-  // Two copies of the order, for sorting, and the names.
+  // For each array: two copies of its place in the order, because sorting needs
+  // a second one, and its name.
   const size_t lists = 2 * sizeof(uint32_t) + sizeof(std::string);
   if (!HeapAllowance::Admit(arrays.size() * lists)) return std::nullopt;
   layout.order.reserve(arrays.size());
@@ -112,7 +113,7 @@ std::optional<SafetensorsLayout> LayOutSafetensors(
 
 namespace {
 
-/// Returns the container's metadata, completed by keys of its descriptions.
+/// Returns the container's metadata, with further keys from its descriptions.
 Json MetadataOf(const Viewed& viewed, const ReadContext& context) {
   Json all = viewed.container->Metadata(context);
   if (!all.is_object()) all = Json::object();
@@ -137,7 +138,8 @@ Json MetadataOf(const Viewed& viewed, const ReadContext& context) {
 Arrays AsStored(Arrays arrays) {
   const auto widened = [](const ArrayInfo& array) { return array.widened; };
   if (std::none_of(arrays->begin(), arrays->end(), widened)) return arrays;
-  // If memory runs out, there is no file, and the caller discards the views.
+  // If memory is refused, this returns no arrays, and the caller discards the
+  // views.
   std::vector<ArrayInfo> some;
   if (HeapAllowance::Admit(arrays->size() * sizeof(ArrayInfo))) {
     some = *arrays;

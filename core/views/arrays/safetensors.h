@@ -13,9 +13,9 @@ namespace ctxfs {
 
 /// Header and data order of a safetensors file.
 struct SafetensorsLayout {
-  /// The JSON after its 8-byte length, padded with spaces so that data starts
-  /// at a new page: the kernel reads whole pages, so a damaged array would make
-  /// a shared page of the header unreadable.
+  /// The 8-byte length and the JSON, padded with spaces so that data starts at
+  /// a new page. The kernel reads whole pages, so in a shared page, a damaged
+  /// array would make a part of the header unreadable.
   std::string header;
   /// Indices of the arrays in data order: wide elements first, so that all are
   /// aligned; arrays of equal width in the container's order.
@@ -26,8 +26,8 @@ struct SafetensorsLayout {
 /// Lays out the arrays whose type safetensors has; leaves out the others.
 /// Returns nullopt if the header would exceed limits::kSafetensorsHeaderBytes:
 /// readers reject such a file. `metadata` is an object: its strings are written
-/// unchanged, other values as JSON text. Names: bytes that are not UTF-8 become
-/// U+FFFD, and a repeated name gets ~2, ~3, ....
+/// unchanged, other values as JSON text. Names of arrays are those of
+/// UniqueNames.
 std::optional<SafetensorsLayout> LayOutSafetensors(
     const std::vector<ArrayInfo>& arrays, Json metadata);
 

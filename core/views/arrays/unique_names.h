@@ -18,8 +18,8 @@ class UniqueNames {
   /// No array receives the name `reserved`.
   explicit UniqueNames(std::string_view reserved) { used_.emplace(reserved); }
 
-  /// Replaces each byte that is not UTF-8 with U+FFFD. Appends to a name that
-  /// is taken the first of ~2, ~3, ... that makes it unique.
+  /// Replaces each byte that is not UTF-8 with U+FFFD. If the name is taken,
+  /// appends the first of ~2, ~3, ... that makes it unique.
   std::string Take(const std::string& name) {
     std::string key = IsUtf8(name) ? name : AsUtf8(name);
     if (used_.insert(key).second) return key;

@@ -86,7 +86,8 @@ class Vecs final : public Transform {
   std::array<std::byte, kPrefix> prefix_;
 };
 
-/// Returns the file suffix for a dtype, widened; empty if there is none.
+/// Returns the file suffix for a dtype (floats are widened to float32); empty
+/// if there is none.
 std::string_view Suffix(DType dtype) {
   switch (dtype) {
     case DType::kF32:

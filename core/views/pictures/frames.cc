@@ -23,7 +23,7 @@ class FrameBlock final : public Block {
         picture_(picture),
         pixels_(std::move(pixels)) {}
 
-  // Excludes the blocks of the pixels, which have their own cost.
+  // The blocks that pixels are read from have their own cost.
   uint64_t cost() const override { return picture_.size() + PngSize(picture_); }
   const Source* made_from() const override { return source_.get(); }
 
@@ -67,7 +67,8 @@ std::shared_ptr<const FileTable> Frames(const Viewed& viewed,
 void MakeFrames(const Viewed& viewed, const ReadContext& /*context*/,
                 ViewTables& into) {
   for (const ArrayInfo& array : *viewed.arrays) {
-    // Out of memory: the caller discards the views, as after an interrupt.
+    // If memory is refused, the caller discards the views, as after an
+    // interrupt.
     if (!HeapAllowance::Check()) return;
     if (const auto picture = PictureOf(array)) {
       into.push_back(Frames(viewed, array, *picture));

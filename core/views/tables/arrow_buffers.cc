@@ -111,8 +111,8 @@ class TextBlock final : public Block {
         column_(column),
         where_(where) {}
 
-  // The lines, a copy of their data, and the offsets. Excludes the blocks that
-  // lines are read from, which have their own cost.
+  // Counts the lines, a copy of their data, and the offsets. The blocks that
+  // lines are read from have their own cost.
   uint64_t cost() const override {
     return where_.count * kLineMemory + 4 * where_.size;
   }

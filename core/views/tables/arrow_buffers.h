@@ -16,13 +16,13 @@ Content PackBits(const Content& bytes);
 
 Result<uint64_t> CountZeros(const Content& bytes, const ReadContext& context);
 
-/// A column of lines as Arrow's buffers.
+/// Arrow's buffers for a column of lines.
 struct TextBuffers {
   bool wide = false;   // 64-bit offsets: the data exceeds 2^31 - 1 bytes
   uint64_t nulls = 0;  // rows
   Content valid;       // one bit a row
-  Content offsets;     // in `data`: where each row starts, and the end
-  Content data;        // the rows, without separators
+  Content offsets;     // offsets in `data` of each row, and of the end
+  Content data;        // the values of the rows, without separators
 };
 
 /// Builds the buffers. Reads the whole column of lines to find the sizes.

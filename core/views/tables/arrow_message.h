@@ -29,14 +29,14 @@ enum class ArrowKind : uint8_t {
 struct ArrowField {
   std::string name;  // UTF-8
   ArrowKind kind = ArrowKind::kInt;
-  /// kInt and kFloat: bits of the number. Fixed binary: bytes. Text and binary:
-  /// bits of an offset, 32 or 64.
+  /// For kInt, kUint and kFloat: bits of the number. For kFixedBinary: bytes.
+  /// For kUtf8 and kBinary: bits of an offset, 32 or 64.
   int32_t width = 0;
   int32_t list_size = 0;  // 0: no list; else the values of each list
   bool nullable = false;
 };
 
-/// Length and null count of an array in the record batch. A list's node
+/// Length and null count of an array in the record batch. The node of a list
 /// precedes the node of its values.
 struct ArrowNode {
   int64_t length;
@@ -57,9 +57,9 @@ struct ArrowBlock {
   int64_t body;
 };
 
-/// Return a message with its prefix and padding. The file is the magic, the
-/// schema, the record batch, the footer. Schema and record batch both end at a
-/// multiple of 64 bytes.
+/// These functions return a message with its prefix and padding. A file
+/// consists of the magic, the schema, the record batch and the footer. Schema
+/// and record batch both end at a multiple of 64 bytes.
 std::string ArrowSchemaMessage(const std::vector<ArrowField>& fields);
 std::string ArrowBatchMessage(int64_t rows, const std::vector<ArrowNode>& nodes,
                               const std::vector<ArrowBuffer>& buffers,

@@ -14,12 +14,13 @@
 
 namespace ctxfs {
 
-/// A table as one Arrow record batch. Its numbers are stored as in the columns.
+/// A table as one Arrow record batch. It stores the numbers of the columns
+/// unchanged, except bfloat16.
 struct ArrowTable {
   uint64_t rows = 0;
   std::vector<ArrowField> fields;
   std::vector<ArrowNode> nodes;      // one a field, in order
-  std::vector<ArrowBuffer> buffers;  // of each node, validity first
+  std::vector<ArrowBuffer> buffers;  // for each node: first validity, then data
   Content body;                      // all buffers
 };
 

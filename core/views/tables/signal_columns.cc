@@ -20,14 +20,14 @@ namespace {
 constexpr uint64_t kMaxComponents = 64;  // of a signal with columns
 constexpr size_t kMaxSignalColumns = 1024;
 
-/// Numbers of each step of a usual signal.
+/// How many numbers a usual signal has per step.
 uint64_t ComponentsOf(const ArrayInfo& signal) {
   uint64_t count = 1;
   for (size_t i = 1; i < signal.shape.size(); ++i) count *= signal.shape[i];
   return count;
 }
 
-/// Why the signal has no columns; nullopt if it has.
+/// Why the signal has no columns; nullopt if it has columns.
 std::optional<std::string> WhyLeftOut(const ArrayInfo& signal, size_t columns) {
   if (!IsUsual(signal)) return "its shape is over a limit";
   if (signal.dtype > DType::kF64) return "its type is not that of a column";

@@ -13,15 +13,16 @@ namespace ctxfs {
 /// 11).
 struct SignalTable {
   Table table;  // its first column is the time, or the number of the step
-  size_t signals = 0;  // that have columns
+  size_t signals = 0;  // signals that have columns
   std::vector<Episode::Omission> left_out;
 };
 
-/// Makes a column of each component of each signal that has few. Opens none.
+/// Makes a column of each component of each signal, except signals of many
+/// components. Opens no array.
 SignalTable MakeSignalTable(const Episode& episode);
 
-/// Replaces the start of the name of a column that a spreadsheet would run as a
-/// formula: puts an apostrophe before it.
+/// Puts an apostrophe before a column's name that a spreadsheet would run as a
+/// formula.
 std::string WithoutFormula(std::string name);
 
 }  // namespace ctxfs

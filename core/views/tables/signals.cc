@@ -80,7 +80,8 @@ void MakeSignals(const Viewed& viewed, const ReadContext& context,
     into.push_back(FixedFile(Role::kPrimary, "signals.left_out.txt",
                              LiteralContent(LeftOutText(made))));
   }
-  // Without signals nothing stored bounds the number of rows.
+  // A table without signals is not made, because no stored data would bound its
+  // number of rows.
   if (made.signals == 0) return;
   AddTables(viewed.container, std::move(made.table), into);
 }

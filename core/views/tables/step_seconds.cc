@@ -16,7 +16,8 @@
 namespace ctxfs {
 namespace {
 
-/// value - first, exact before it is rounded to a double.
+/// value - first. Integers are subtracted exactly before the result is rounded
+/// to a double.
 template <typename T>
 double Since(T value, T first) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -31,7 +32,8 @@ double Since(T value, T first) {
   }
 }
 
-/// The numbers stored in `bytes`, less the one in `first`.
+/// Stores the numbers in `bytes`, minus the number in `first`, if any, in
+/// `numbers`.
 void NumbersSince(DType dtype, Bytes bytes, Bytes first,
                   std::span<double> numbers) {
   VisitNumber(
@@ -53,7 +55,7 @@ struct OpenClock {
   Content rate;
 };
 
-/// What ticks are multiplied by and divided by.
+/// The factors of the time of a tick: tick * multiplier / divisor.
 struct TickFactors {
   double multiplier;
   double divisor;

@@ -9,7 +9,8 @@
 namespace ctxfs {
 
 /// Returns the time of each step in seconds, an f64 array named "time"; nullopt
-/// if the episode does not tell. A rate that is no positive number gives NaN.
+/// if the episode has no clock. If the rate is no positive number, the times
+/// are NaN.
 std::optional<ArrayInfo> SecondsOf(const Episode& episode);
 
 /// Returns the number of each step, from 0: an i64 array named "step".

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Writes a table as an Arrow IPC file (docs/views.md, section 8): one
-// uncompressed record batch. Numbers are stored as in the columns.
+// uncompressed record batch. Numbers of the columns are stored unchanged,
+// except bfloat16.
 #include <fmt/core.h>
 
 #include <array>
@@ -27,7 +28,7 @@ namespace {
 /// Sets Arrow's type and width for a number; bf16 is widened to float32.
 void SetNumber(DType dtype, ArrowField& field) {
   using enum ArrowKind;
-  // One for each dtype from bool to float64; tables have no other columns.
+  // The kind for each dtype from bool to float64. Columns have no other dtypes.
   constexpr std::array kKinds = {kBool,  kInt,   kUint, kInt,  kUint,
                                  kInt,   kUint,  kInt,  kUint, kFloat,
                                  kFloat, kFloat, kFloat};

@@ -15,9 +15,9 @@ namespace ctxfs {
 /// several values as an array.
 void AppendJsonCell(const Cells& cells, uint64_t row, std::string& text);
 
-/// Appends a cell as a CSV field. Differs from JSON: text is quoted only if
-/// necessary, NaN and infinities are NaN, inf and -inf, null is an empty field,
-/// and empty text is "".
+/// Appends a cell as a CSV field. The differences from AppendJsonCell: text is
+/// quoted only if necessary, NaN and infinities are NaN, inf and -inf, null is
+/// an empty field, and empty text is "".
 void AppendCsvCell(const Cells& cells, uint64_t row, std::string& text);
 
 /// Appends a CSV field, quoted if necessary (RFC 4180).

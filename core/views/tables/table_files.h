@@ -11,13 +11,13 @@
 
 namespace ctxfs {
 
-/// A table as CSV (docs/views.md, section 7). Renders all of it once, to
-/// measure it.
+/// Returns a table as CSV (docs/views.md, section 7). Renders the whole file
+/// once, to measure it.
 Result<Content> MakeCsv(const std::shared_ptr<const Container>& container,
                         Table table, const ReadContext& context);
 
-/// A table as an Arrow IPC file (docs/views.md, section 8). Reads what
-/// MakeArrowTable does.
+/// Returns a table as an Arrow IPC file (docs/views.md, section 8). Reads the
+/// same data as MakeArrowTable.
 Result<Content> MakeArrowFile(const std::shared_ptr<const Container>& container,
                               Table table, const ReadContext& context);
 

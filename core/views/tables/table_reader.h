@@ -13,7 +13,7 @@
 
 namespace ctxfs {
 
-/// Memory of a line besides its text, bytes.
+/// Bytes of memory of a line besides its text.
 constexpr uint64_t kLineMemory = 64;
 
 /// Rows of one column, in memory.
@@ -45,13 +45,15 @@ class TableReader {
   /// Empty if no row can be null.
   const Content& valid(size_t column) const { return valid_[column]; }
 
-  /// Sums each column's largest block, bytes: reading a row needs one each.
+  /// Bytes of blocks that reading a row needs: the sum of each column's largest
+  /// block.
   uint64_t BlockBytes() const;
 
   /// Reads the rows [first, first + count) of a column. In a column of lines, a
-  /// line can be found only by reading the lines before it: there, `line` is
-  /// the byte of the first row, and is moved past the last one. Fails with
-  /// kCorrupt if the column has too few lines, and as Content::Read does.
+  /// line can be found only by reading the lines before it. So for such a
+  /// column, `line` must be the byte offset of the first row, and Read moves it
+  /// past the last row. Fails with kCorrupt if the column has too few lines,
+  /// and if Content::Read fails.
   Result<Cells> Read(size_t column, uint64_t first, uint64_t count,
                      uint64_t& line, const ReadContext& context) const;
 

@@ -20,19 +20,20 @@
 namespace ctxfs {
 namespace {
 
-// Usual maximum of cells and of rows in a block.
+// The usual maximum of cells, and that of rows, in a block.
 constexpr uint64_t kCellsABlock = 65'536;
 constexpr uint64_t kTextRowsABlock = 4096;
 // Rows rendered between two checks of interrupt and limits.
 constexpr uint64_t kRowsACheck = 256;
 // Estimates in bytes: text of a number; memory of a line besides its text.
 constexpr uint64_t kCellText = 24;
-// Memory for rendering a block of rows, bytes: fewer rows if texts are long.
+// Bytes of memory for rendering a block of rows. If texts are long, a block has
+// fewer rows.
 constexpr uint64_t kMemoryABlock = 8 * limits::kMiB;
 
 enum class Style : uint8_t { kCsv, kJsonLines };
 
-/// The byte of a row's line in each column of lines, in column order.
+/// The byte offset of a row's line in each column of lines, in column order.
 using Place = std::vector<uint64_t>;
 using Reader = std::shared_ptr<const TableReader>;
 
@@ -133,7 +134,7 @@ class RowsBlock final : public Block {
         count_(count),
         place_(std::move(place)) {}
 
-  // Excludes the blocks of values, which have their own cost.
+  // The blocks that values are read from have their own cost.
   uint64_t cost() const override { return count_ * MemoryOfARow(*reader_); }
   const Source* made_from() const override {
     return reader_->container().source().get();
@@ -152,8 +153,9 @@ class RowsBlock final : public Block {
   Place place_;
 };
 
-/// Rows that are rendered to measure the file; moves `place` past them. A
-/// block, so that the cache bounds its memory and readers find it cached.
+/// Rows that are rendered to measure the file. Rendering moves `place` past
+/// them. This is a block, so that the cache bounds its memory and later readers
+/// find it cached.
 class MeasuredRows final : public Block {
  public:
   struct Rows {
@@ -189,8 +191,8 @@ class MeasuredRows final : public Block {
 
 /// Returns how many rows to render together. Rendering rows decodes one block
 /// of each column. If all these blocks fit into the cache, they stay cached for
-/// the next rows. Otherwise every part of the rows decodes the blocks again, so
-/// each part is as large as the cache allows.
+/// the next rows. Otherwise each group of rows decodes the blocks again, so a
+/// group is as large as the cache allows.
 uint64_t RowsAtOnce(const TableReader& reader, const ReadContext& context) {
   uint64_t values = 0;  // bytes a row
   for (const TableColumn& column : reader.table().columns) {
@@ -224,7 +226,8 @@ Result<Content> RenderAll(const std::shared_ptr<const Container>& container,
   const std::string header = style == Style::kCsv ? CsvHeader(table) : "";
   const Reader reader =
       CTXFS_TRY(TableReader::Open(container, std::move(table), context));
-  // Refuses, before any work, columns that expand a few bytes to many rows.
+  // Columns may expand a few bytes to many rows. If that exceeds the work
+  // limit, fails before any work.
   CTXFS_TRY(context.CheckCharge(LeastText(*reader)));
   Place place;
   for (const TableColumn& column : reader->table().columns) {
