@@ -31,7 +31,7 @@ constexpr size_t kWarnings = 200;
 constexpr size_t kCounted = 30;  // rows of counts by codec etc.
 constexpr size_t kLayers = 40;
 constexpr size_t kBriefFaults = 5;
-// With less room, no details of a container are read.
+// If less than this is left of page_bytes, no details of a container are read.
 constexpr uint64_t kLeastDetails = 64 * limits::kKiB;
 constexpr uint32_t kEntriesACheck = 256;
 
@@ -86,10 +86,11 @@ void AddFacts(const Json& info, bool texts_only, Json& report) {
   Json facts = Json::array();
   for (const auto& [key, value] : info.items()) {
     if (key == "format" || key == "version" || key == "warnings") continue;
-    if (key == "incomplete") continue;  // a section of its own
-    // Counts only faults of the index; the page lists all faults elsewhere.
+    if (key == "incomplete") continue;  // it has a section of its own
+    // This field counts only faults of the index. The page lists all faults
+    // elsewhere.
     if (key == "entries_unreadable") continue;
-    // Describes the mount, not the container.
+    // "salvaged" describes the mount, not the container.
     if (key == "salvaged" || (texts_only && !value.is_string())) continue;
     if (value.empty() && value.is_structured()) continue;
     if (facts.size() == kFacts) break;
@@ -137,8 +138,8 @@ void AddWarnings(const Json& all, Json& report) {
   }
 }
 
-/// Returns the faults that opening the container has found. The first one of a
-/// cut file stands for those of the entries that it lacks.
+/// Returns the faults that opening the container has found. For a cut file, the
+/// first text stands for the faults of all entries that the file lacks.
 Json LastingFaults(const Container& container) {
   Json texts = Json::array();
   std::unordered_set<std::string> of_cut;
@@ -160,8 +161,8 @@ Json LastingFaults(const Container& container) {
 }
 
 /// Adds the fields that are the same at each call. Counts and warnings of
-/// info.json may depend on headers, and a header that fails to read once may be
-/// readable the next time.
+/// info.json are not among them, because they may depend on headers, and a
+/// header that fails to read once may be readable the next time.
 void AddLastingInfo(const Container& container, const Json& info,
                     Json& report) {
   AddFormat(info, report);
@@ -186,7 +187,7 @@ void AddInfo(const Json& info, Json& report) {
   AddWarnings(info.value("warnings", Json::array()), report);
 }
 
-/// Data about the entries from the index.
+/// Data from the index about the entries.
 struct Described {
   ContainerSummary summary;
   LayerSizes layers;
@@ -212,8 +213,8 @@ Status Describe(const FileTable& entries, uint32_t count,
 }
 
 /// Adds "counted_before": {"entry_count", "elements", "decoded_bytes"}, the
-/// part of the container that others of the page show, too, unless there is
-/// none.
+/// part of the container that earlier containers of the page show, too. Adds
+/// nothing if there is no such part.
 void AddCountedBefore(const CountedOnce::Sums& before, Json& report) {
   if (before.entries == 0) return;
   report["counted_before"] = {{"entry_count", before.entries},
@@ -264,7 +265,7 @@ void AddFaults(const FoundFaults& faults, const FileTable& entries,
     texts.insert(text);
     listed.push_back({std::move(name), std::move(text)});
   }
-  // Opening the container may have given the same warnings.
+  // Removes warnings that repeat a listed fault.
   std::erase_if(report["warnings"].get_ref<Json::array_t&>(),
                 [&texts](const Json& warning) {
                   return texts.contains(warning.get<std::string>());
@@ -284,8 +285,8 @@ void AddFaults(const FoundFaults& faults, const FileTable& entries,
 }
 
 /// Adds "verified_by", the compression of a packed file whose checksums cover
-/// all of it, and the sizes at the top of the page: from info.json where it has
-/// them, because sizes summed over entries depend on which entries are
+/// all of it. Adds the sizes at the top of the page, from info.json where it
+/// has them, because sizes summed over entries depend on which entries are
 /// readable.
 void AddSizes(const Container& container, const Json& info, bool index_only,
               Json& report) {

@@ -50,7 +50,7 @@ struct ReportRoom {
   uint64_t rows = 100'000;                      // of tables of entries
   uint64_t row_bytes = 16 * limits::kMiB;       // bytes of their text
   uint64_t arrays = 4096;                       // with statistics
-  uint64_t read_bytes = 4 * limits::kGiB;       // for them, unless exact
+  uint64_t read_bytes = 4 * limits::kGiB;       // for statistics, unless exact
   uint64_t verified_bytes = 4 * limits::kGiB;   // of entries, unless exact
   uint64_t lanes = 32;                          // plotted
   uint64_t lane_bytes = 256 * limits::kMiB;     // read for the plots

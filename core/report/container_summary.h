@@ -39,8 +39,8 @@ struct ContainerSummary {
   std::vector<Array> largest;  // arrays, descending, at most kLargest
 
   static constexpr size_t kLargest = 5;
-  /// Further dtypes, which only hostile containers have, are merged as
-  /// "(other)".
+  /// Further dtypes are merged as "(other)". Only hostile containers have so
+  /// many.
   static constexpr size_t kMaxDtypes = 100;
 
   static ContainerSummary Of(const Container& container);

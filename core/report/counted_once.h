@@ -10,13 +10,13 @@
 
 namespace ctxfs {
 
-/// Counts the entries of several containers once, although two containers may
-/// show those of one file: a shard of a model is a container itself, and the
-/// index of the model has its tensors, too. Keeps 16 bytes per file.
+/// Counts the entries of several containers once each, although two containers
+/// may show the entries of the same file: a shard of a model is a container
+/// itself, and the container of the whole model has the shard's tensors, too.
+/// Keeps 16 bytes per file.
 class CountedOnce {
  public:
-  /// The part of a container that others have shown. Numbers are at most
-  /// UINT64_MAX.
+  /// Sums over a part of a container. They saturate at UINT64_MAX.
   struct Sums {
     uint64_t entries = 0;
     uint64_t elements = 0;  // of arrays
@@ -26,8 +26,8 @@ class CountedOnce {
     bool operator==(const Sums&) const = default;
   };
 
-  /// Returns the sums of the files that containers added before have shown, and
-  /// notes the files of `container`. Reads only the index.
+  /// Returns the sums over those files of `container` that containers added
+  /// before have, too, and records its files. Reads only the index.
   Sums Add(const Container& container);
 
  private:

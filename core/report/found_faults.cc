@@ -90,11 +90,10 @@ class Finder {
     if (!HasCause(fault)) Add(std::move(fault));
   }
 
-  /// Whether a fault of the container, which is listed, has caused the fault of
-  /// an entry.
+  /// Whether a listed fault of the container has caused the fault of an entry.
   bool HasCause(const FoundFaults::Fault& fault) const {
     const Code code = fault.error.code;
-    // A part that is not shown covers all such entries.
+    // The warning that a part of the file is not shown covers all such entries.
     if (partial_ && (code == Code::kUnsupported || code == Code::kLocked)) {
       return true;
     }

@@ -14,8 +14,8 @@
 
 namespace ctxfs {
 
-/// Faults by their causes: a fault that another one has caused is not a fault
-/// of its own. A cut file (CutOf) is one fault for all entries that it lacks.
+/// The faults of a container. A fault that another fault has caused is not
+/// counted. A cut file (CutOf) is one fault for all entries that it lacks.
 struct FoundFaults {
   /// A fault of an entry; nullopt: of the container itself.
   struct Fault {

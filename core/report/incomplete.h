@@ -11,9 +11,9 @@
 namespace ctxfs {
 
 /// Returns why `views/` lacks the file of all arrays or of the table
-/// (CheckComplete): "there is no views/model.safetensors: ..."; nullopt if it
-/// does not. Fails with transient errors, and if the work limit of the request
-/// is exceeded.
+/// (CheckComplete): "there is no views/model.safetensors: ..."; nullopt if
+/// neither is lacking. Fails with transient errors, and if the work limit of
+/// the request is exceeded.
 Result<std::optional<std::string>> IncompleteText(const Container& container,
                                                   const ReadContext& context);
 

@@ -10,7 +10,7 @@
 
 namespace ctxfs {
 
-/// What the index of a container says of its state. No data is read, so wrong
+/// The state of a container according to its index. No data is read, so wrong
 /// checksums are not found.
 struct IndexVerdict {
   enum class Outcome : uint8_t {
@@ -26,8 +26,8 @@ struct IndexVerdict {
   /// "complete", "partial", "incomplete", "damaged" or "cut".
   std::string_view Name() const;
 
-  /// `info`: the container's info.json; an empty object if it was not made,
-  /// because of its costs: the outcome is then not kIncomplete.
+  /// `info` is the container's info.json. If generating it costs too much, an
+  /// empty object; then the outcome cannot be kIncomplete.
   static IndexVerdict Of(const Container& container, const Json& info);
 };
 

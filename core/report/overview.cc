@@ -12,7 +12,8 @@
 namespace ctxfs {
 namespace {
 
-/// Entries described at a look-up of the file: about a second of work.
+/// Maximum number of entries described at a look-up of the file: about a second
+/// of work.
 constexpr uint64_t kDescribed = 1'000'000;
 
 bool MayHave(const Exports& exports) {

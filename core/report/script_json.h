@@ -9,7 +9,7 @@
 
 namespace ctxfs {
 
-// Longer names are cut; in bytes.
+// Maximum bytes of names. Longer names are cut.
 constexpr size_t kEntryNameBytes = 1000;
 constexpr size_t kArrayNameBytes = 200;  // also of columns
 

@@ -125,12 +125,13 @@ class ExactExtremes {
 /// double, which does not overflow.
 struct Extremes {
   ArrayStatistics& to;
-  bool integers = false;  // the elements are
+  bool integers = false;  // whether the elements are
   uint64_t finite = 0;
   long double sum = 0;
   double first = 0;
-  // The greatest common divisor of all distances from `first`; 0 if there are
-  // none. Identifiers and timestamps are often multiples of a step.
+  // The greatest common divisor of the distances of all integers from `first`;
+  // 0 if there are no distances. Identifiers and timestamps are often multiples
+  // of a step.
   double step = 0;
 
   void Add(double value) {
@@ -162,7 +163,7 @@ struct Extremes {
 /// The number of integers in each of at most kBins bins. Prefers a number that
 /// divides `values`, because the last bin would otherwise look too low.
 double BinWidth(double values) {
-  // From here on, the last bin is at least 98 % full.
+  // With more values, the last bin is at least 98 % full for any width.
   constexpr double kMany = 100'000;
   const double least = std::ceil(values / kBins);
   if (values > kMany) return least;
@@ -178,9 +179,9 @@ double BinWidth(double values) {
   return best;
 }
 
-/// Bins of integers have equally many of them; otherwise, flat data would look
-/// like a comb. So each integer of a small range has a bin, and others are
-/// counted in steps.
+/// Makes the bins. Each bin of integers covers equally many of them, because
+/// flat data would otherwise look like a comb. In a small range each integer
+/// has its own bin; in a larger one, a bin covers a number of steps.
 void MakeBins(DType dtype, double step, ArrayStatistics& to) {
   const double range = to.max - to.min;
   if (IsInteger(dtype)) {

@@ -36,7 +36,7 @@ struct ArrayStatistics {
   std::string exact_max;
 };
 
-/// Elements read for a sample of a larger array.
+/// Number of elements in the sample of a larger array.
 constexpr uint64_t kSampledElements = 65'536;
 
 /// Whether elements are real numbers of at least a byte each.

@@ -22,7 +22,7 @@ uint64_t ContactSheetBytes(const ArrayInfo& array, const Picture& picture);
 
 /// Scales `pixels`, a picture of the format `from`, to 8-bit pixels, at most
 /// `side` a side, and sets `to` to the new format. Each pixel is the mean of
-/// those that it replaces.
+/// the pixels that it replaces.
 Buffer Shrink(const Picture& from, Bytes pixels, uint32_t side, Picture& to);
 
 }  // namespace ctxfs

@@ -37,7 +37,7 @@ struct Step {
   }
 };
 
-/// One line of the plot; gets its values in the order of the steps.
+/// One line of the plot. Values must be added in the order of the steps.
 class Line {
  public:
   explicit Line(uint64_t steps)
@@ -88,7 +88,7 @@ class Line {
   const uint64_t spans_;
   uint64_t step_ = 0;  // of the next value
   uint64_t span_ = 0;  // the span of step_
-  Step start_ = {};    // the first of the span
+  Step start_ = {};    // the first step of the span
   // The first minimum and the first maximum of the span's finite values.
   std::optional<Point> least_;
   std::optional<Point> greatest_;
@@ -96,7 +96,7 @@ class Line {
   Json y_ = Json::array();
 };
 
-/// The time of each step; steps alone if there is none.
+/// The time of each step; only its number if there is no array of times.
 class StepAxis {
  public:
   static Result<StepAxis> Open(const ArrayInfo* seconds,

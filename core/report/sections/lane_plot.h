@@ -19,7 +19,7 @@ constexpr uint64_t kPlottedBytes = uint64_t{64} * 1024 * 1024;
 bool IsPlottable(const ArrayInfo& array);
 
 /// The lines of a plottable array, at most 8 of its C, over the time of its
-/// steps, or over their numbers if `seconds` is null:
+/// steps, or over the numbers of its steps if `seconds` is null:
 ///
 ///   {"name", "dtype", "shape", "steps": T, "lines": [{"x"?, "y"}],
 ///    "end"?: seconds of the last step, "x"?: seconds of all steps}

@@ -73,7 +73,8 @@ class Rows {
     return along;
   }
 
-  /// The covariance of the vectors, times their number, times `axis`.
+  /// Returns the product of the covariance matrix of the vectors, their number,
+  /// and `axis`.
   Result<Axis> Transformed(const Axis& axis) const {
     Axis result(width_);
     CTXFS_TRY(ForEach([&](size_t, std::span<const float> row) {
@@ -94,7 +95,7 @@ class Rows {
 
 struct FoundAxis {
   Axis axis;
-  double squares;  // the sum of squares along it
+  double squares;  // the sum of squares along the axis
 };
 
 /// Finds the direction of largest variance orthogonal to `other`.

@@ -65,8 +65,8 @@ std::string NumbersText(std::string_view json) {
   return shown;
 }
 
-/// The first lines of a text column, from its first 64 KiB: a TableReader would
-/// read lines of any length.
+/// The first lines of a text column, from its first 64 KiB. Uses no
+/// TableReader, because that would read lines of any length.
 Result<Json> TextCells(const TableColumn& column, uint64_t rows,
                        const ReadContext& context) {
   const Content content = CTXFS_TRY(column.open(context));
@@ -102,7 +102,7 @@ Result<Json> NumberCells(const std::shared_ptr<const Container>& container,
       continue;
     }
     std::string text;
-    // CSV puts lists in quotes.
+    // A list is written as JSON, because a CSV field would put it in quotes.
     column.list ? AppendJsonCell(read, i, text) : AppendCsvCell(read, i, text);
     cells.push_back(column.kind == CellKind::kNumber
                         ? NumbersText(text)

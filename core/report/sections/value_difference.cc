@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t kPairsAtATime = 65'536;  // elements read at a time
 
-/// The differences of pairs of elements.
+/// Collects the differences of pairs of elements.
 class PairSums {
  public:
   void Add(double a, double b) {

@@ -10,7 +10,7 @@
 
 namespace ctxfs {
 
-/// How the elements of two arrays differ, computed with float64.
+/// The differences between the elements of two arrays, computed with float64.
 struct ValueDifference {
   /// Upper bounds of the histogram's bins, exclusive. The last bin has none.
   static constexpr std::array<double, 15> kBinEnds = {
@@ -34,8 +34,8 @@ struct ValueDifference {
   double relative_l2 = 0;
   std::array<uint64_t, kBinEnds.size() + 1> bins{};  // of unequal pairs
 
-  /// Sums over the pairs of finite numbers, of which the above are made. Long
-  /// doubles do not overflow for squares of float64.
+  /// Sums over the pairs of finite numbers, from which fields above are
+  /// computed. Long doubles do not overflow for squares of float64.
   struct Sums {
     uint64_t pairs = 0;
     long double absolute = 0;       // |a - b|
@@ -46,8 +46,8 @@ struct ValueDifference {
   };
   Sums sums;
 
-  /// Adds what `other` has found in another two arrays: the result is that of
-  /// all four, as two.
+  /// Adds the differences of another pair of arrays, as if the first arrays of
+  /// both pairs were one array, and the second ones, too.
   void Add(const ValueDifference& other);
   /// Computes the numbers that `sums` determines.
   void Conclude();

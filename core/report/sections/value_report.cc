@@ -221,7 +221,7 @@ void ValueReport::AddLanes(Json& report) {
 }
 
 void ValueReport::AddSheets(Json& report) {
-  // Codes of a model would look like noise.
+  // Skips models, because their codes would look like noise.
   if (exports_.bundle_name == "model") return;
   uint64_t left = 0;
   Json sheets = Json::array();

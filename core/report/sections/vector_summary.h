@@ -11,8 +11,8 @@
 
 namespace ctxfs {
 
-/// Number of vectors that are projected, and of the sample that is read if
-/// there are too many.
+/// Maximum number of vectors that are projected. If there are too many vectors
+/// to read all, a sample of this number is read.
 constexpr uint64_t kProjectedVectors = 20'000;
 
 /// Whether a usual array is a collection of vectors: float64, or numbers of at
