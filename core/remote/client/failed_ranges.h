@@ -10,12 +10,12 @@
 
 namespace ctxfs::remote {
 
-/// Granules whose fetch recently failed; each is remembered until a moment
-/// after the failure and the planned end of its wait. When the kernel's
+/// Stores granules whose fetch recently failed, each for kMoment after the
+/// failure, with the planned end of the wait for it. When the kernel's
 /// read-ahead fails, the kernel repeats the request for the page that a reader
-/// needs: the repetition gets only the remaining time of the first request. A
-/// later request for the page comes from a program that reads again, and waits
-/// for the server. Not thread-safe.
+/// needs. The repeated request gets only the remaining time of the first one. A
+/// later request for the page comes from a program that reads again, so it
+/// waits for the server. Not thread-safe.
 class FailedRanges {
  public:
   using Clock = std::chrono::steady_clock;
@@ -35,9 +35,8 @@ class FailedRanges {
   /// until the next call.
   const Range* Find(uint64_t object, uint64_t granule,
                     Clock::time_point now = Clock::now()) const;
-  /// Returns a failed range with the granule if the request that began at
-  /// `began` came after the failure; nullopt if there is none. Forgets all
-  /// failed ranges with the granule that it could have returned.
+  /// For a request that began at `began`: returns a range with the granule that
+  /// failed before, or nullopt if there is none. Removes all such ranges.
   std::optional<Range> Take(uint64_t object, uint64_t granule,
                             Clock::time_point began,
                             Clock::time_point now = Clock::now());

@@ -18,7 +18,8 @@
 namespace ctxfs::remote {
 namespace {
 
-// The fetcher, which knows the reason, times out this much earlier.
+// The client waits this much longer than the fetcher, which can report the
+// reason of a timeout.
 constexpr std::chrono::milliseconds kLater(50);
 // A request at which this many fetchers ended is likely the reason.
 constexpr unsigned kMaxRestarts = 8;
@@ -42,7 +43,7 @@ FetchClient::FetchClient(Fd socket, SharedSlots slots,
   for (uint16_t i = 0; i < SharedSlots::kCount; ++i) {
     slots_[i].place = order_.insert(order_.end(), i);
   }
-  ended_ = !message_.ok();  // waits could not be interrupted
+  ended_ = !message_.ok();  // without this, waits could not be interrupted
 }
 
 FetchStats FetchClient::stats() const {
@@ -208,7 +209,8 @@ void FetchClient::Take(FetchReply reply, std::vector<BlockFile> files) {
   uint64_t granule = pending->request.first;
   for (const uint16_t slot : pending->request.slots) {
     const bool passed = IsPassed(pending->reply, granule++);
-    // The opening thread caches the first granule of an object.
+    // Granules without an object number belong to an object that is being
+    // opened. The opening thread caches them.
     if (pending->failed() || pending->abandoned || passed) {
       Forget(slot);
     } else if (pending->object != 0) {
@@ -308,7 +310,8 @@ Status FetchClient::TakeSlots(const PendingPtr& pending, size_t count,
       slots.push_back(*slot);
     }
     if (slots.size() == count) return {};
-    // Two threads with some slots each would deadlock.
+    // Frees the slots again: two threads that hold some slots each would wait
+    // for each other for ever.
     for (const uint16_t slot : slots) Forget(slot);
     slots.clear();
     CTXFS_TRY(AwaitSlot(request));

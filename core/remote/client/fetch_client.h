@@ -48,10 +48,10 @@ struct RemoteObject {
 /// timeout of its own. The result of a later reply is cached for the next read.
 ///
 /// Invariants under mutex_:
-///  - order_ has each slot once. A slot with a key is in granules_; a slot with
-///    a pending request belongs to that alone until the reply. Neither it nor a
-///    pinned slot is reused.
-///  - ahead_ counts the slots that are `ahead`.
+///  - order_ has each slot once. A slot with a key is in granules_. A slot with
+///    a pending request belongs to that request alone until the reply. No slot
+///    with a pending request, and no pinned slot, is reused.
+///  - ahead_ counts the slots with `ahead` set.
 ///  - pending_ has at most kMaxPending requests that were sent.
 ///  - short_of_slots_ counts the threads that Freed notifies.
 class FetchClient {
@@ -60,7 +60,7 @@ class FetchClient {
   /// the fetcher never waits for this process while this process waits for it.
   static constexpr size_t kMaxPending = 72;
 
-  /// `socket` is a SOCK_SEQPACKET; `timeout` is that of a fetch.
+  /// `socket` is a SOCK_SEQPACKET; `timeout` is the time limit of a fetch.
   FetchClient(Fd socket, SharedSlots slots, std::chrono::milliseconds timeout);
   FetchClient(const FetchClient&) = delete;
   FetchClient& operator=(const FetchClient&) = delete;
@@ -76,8 +76,8 @@ class FetchClient {
   RemoteObject Known(const std::string& url, const Identity& identity,
                      int64_t modified_ns);
 
-  /// A page of a listing that was requested before it is needed, and is dropped
-  /// if it is not taken. Lives no longer than the client.
+  /// A page of a listing that was requested before it is needed. If it is not
+  /// taken, the destructor drops it. It must not outlive the client.
   class PageAhead;
 
   /// Requests the likely next page if there is room; does not wait.
@@ -101,7 +101,8 @@ class FetchClient {
                     uint64_t length, uint64_t window = 0);
 
   /// Calls `tell` with an errno when the disk of the cache begins to refuse
-  /// writes. Set before the first request. `tell` must not call this client.
+  /// writes. Must be called before the first request. `tell` must not call this
+  /// client.
   void TellRefusals(std::function<void(int error)> tell) {
     tell_refusal_ = std::move(tell);
   }
@@ -120,10 +121,10 @@ class FetchClient {
 
   struct Pending {
     FetchRequest request;
-    uint64_t object = 0;  // 0: this opens one
+    uint64_t object = 0;  // 0: this request opens an object
     bool done = false;
     bool abandoned = false;  // nobody waits for the object to be opened
-    std::optional<Identity> expected;  // of a tail: the identity of the object
+    std::optional<Identity> expected;  // for a tail: the identity of its object
     std::string message;               // the encoded request
     unsigned restarts = 0;  // of the fetcher, since the first transmission
     Lost lost = Lost::kNot;
@@ -164,8 +165,9 @@ class FetchClient {
   /// A wait for a slot, notified when one may be free.
   class ShortOfSlots;
 
-  /// Why granules are requested: a thread waits for them, or may need them
-  /// later, or found them damaged in a file, so that the fetcher must recheck.
+  /// Why granules are requested. kRead: a thread waits for them. kAhead: a
+  /// thread may need them later. kDamaged: a thread found them damaged in a
+  /// file, so the fetcher must check the file again.
   enum class Purpose : uint8_t { kRead, kAhead, kDamaged };
 
   /// Requests the granules of [offset, offset + length) that are neither
@@ -203,9 +205,9 @@ class FetchClient {
   /// Copies bytes at `offset` from the granule in `slot`; returns their number.
   size_t Copy(uint16_t slot, uint64_t offset, MutableBytes out,
               const Request& request) CTXFS_REQUIRES(mutex_);
-  /// Copies bytes at `offset` from the file with their granule: all bytes of
-  /// `out` that the file has, or none if only a part of a granule is needed,
-  /// which is then moved to a slot. nullopt if the file is damaged.
+  /// Copies to `out` all bytes from `offset` on that the file has. If only a
+  /// part of a granule is needed, copies none, but moves the granule to a slot.
+  /// Returns the number of copied bytes; nullopt if the file is damaged.
   Result<std::optional<size_t>> CopyFrom(const BlockFile& file,
                                          const RemoteObject& object,
                                          uint64_t offset, MutableBytes out,
@@ -230,8 +232,9 @@ class FetchClient {
   /// reader, so that it had less time, and its error is transient.
   Result<bool> AwaitGranules(const PendingPtr& pending, uint64_t older,
                              const Request& request) CTXFS_REQUIRES(mutex_);
-  /// Fails if the granule failed a moment ago, before the request began. Limits
-  /// the wait of the request to the time that is left for the granule.
+  /// If the granule failed a moment before the request began, limits the wait
+  /// of the request to the remaining time of the failed one. Fails if hardly
+  /// any time is left.
   Status CheckFailed(const Key& key, const Request& request)
       CTXFS_REQUIRES(mutex_);
   /// Waits for news, unless the time of the request is used up.
@@ -261,7 +264,7 @@ class FetchClient {
   const SocketWait message_;  // of the reading thread
   size_t short_of_slots_ CTXFS_GUARDED_BY(mutex_) = 0;
   bool reading_ CTXFS_GUARDED_BY(mutex_) = false;
-  Received received_;  // not processed yet; of the reading thread
+  Received received_;  // not processed yet; used by the reading thread
   bool ended_ CTXFS_GUARDED_BY(mutex_) = false;  // there is no fetcher any more
   uint64_t requests_ CTXFS_GUARDED_BY(mutex_) = 0;
   uint64_t objects_ CTXFS_GUARDED_BY(mutex_) = 0;

@@ -12,11 +12,11 @@ namespace ctxfs::remote {
 /// Fails for a URL that is longer than any store accepts: its request would not
 /// fit into a message.
 Status CheckLength(const std::string& url);
-/// The fetcher has ended, for good.
+/// The error of a request when the fetcher has ended and is not restarted.
 Error FetcherEnded();
-/// `times` fetchers ended, one after another, at the same request.
+/// The error of a request at which `times` fetchers ended, one after another.
 Error FetcherEndedAgain(unsigned times);
-/// A request used up its time to wait for servers.
+/// The error of a request that used up its time to wait for servers.
 Error NoAnswer(std::chrono::milliseconds timeout);
 
 /// Whether a request failed because the cache lacks some of its granules, but

@@ -39,7 +39,8 @@ Result<PageText> FetchClient::ListPage(const std::string& directory,
   CTXFS_TRY(CheckLength(directory));
   ServerWait own;
   const Request request = reader.WithWaitUnlessSet(own);
-  // Before the request: a thread that must not wait would waste it.
+  // Checks before the request is sent, because a thread that must not wait
+  // would not use the reply.
   CTXFS_TRY(request.CheckFor(Interrupt::kUnknownWork));
   CTXFS_TRY(HeapAllowance::Admit(kMaxPageBytes));
   const MutexLock lock(mutex_);

@@ -80,7 +80,7 @@ Fd Above(const Fd& descriptor) {
 Error CannotStart(const std::string& path, int number) {
   Error error = SystemError(
       "cannot start the program that fetches URLs, " + Quote(path), number);
-  // A part of the installation is missing: a retry will not find it.
+  // A part of the installation is missing, so a retry would fail, too.
   if (number == ENOENT) error.code = Code::kUnsupported;
   return error;
 }
@@ -122,7 +122,7 @@ Result<std::shared_ptr<FetchClient>> StartFetchProgram(const std::string& path,
   int failed = start.Prepare(other, memory);
   if (failed == 0) failed = start.Run(path, &process);
   if (failed != 0) return CannotStart(path, failed);
-  // The child ends as soon as it has started the fetcher.
+  // Waits for the child, which ends as soon as it has started the fetcher.
   while (::waitpid(process, nullptr, 0) < 0 && errno == EINTR) {
   }
   other = Fd(-1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads of objects by the fetcher's client: what is requested, and where the
-// bytes come from.
+// Reads of objects by the fetcher's client: the granules that are requested,
+// and the copying of their bytes.
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -180,7 +180,7 @@ Result<bool> FetchClient::Load(const BlockFile& file,
     const MutexUnlock unlocked(mutex_);
     whole = file.Read(granule, {&bytes, 1}) == 1;
   }
-  // Another thread may have been faster.
+  // Another thread may have loaded the granule meanwhile.
   if (!whole || !granules_.emplace(key, *number).second) {
     Forget(*number);
     Freed();
@@ -211,7 +211,8 @@ Result<bool> FetchClient::AwaitGranules(const PendingPtr& pending,
   if (error.code == Code::kInterrupted || error.sys_errno == ENETDOWN) {
     return error;
   }
-  // A server that refuses tails may serve the same granules by offset.
+  // A server that refuses tails may serve the same granules by offset, so the
+  // reader requests them so.
   if (pending->request.tail && pending->done) return true;
   const auto end = request.wait().End(timeout_);
   const bool passes = pending->done && error.sys_errno == EAGAIN;

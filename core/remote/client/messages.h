@@ -46,15 +46,15 @@ constexpr size_t kMaxMessageBytes = 16 * 1024;
 /// Maximum bytes of an error's text in a reply: the rest is cut.
 constexpr size_t kMaxErrorBytes = 4096;
 
-/// A request to the fetcher: for granules of an object, each into a slot of the
-/// shared memory. Without an identity, it opens the object: it fetches the
-/// current first granule, or the tail, which is tried only once, as a server
-/// need not support that. Or it is for a page of a listing, which is written
-/// unparsed into consecutive slots.
+/// A request to the fetcher, of one of three kinds. With an identity, it
+/// fetches granules of an object, each into a slot of the shared memory. With a
+/// `page`, it fetches a page of a listing, unparsed, into consecutive slots.
+/// With neither, it opens an object: it fetches the current first granule, or
+/// the tail. A tail is tried only once, because a server need not support it.
 struct FetchRequest {
   uint64_t id = 0;
   /// Number of fetchers that had ended when this was sent. A fetcher ignores
-  /// requests to an earlier one, which are sent again.
+  /// requests that were sent to an earlier one; the client sends them again.
   uint32_t epoch = 0;
   std::string url;  // as the user gave it
   /// For a page of the directory `url`: the token of LocatePage.
@@ -74,7 +74,8 @@ struct PassedFile {
 };
 
 struct FetchReply {
-  /// 0: not a reply; fetcher `epoch` has replaced one that ended.
+  /// 0: not a reply, but the message that fetcher `epoch` has replaced one that
+  /// ended.
   uint64_t id = 0;
   uint32_t epoch = 0;
   std::optional<Error> error;

@@ -12,12 +12,12 @@
 
 namespace ctxfs::remote {
 
-/// The most recently used files of the cache, open. Not thread-safe; the files
-/// are.
+/// Keeps the most recently used files of the cache open. Not thread-safe, but
+/// the files are.
 class OpenDescriptors {
  public:
-  /// Enough for prefetching. Each takes a descriptor, and its bytes on disk
-  /// even after its eviction.
+  /// Maximum number of open files, enough for prefetching. Each file uses a
+  /// descriptor, and its bytes stay on the disk even after the cache evicts it.
   static constexpr size_t kMax = 64;
   using FilePtr = std::shared_ptr<const BlockFile>;
 
@@ -44,7 +44,7 @@ class OpenDescriptors {
 std::vector<BlockFile> LoadPassed(const FetchReply& reply,
                                   std::vector<Fd> descriptors);
 
-/// Whether a file contains a granule instead of its slot.
+/// Whether a file of the reply has the granule. If so, its slot does not.
 bool IsPassed(const FetchReply& reply, uint64_t granule);
 
 /// Divides `out`, the buffer for the bytes at `offset` of an object of `size`

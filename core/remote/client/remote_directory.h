@@ -10,10 +10,10 @@
 namespace ctxfs::remote {
 
 /// A directory of a store, for containers of several objects. Names are those
-/// of keys. Names that are not listed cause no request.
+/// of keys. Opening a name that is not listed causes no request.
 class RemoteDirectory final : public Source {
  public:
-  /// `url` ends in '/'; `store` outlives this.
+  /// `url` must end in '/'. `store` must outlive this object.
   RemoteDirectory(UrlStore& store, std::string url)
       : store_(store), url_(std::move(url)) {}
 

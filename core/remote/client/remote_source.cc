@@ -21,14 +21,16 @@ constexpr uint64_t kGrowth = 4 << 20;
 // Announced ranges this close are fetched as one: the bytes between them take
 // less time than another request.
 constexpr uint64_t kTogether = 128 * 1024;
-// An index of which this much was read is fetched in ranges that grow this
-// fast: an index of 8 MiB takes four round trips.
+// After kLeastIndex bytes of an index were read, it is fetched in ranges, each
+// kIndexGrowth times as large as the one before. So an index of 8 MiB takes
+// four round trips.
 constexpr uint64_t kLeastIndex = 32 * 1024;
 constexpr uint64_t kIndexGrowth = 4;
-// Reads this close are one stream: the kernel's reads come in any order.
+// Reads this close belong to one stream, because the kernel's reads come in any
+// order.
 constexpr uint64_t kClose = 128 * 1024;
-// Reads that make a stream, and entries that do. Two random reads are often
-// close, three rarely.
+// So many reads in a row count as sequential, and so many entries in a row. Two
+// random reads are often close, three rarely.
 constexpr unsigned kInARow = 3;
 
 }  // namespace
@@ -74,8 +76,9 @@ uint64_t RemoteSource::EndOf(Stream& stream, uint64_t end,
   if (last > stream.last) ++stream.entries;
   stream.last = last;
   if (stream.entries <= kInARow) return last;
-  // A reader of all entries would wait at the start of each. Prefetches at most
-  // as much as it has read.
+  // Prefetches beyond the entry, because a reader of all entries would
+  // otherwise wait at the start of each; but at most as much as was read
+  // already.
   const uint64_t read = stream.next - stream.start;
   return std::max(last, stream.next + std::min(read, size() - stream.next));
 }

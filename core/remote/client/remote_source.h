@@ -25,8 +25,8 @@ class RemoteSource final : public Source {
                                 const std::string& url, const Request& request,
                                 bool with_tail = false);
 
-  /// The object's data in a listing, and the listener for changes of the
-  /// object.
+  /// The object's identity in a listing, and a function to call when a read
+  /// finds that the object has changed.
   struct Listed {
     FileIdentity identity;
     std::function<void()> changed;
@@ -63,8 +63,8 @@ class RemoteSource final : public Source {
     unsigned entries = 0;  // consecutive entries that were read
   };
 
-  /// Returns the stream of a read, with the read added: a new stream if no
-  /// other is near.
+  /// Adds a read to the stream that is near, or else to a new one; returns the
+  /// stream.
   Stream& StreamOf(uint64_t offset, uint64_t length) const
       CTXFS_REQUIRES(mutex_);
 

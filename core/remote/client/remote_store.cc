@@ -78,7 +78,8 @@ Result<RemoteStore::Kept> RemoteStore::Take(const std::string& directory,
   if (listings == nullptr) return Refused("web servers have no listings");
   ListingBuilder builder(directory);
   Kept kept;
-  // The next listing detects changes during this one.
+  // The age counts from the start, because this listing may lack changes that
+  // are made meanwhile.
   kept.taken = Clock::now();
   FetchClient::PageAhead ahead;
   do {
@@ -180,7 +181,8 @@ Result<StoreListingPtr> RemoteStore::List(const std::string& directory,
     CTXFS_TRY(Await(*others, request));
     if (others->listing != nullptr) return others->listing;
     if (!others->error || !ConcernsAll(*others->error)) continue;
-    // An attempt that began before this thread came had less time.
+    // An attempt that began before this request had less time, so this thread
+    // tries again.
     if (others->began < came && IsTransient(*others->error)) continue;
     return *others->error;
   }

@@ -57,14 +57,15 @@ class RemoteStore final : public UrlStore {
     StoreListingPtr listing;  // null: none yet
     uint64_t bytes = 0;
     Clock::time_point taken;
-    bool changed = false;  // an object differs from the listing
+    bool changed = false;  // an object was found to differ from the listing
     AttemptPtr attempt;    // null: no thread is listing the directory
   };
-  /// Ends an attempt in its destructor, so that nobody waits for one that threw
-  /// std::bad_alloc.
+  /// Ends an attempt in its destructor, so that no thread waits for an attempt
+  /// that threw std::bad_alloc.
   class EndOfAttempt;
 
-  /// A recently opened object: a command examines a URL before it opens it.
+  /// A recently opened object. It is cached because a command examines a URL
+  /// before it opens the object.
   struct Opened {
     std::string url;
     SourcePtr source;

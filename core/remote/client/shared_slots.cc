@@ -16,17 +16,18 @@ constexpr size_t kBytes = SharedSlots::kCount * kGranuleBytes;
 
 }  // namespace
 
-// MAP_NORESERVE, as few mounts use all of the memory.
+// Uses MAP_NORESERVE, because few mounts use all of the memory.
 Result<SharedSlots> SharedSlots::Map(int file, int flags) {
   void* const bytes = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
                              MAP_SHARED | MAP_NORESERVE | flags, file, 0);
   if (bytes == MAP_FAILED) return IoError("cannot share memory");
-  // A core dump needs no bytes that the store has.
+  // A core dump does not need these bytes, because the store has them.
   (void)::madvise(bytes, kBytes, MADV_DONTDUMP);
   return SharedSlots(static_cast<std::byte*>(bytes));
 }
 
-// Has neither a name nor a descriptor by which another process could map it.
+// This memory has neither a name nor a descriptor by which another process
+// could map it.
 Result<SharedSlots> SharedSlots::Make() { return Map(-1, MAP_ANONYMOUS); }
 
 Result<SharedSlots> SharedSlots::MakeFile(Fd* file) {

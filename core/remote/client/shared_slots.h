@@ -11,22 +11,24 @@
 namespace ctxfs::remote {
 
 /// Memory that this process shares with a fetcher, in slots of a granule each.
-/// From a request to its reply only the fetcher uses the slots of the request,
-/// afterwards only this process. Pages take memory from their first use on.
+/// From a request to its reply, only the fetcher uses the slots of the request;
+/// at all other times, only this process uses them. Pages take memory from
+/// their first use on.
 class SharedSlots {
  public:
   static constexpr uint16_t kCount = 1024;  // 64 MiB
 
   /// Shared with processes that are forked later. Fails with kNoMemory.
   static Result<SharedSlots> Make();
-  /// Creates `file`; shared with the process that opens it by OpenFile.
+  /// Creates `file`. The memory is shared with a process that calls OpenFile
+  /// for it.
   static Result<SharedSlots> MakeFile(Fd* file);
   static Result<SharedSlots> OpenFile(const Fd& file);
   ~SharedSlots();
   SharedSlots(SharedSlots&& other) noexcept;
   SharedSlots& operator=(SharedSlots&&) = delete;
 
-  /// `slot` is less than kCount.
+  /// `slot` must be less than kCount.
   MutableBytes At(uint16_t slot) const {
     return {bytes_ + slot * kGranuleBytes, kGranuleBytes};
   }

@@ -7,7 +7,7 @@
 
 namespace ctxfs::remote {
 
-/// A wait of one thread for a message, which other threads can end.
+/// A wait of one thread for a message. Other threads can end the wait.
 class SocketWait {
  public:
   using Clock = std::chrono::steady_clock;

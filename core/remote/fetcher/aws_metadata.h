@@ -30,9 +30,10 @@ class AwsMetadata {
   explicit AwsMetadata(MetadataService service)
       : service_(std::move(service)) {}
 
-  /// Sets `keys` to keys that have not expired. Waits for the service if they
-  /// must be renewed: no request can be signed before. Fails with kIo, and then
-  /// for a second without another request.
+  /// Sets `keys` to keys that have not expired. If keys must be renewed, waits
+  /// for the service, because no request can be signed before. Fails with kIo.
+  /// For a second after a failure, fails again without a request to the
+  /// service.
   Status Renew(AwsKeys& keys);
 
  private:

@@ -22,8 +22,8 @@ namespace ctxfs::remote {
 /// the cache.
 class CacheWriter {
  public:
-  /// Blocks of an object, in memory that is unchanged until `reply` is sent,
-  /// and a record. Keys are BlockStore's.
+  /// Blocks of an object and a record. The memory of the blocks must stay
+  /// unchanged until `reply` is sent. Keys are those of BlockStore.
   struct Task {
     std::string key;
     uint64_t first = 0;
@@ -48,8 +48,8 @@ class CacheWriter {
   void Run();
   /// Stores the data of a task, and sends its reply.
   void Do(Task& task);
-  /// Stores a record, or delays that while the cache has nothing else than
-  /// records of absent objects: a URL that fails leaves it empty.
+  /// Stores a record. A record of an absent object is delayed until the cache
+  /// gets something else, so that a URL that fails leaves an empty cache empty.
   void StoreRecord(Task& task);
   void RunMakeRoom();
 
@@ -64,8 +64,8 @@ class CacheWriter {
   std::atomic<bool> broken_ = false;
   // Used by thread_ alone:
   bool used_ = false;                               // the cache has objects
-  std::map<std::string, std::string> absent_ = {};  // their records by key
-  std::thread thread_;  // last: they use the other members
+  std::map<std::string, std::string> absent_ = {};  // delayed records by key
+  std::thread thread_;  // last: threads use the other members
   std::thread room_;
 };
 

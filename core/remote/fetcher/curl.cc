@@ -12,9 +12,9 @@ namespace {
 
 Curl g_curl{};
 
-// libcurl uses the libraries that it was linked with, not this program's of the
-// same name: a Python wheel has its own libcrypto. Runtimes of sanitizers
-// refuse the flag.
+// RTLD_DEEPBIND makes libcurl use the libraries that it was linked with, and
+// not libraries of the same name in this program: a Python wheel has its own
+// libcrypto. Runtimes of sanitizers refuse the flag.
 constexpr int kOwnFirst = CTXFS_SANITIZED ? 0 : RTLD_DEEPBIND;
 
 class Library {

@@ -12,7 +12,7 @@
 
 namespace ctxfs::remote {
 
-// The URL includes the server.
+// The URL in the key includes the server.
 std::string FetchJob::CacheKey(const Identity& identity) const {
   std::string key = location.url;
   for (const std::string& part :

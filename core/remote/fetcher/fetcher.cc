@@ -31,8 +31,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-// Threads that run transfers. More would not outpace a server and the cache's
-// disk.
+// Threads that run transfers. More threads would gain nothing, because the
+// server or the cache's disk is the limit.
 constexpr size_t kThreads = 2;
 
 class Fetcher {
@@ -158,7 +158,8 @@ class Fetcher {
     job.reply.page_bytes = last->page_bytes;
     job.reply.link = last->link;
     request.identity = last->identity;
-    // As many as the page or object has; at least one, as in any request.
+    // Requests as many granules as the page or object has, but at least one,
+    // because any request must have one.
     const uint64_t granules =
         (std::max<uint64_t>(last->identity.size, 1) - 1) / kGranuleBytes + 1;
     request.first = request.tail ? FirstOfTail(last->identity.size) : 0;
@@ -220,8 +221,8 @@ class Fetcher {
     }
   }
 
-  /// Replies if the cache has everything. If it has not, or files cannot be
-  /// passed, copies the contents of files into the slots.
+  /// Replies if the cache has all granules of the request. If it lacks some, or
+  /// if files cannot be passed, copies the contents of files into the slots.
   bool ReplyFromCache(FetchJob& job) {
     const bool complete = job.asked.length == 0;
     if (complete && (job.files.empty() || PassFiles(job))) {
@@ -252,9 +253,9 @@ class Fetcher {
     return passed;
   }
 
-  /// The first granule of the request from number `i` on that the cache seems
-  /// to have: looking up each of many takes long. The number of granules if
-  /// there is none.
+  /// Returns the number of the first granule, from number `i` of the request
+  /// on, that the cache seems to have; the number of granules if there is none.
+  /// One such call is faster than looking up each granule.
   size_t NextCached(const FetchJob& job, size_t i) const {
     const FetchRequest& request = job.request;
     const uint64_t end = request.first + request.slots.size();
@@ -335,8 +336,8 @@ Result<std::string> LoadCertificates(const Settings& settings) {
 bool RunFetcher(int socket, const SharedSlots& slots, const Settings& settings,
                 const std::string& certificates, BlockStore* cache,
                 uint32_t epoch) {
-  // Each transfer has a buffer: in a separate mapping, its pages would be
-  // faulted in again each time.
+  // Each transfer allocates a buffer. Keeps malloc from mapping it separately,
+  // because then its pages would be faulted in again each time.
   constexpr int kMaxKept = 16 << 20;
   (void)::mallopt(M_MMAP_THRESHOLD, kMaxKept);
   (void)::mallopt(M_TRIM_THRESHOLD, kMaxKept);

@@ -192,7 +192,8 @@ std::vector<WebUser> UsersIn(std::string_view text) {
   std::string value;
   while (words >> word) {
     if (word == "default") users.emplace_back();
-    // A macro lasts to the next empty line, and can contain any word.
+    // Stops at a macro, which lasts to the next empty line and can contain any
+    // word.
     if (word == "macdef") break;
     if (word == "machine" && words >> value) users.push_back({value, {}, {}});
     if (users.empty()) continue;

@@ -34,7 +34,8 @@ struct WebUser {
   std::string password;
 };
 
-/// How objects are fetched. Contains secrets: only the fetcher has it.
+/// The settings for fetching objects. They contain secrets, so only the fetcher
+/// has them.
 struct Settings {
   Endpoints endpoints;
   AwsKeys aws;
@@ -43,7 +44,7 @@ struct Settings {
   std::vector<WebUser> users;
   std::vector<WebUser> proxy_users;  // of proxies, which libcurl finds itself
   std::string ca_file;               // PEM; empty: the system's certificates
-  /// How long a failing request is retried.
+  /// The time for which a failing request is retried.
   std::chrono::milliseconds timeout{60'000};
   bool offline = false;  // serve only from the cache, without requests
 };

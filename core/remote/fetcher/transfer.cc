@@ -64,7 +64,7 @@ bool MayPass(CURLcode result) {
   }
 }
 
-/// Adds a password, and its encoded form in requests.
+/// Adds a password, and its encoded form in requests, to `secrets`.
 void AddUser(const WebUser& user, Secrets& secrets) {
   secrets.Add(user.password);
   std::string sent = Base64(user.name + ":" + user.password);
@@ -102,11 +102,12 @@ void Transfer::SetTarget(std::chrono::milliseconds timeout,
   Set(easy, CURLOPT_NOSIGNAL, 1L);
   Set(easy, CURLOPT_BUFFERSIZE, kReceiveBytes);
   Set(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-  // Never to other schemes, and not from https back to http: see StaySecure.
+  // Follows no redirect to other schemes, and none from https back to http: see
+  // StaySecure.
   const bool secure = location_.url.starts_with("https:");
   Set(easy, CURLOPT_REDIR_PROTOCOLS_STR, secure ? "https" : "http,https");
-  // S3 redirects a request to the wrong region, but the signature covers the
-  // host.
+  // Follows no redirect of S3. S3 redirects a request that went to the wrong
+  // region, but the signature covers the host, so it would be invalid.
   Set(easy, CURLOPT_FOLLOWLOCATION,
       location_.service == Service::kS3 ? 0L : 1L);
   Set(easy, CURLOPT_MAXREDIRS, kMaxRedirects);
@@ -122,7 +123,8 @@ void Transfer::SetTarget(std::chrono::milliseconds timeout,
   Set(easy, CURLOPT_HEADERDATA, static_cast<void*>(this));
   Set(easy, CURLOPT_WRITEFUNCTION, &OnBody);
   Set(easy, CURLOPT_WRITEDATA, static_cast<void*>(this));
-  // From memory: the confined process cannot open files.
+  // Certificates come from memory, because the confined process cannot open
+  // files.
   Set(easy, CURLOPT_CAINFO, static_cast<char*>(nullptr));
   Set(easy, CURLOPT_CAPATH, static_cast<char*>(nullptr));
   if (!certificates.empty()) {
@@ -196,7 +198,7 @@ void Transfer::NoteSecrets() {
     AddUser(user, secrets_);
   }
   if (location_.service != Service::kWeb) return;
-  // Values of a query are often a signature.
+  // Values of a query count as secrets, because they are often signatures.
   constexpr size_t kLeast = 6;
   const size_t query = std::min(location_.url.find('?'), location_.url.size());
   std::string_view rest = std::string_view(location_.url).substr(query);
@@ -241,9 +243,9 @@ bool Transfer::TakeBody(Bytes bytes) {
     return explanation_.size() < kMaxExplanation;
   }
   if (!promise_) promise_ = CheckHead(head_, asked_, secrets_);
-  // Stops at bytes beyond the promise.
+  // Stops if there are more bytes than promised.
   if (!*promise_ || bytes.size() > (*promise_)->length - stored_) return false;
-  // Bytes of the granule that the tail contains only in part.
+  // Skips the bytes of a granule that the tail contains only in part.
   const uint64_t skipped =
       asked_.tail ? BeforeTail((*promise_)->identity.size, (*promise_)->length)
                   : 0;
@@ -272,7 +274,8 @@ bool Transfer::EchoesSecrets() const {
     page += AsText(granule.first(
         static_cast<size_t>(std::min<uint64_t>(left, granule.size()))));
   }
-  // At some stores the access key is an owner's name, and no secret.
+  // Does not search for the access key, which at some stores is an owner's name
+  // and no secret.
   Secrets secrets;
   secrets.Add(settings_.aws.secret_key);
   secrets.Add(settings_.aws.session_token);
@@ -289,13 +292,15 @@ Error Transfer::FromCurl(CURLcode result) const {
   } else if (result == CURLE_PARTIAL_FILE) {
     what = "the server sent less than it promised: ";
   }
-  // Only the fixed text: libcurl's detailed message may contain the URL.
+  // Shows only the fixed text, because libcurl's detailed message may contain
+  // the URL.
   what += Curl::Get().easy_strerror(result);
   return {Code::kIo, std::move(what), kNoOffset, MayPass(result) ? EAGAIN : 0};
 }
 
 Result<Promise> Transfer::Finish(CURLcode result) {
-  // A refused body ends with CURLE_WRITE_ERROR.
+  // If the body was refused, `result` is CURLE_WRITE_ERROR, and the promise has
+  // the reason.
   if (promise_ && !*promise_) return promise_->error();
   if (result == CURLE_WRITE_ERROR && promise_) {
     return Error{Code::kUnsupported,

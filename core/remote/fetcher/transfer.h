@@ -20,9 +20,9 @@ namespace ctxfs::remote {
 /// libcurl.
 class Transfer {
  public:
-  /// The body fills `out`, granule by granule; together they have
-  /// `asked.length` bytes, of which a page may use fewer. All arguments outlive
-  /// the transfer.
+  /// The body is written to the buffers of `out`, one for each granule, which
+  /// together have `asked.length` bytes. A page of a listing may be shorter.
+  /// All arguments must outlive the transfer.
   Transfer(const Location& location, const Settings& settings,
            const std::string& certificates, const Asked& asked,
            const std::vector<MutableBytes>& out,
@@ -32,9 +32,9 @@ class Transfer {
 
   CURL* handle() const { return easy_.get(); }
 
-  /// Returns the promise of the head if the body matched it; for a page, its
-  /// actual length. `result` is libcurl's result. An Error with EAGAIN is
-  /// transient; others are permanent.
+  /// Returns the promise of the head if the body matched it; for a page, the
+  /// promise has the actual length. `result` is libcurl's result. An Error with
+  /// EAGAIN is transient; others are permanent.
   Result<Promise> Finish(CURLcode result);
 
   uint64_t received() const { return received_; }
@@ -52,8 +52,8 @@ class Transfer {
                  const std::string& certificates);
   void SetRange();
   void SetCredentials();
-  /// Adds the request's credentials to `secrets_`, so that no message shows
-  /// them.
+  /// Adds the request's credentials to `secrets_`, so that no message shows the
+  /// credentials.
   void NoteSecrets();
   /// Restricts redirects to https once one has led to https.
   void StaySecure();

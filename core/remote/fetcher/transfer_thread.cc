@@ -17,11 +17,11 @@ namespace {
 using Clock = FetchJob::Clock;
 using std::chrono::milliseconds;
 
-// Concurrent transfers; those without a connection wait for one.
+// Maximum concurrent transfers. Those without a connection wait for one.
 constexpr size_t kMaxActive = 2 * TransferThread::kMaxConnections;
 constexpr milliseconds kFirstDelay(100);
 constexpr milliseconds kLongestDelay(8000);
-// Few, so that opening fails soon if the host does not exist.
+// Few attempts, so that opening fails soon if the host does not exist.
 constexpr unsigned kMaxOpenAttempts = 3;
 
 }  // namespace

@@ -25,11 +25,11 @@ namespace ctxfs::remote {
 /// copying is most of the work of a fetcher.
 class TransferThread {
  public:
-  /// Connections to servers, which stay open for the next transfer.
+  /// Maximum connections to servers. They stay open for the next transfer.
   static constexpr size_t kMaxConnections = 4;
 
   /// Sends replies to `socket`, which is SOCK_SEQPACKET. `writer` is null
-  /// without a cache. All arguments outlive this.
+  /// without a cache. All arguments must outlive this object.
   TransferThread(int socket, const std::string& certificates,
                  CacheWriter* writer);
   /// Stops the transfers, without replies.
@@ -50,7 +50,7 @@ class TransferThread {
   };
 
   void Run();
-  /// Takes over the jobs that were added; false once there will be no more.
+  /// Takes over the jobs that were added. Returns false once no more will come.
   bool TakeNew();
   /// Milliseconds until the next retry is due.
   int UntilNext() const;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Repositories of the Hugging Face hub. The pages of its tree API are parsed
-// where those of S3 are (s3_listing.cc).
+// Repositories of the Hugging Face hub. The pages of its tree API are parsed in
+// the same process as those of S3 (s3_listing.cc).
 #include <algorithm>
 #include <string>
 
@@ -35,7 +35,7 @@ Result<StoreName> NameFrom(const Json& one) {
   const std::optional<uint64_t> size = CountAt(one, "size");
   if (!size || *size > INT64_MAX) return WrongTree("a file has no size");
   name.size = *size;
-  // git stores a pointer for a large file, which contains its digest.
+  // For a large file, git stores a pointer, which contains the file's digest.
   const Json* const large = MemberAt(one, "lfs");
   name.version = TextAt(large == nullptr ? one : *large, "oid");
   if (name.version.size() > 256) return WrongTree("a digest is too long");
@@ -43,8 +43,9 @@ Result<StoreName> NameFrom(const Json& one) {
 }
 
 /// The cursor in `<URL?...&cursor=TOKEN>; rel="next"`, one of several links
-/// separated by commas. The rest of the URL is ours: a link must not lead the
-/// token of the hub to another host.
+/// separated by commas. Only the cursor is used. The rest of the next page's
+/// URL is made here, because a link must not send the hub's token to another
+/// host.
 std::string CursorIn(std::string_view links) {
   while (!links.empty()) {
     const size_t from = links.find('<');
@@ -142,7 +143,7 @@ Result<ListingPage> ParseHubPage(const PageText& text) {
   const std::string_view body = text.body;
   Result<ParsedJson> read = ParseJson(body);
   if (!read) {
-    // The library's message quotes the page.
+    // Masks secrets, because the library's message quotes the page.
     Error error = std::move(read).error();
     error.what = Secrets().Shown(error.what, 200);
     return error;

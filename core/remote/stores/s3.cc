@@ -110,7 +110,8 @@ Result<Location> LocateS3Page(std::string_view directory,
   }
   const std::string url = BucketUrl(name.bucket, endpoints);
   const bool by_host = url.ends_with('/');
-  // Adds a component, since a host alone is no URL of an object.
+  // Adds a component for LocateWeb, which refuses a host alone, and then
+  // removes it.
   Location location = CTXFS_TRY(LocateWeb(url + (by_host ? "x" : "/x")));
   location.url.resize(location.url.size() - (by_host ? 1 : 2));
   location.url += "?" + query;

@@ -10,7 +10,8 @@
 
 namespace ctxfs::remote {
 
-/// How a kind of store lists its directories, whose URLs end in '/'.
+/// The functions of a kind of store for listing directories, whose URLs end in
+/// '/'.
 struct Listings {
   /// Like LocatePage.
   Result<Location> (*locate)(std::string_view directory,
@@ -30,8 +31,9 @@ struct Listings {
 };
 
 /// A kind of store, with the meaning of its URLs. To add one, write a file that
-/// defines a Scheme, and a line in url.cc. Schemes run where containers are
-/// parsed, and must not contain credentials.
+/// defines a Scheme, add it to kSchemes in url.cc, and add its prefix to
+/// core/io/urls/url.cc. Schemes run where containers are parsed, and must not
+/// contain credentials.
 struct Scheme {
   std::string_view prefix;  // of its URLs
   /// Like Locate. The service selects the credentials of a request.
@@ -44,9 +46,9 @@ struct Scheme {
   const Listings* listings = nullptr;
 };
 
-/// Null if no store has such URLs.
+/// The kind of store of a URL; null if no store has such URLs.
 const Scheme* SchemeOf(std::string_view url);
-/// Null if the store of the URL has none.
+/// The listings of the URL's store; null if it has none.
 const Listings* ListingsOf(std::string_view url);
 
 // Helpers for the files of schemes.

@@ -119,8 +119,8 @@ std::string WithoutEscapes(std::string_view text) {
   return plain;
 }
 
-/// Whether two characters are equivalent: digits of base64 in URLs, and a blank
-/// of a query.
+/// Whether `c` may stand for `other`: a digit of base64 in URLs, or the '+' for
+/// a blank in a query.
 bool StandsFor(char c, char other) {
   return (c == '-' && other == '+') || (c == '_' && other == '/') ||
          (c == '+' && other == ' ');
@@ -199,7 +199,7 @@ class Hider {
     at_ = end;
   }
 
-  /// "Authorization: ...", also in quotes.
+  /// Masks the rest of the line in "Authorization: ...", also in quotes.
   bool HideHeader() {
     constexpr std::string_view kHeaders[] = {"authorization", "cookie",
                                              "-token"};
@@ -240,7 +240,7 @@ class Hider {
     return false;
   }
 
-  /// "://USER:PASSWORD@".
+  /// Masks user and password in "://USER:PASSWORD@".
   bool HideUser() {
     constexpr std::string_view kStart = "://";
     if (!rest().starts_with(kStart)) return false;
@@ -253,7 +253,7 @@ class Hider {
     return true;
   }
 
-  /// AKIA... and ASIA..., the IDs of AWS keys.
+  /// Masks AKIA... and ASIA..., the IDs of AWS keys.
   bool HideKeyId() {
     constexpr size_t kLeast = 16;
     if (!AtWord() ||
@@ -269,7 +269,8 @@ class Hider {
     return true;
   }
 
-  /// "NAME=...": in a query, or with a credential's name.
+  /// Masks the value in "NAME=..." if it is in a query, or if NAME is that of a
+  /// credential.
   bool HideValue() {
     if (text_[at_] != '=') return false;
     constexpr std::string_view kNames[] = {"credential", "signature", "token",

@@ -121,7 +121,8 @@ Result<std::string> UrlBeside(const std::string& url, std::string_view path) {
   if (path.empty() || path.front() == '/' || HasDots(path)) {
     return Error{Code::kCorrupt, "leads out of the directory"};
   }
-  // A version, or a signature in the query, belongs to one object.
+  // Drops a version, and a query with a signature, because these belong to one
+  // object.
   const Scheme* const scheme = SchemeOf(url);
   if (scheme == nullptr) {
     return Error{Code::kCorrupt, "is beside no URL"};

@@ -9,8 +9,8 @@
 
 namespace ctxfs::remote {
 
-/// The place of the bucket in a request to S3: in the path, in front of the
-/// host, or in front of the host only for AWS.
+/// The place of the bucket in a request to S3. kPath: in the path. kVirtual: in
+/// front of the host. kUsual: in front of the host for AWS, else in the path.
 enum class Addressing : uint8_t { kUsual, kPath, kVirtual };
 
 /// The addresses of the services.
