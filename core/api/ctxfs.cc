@@ -71,7 +71,8 @@ Status Read(ctxfs_file& file, uint64_t offset, ctxfs::MutableBytes out,
             ServerWait* waits, size_t* got) {
   const ctxfs::Content& content = file.content;
   const ctxfs::ReadContext context = file.owner.tree->context(waits);
-  // An empty file may be damaged.
+  // Verifies an empty file, which may be damaged, because reading no bytes
+  // verifies nothing.
   if (content.size() == 0) CTXFS_TRY(content.Verify(context));
   if (offset >= content.size()) return {};
   const auto length = static_cast<size_t>(

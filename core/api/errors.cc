@@ -30,7 +30,7 @@ std::string WithoutNul(std::string name) {
 
 ctxfs_error ErrorOf(Error error, const char* path) {
   if (error.code == Code::kIo && error.sys_errno == ENOENT) {
-    error.code = Code::kNotFound;  // the source itself
+    error.code = Code::kNotFound;  // the source does not exist
   }
   return {static_cast<enum ctxfs_code>(static_cast<int>(error.code) + 1),
           ErrnoOf(error), error.offset, Printable(error.Text()), path};

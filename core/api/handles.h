@@ -11,8 +11,8 @@
 #include "core/base/server_wait.h"
 #include "core/vfs/source_tree.h"
 
-// The types of ctxfs.h, and how its functions return errors. Internal to
-// core/api: not installed.
+// The types of ctxfs.h, and functions that return its errors. This header is
+// internal to core/api and is not installed.
 
 struct ctxfs_error {
   enum ctxfs_code code;
@@ -63,10 +63,10 @@ namespace ctxfs::api {
 /// `name` as a C string, with U+FFFD for NUL.
 std::string WithoutNul(std::string name);
 
-/// Converts `error` of the call for `path` for the caller.
+/// Converts an error of the call for `path` to the caller's type.
 ctxfs_error ErrorOf(Error error, const char* path);
 
-// Both return -1 and set `*out`, unless `out` is null.
+// These functions return -1, and set `*out` unless `out` is null.
 int Fail(ctxfs_error** out, const char* path, const Error& error);
 int FailWithoutMemory(ctxfs_error** out);
 /// Rejects a call with invalid arguments before any work.
@@ -95,7 +95,7 @@ int CallTree(ctxfs_error** out, const char* path, const Body& body) noexcept {
   return Call(out, path, [&] { return body(&waits); });
 }
 
-/// The container at `path`, a directory or a file.
+/// The container at `path`, which may be a directory or a file.
 inline Result<std::shared_ptr<const Container>> ContainerAt(
     const ctxfs_tree& tree, const char* path, ServerWait* waits) {
   const SourceTree::File at =

@@ -16,7 +16,8 @@
 namespace ctxfs::api {
 namespace {
 
-/// The reading limits of a page, if its caller allows `bytes`.
+/// The reading limits of a page if the caller allows `bytes` for each kind of
+/// value; 0: the defaults.
 ReportRoom RoomOf(uint64_t bytes) {
   ReportRoom room;
   if (bytes == 0) return room;

@@ -144,7 +144,7 @@ class Arrays {
 
   Child<ArrowArray> Next(const ArrowField& field) {
     if (field.list_size == 0) return Make(BuffersOf(field), {});
-    // A list precedes its values, which are never null.
+    // The node of a list precedes the node of its values, which are never null.
     const size_t list = node_++;
     const std::vector<const void*> buffers = Take(1);
     std::vector<Child<ArrowArray>> values;
@@ -152,7 +152,7 @@ class Arrays {
     return Make(buffers, std::move(values), list);
   }
 
-  /// The batch itself, whose rows are never null.
+  /// Makes the array of the batch itself, whose rows are never null.
   void Whole(std::vector<Child<ArrowArray>> columns, ArrowArray* out) const {
     Set(static_cast<int64_t>(table_.rows), 0, {nullptr}, std::move(columns),
         out);
@@ -165,7 +165,8 @@ class Arrays {
     return Take(offsets ? 3 : 2);
   }
 
-  /// The next buffers; the first, of validity, is null if it is empty.
+  /// Returns the next `count` buffers. The first, which has the validity bits,
+  /// is null if it is empty.
   std::vector<const void*> Take(size_t count) {
     std::vector<const void*> taken;
     for (size_t i = 0; i < count; ++i) {

@@ -51,8 +51,8 @@ std::string InstalledProgram() {
   return folder + "libctxfs1/ctxfs-fetch";
 }
 
-// Lock-free: another thread could fork while a lock is held. If two threads
-// start a program at the same time, one stops its own.
+// Uses no lock, because another thread could fork while a lock is held. If two
+// threads start a program at the same time, one stops its own.
 Result<Fetching*> Serving(const char* program, const Request& request) {
   Fetching* current = g_fetching;
   if (Serves(current)) return current;

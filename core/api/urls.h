@@ -6,8 +6,8 @@
 
 namespace ctxfs::api {
 
-/// Makes URLs available in this process through ctxfs-fetch, which the first
-/// call starts from the file `program`; null: the installed one.
+/// Makes URLs available in this process through ctxfs-fetch. The first call
+/// starts it from the file `program`; null: the installed program.
 Status ServeUrls(const char* program, const Request& request);
 
 }  // namespace ctxfs::api
