@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bars, which are elements, and histograms and lines, drawn by Chart.js. Charts
-// write texts on a canvas, where they cannot be markup.
+// Charts. Bars are elements of the page; Chart.js draws histograms and lines on
+// a canvas, where texts cannot become markup.
 "use strict";
 
 /** A colour of report.css, which depends on whether the page is dark. */
@@ -20,13 +20,13 @@ Chart.defaults.font.family = "system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif";
 Chart.defaults.font.size = 11;
 Chart.defaults.maintainAspectRatio = false;
 
-/** A chart and the element that it fills; `height` in pixels, or the element's. */
+/** Fills `box` with a chart. `height` in pixels; if it is missing, the box has a height already. */
 function chartIn(box, config, height) {
   const canvas = element("canvas", { role: "img", "aria-label": config.label });
   if (height) box.style.height = `${height}px`;
   box.className = "chart";
   box.append(canvas);
-  // What is not in the page has no size yet.
+  // Waits a frame, because an element has no size before it is in the page.
   requestAnimationFrame(() => new Chart(canvas, config));
   return box;
 }
@@ -47,7 +47,7 @@ function bars(title, rows, text, detail) {
   return element("div", {}, element("h3", {}, title), list);
 }
 
-/** Every which label of an axis is shown, so that there is room for each. */
+/** Returns n such that there is room for every n-th label of an axis. */
 function labelStep(width, labels) {
   const longest = Math.max(...labels.map((label) => label.length));
   return Math.max(1, Math.ceil((labels.length * (7 * longest + 12)) / Math.max(1, width - 60)));
@@ -57,7 +57,7 @@ function sizeBars(title, rows, detail) {
   return bars(title, rows, (row) => humanSize(row[1]), detail);
 }
 
-/** The first number of each bin, and the range of each: of whole numbers, all digits. */
+/** For each bin, texts of its first number and of its range. Whole numbers have all digits. */
 function binTexts(row) {
   const bins = row.bins || [];
   const step = (row.high - row.low) / Math.max(1, bins.length);
@@ -129,7 +129,7 @@ function isTimed(lane) {
   return lane.end !== undefined;
 }
 
-/** A lane of an episode over time, or else over its steps (LanePlot). */
+/** The plot of a lane of an episode over time, or if it has no times, over its steps (LanePlot). */
 function lanePlot(lane) {
   const title = element("h3", { className: "name" }, visible(lane.name));
   if (lane.error !== undefined) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The page of ctxfs report --diff: what differs between two containers.
+// The page of ctxfs report --diff: the differences between two containers.
 "use strict";
 
 const DIFFERENCE_KINDS = ["failed", "changed", "renamed", "removed", "added", "same"];
 
-/** What each side says of itself, side by side; what differs comes first. */
+/** The facts of both sides, side by side. Facts that differ come first. */
 function sidesOf({ first, second }) {
   const facts = new Map();
   const add = (side, index) => {
@@ -48,14 +48,14 @@ function nameOfDifference(row) {
   return row.kind === "renamed" ? `${name} \u2192 ${row.second.path}` : name;
 }
 
-/** The same, in at most `most` letters, but for an arrow. */
+/** Like nameOfDifference, but at most `most` letters, not counting an arrow. */
 function shortDifference(row, most) {
   if (row.kind !== "renamed") return shortened(nameOfDifference(row), most, HEAD);
   const half = Math.max(4, (most - 3) >> 1);
   return [row.first, row.second].map(({ path }) => shortened(path, half, HEAD)).join(" \u2192 ");
 }
 
-/** "gguf", or "gguf \u2192 safetensors". */
+/** The formats of both sides: "gguf" if they are equal, else "gguf \u2192 safetensors". */
 function formatsText({ first, second }) {
   const [one, other] = [first, second].map((side) => visible(side.format || "no container"));
   return one === other ? one : `${one} \u2192 ${other}`;
@@ -72,7 +72,7 @@ function whyDifferent(row) {
   return row.offset === undefined ? "checksum" : `from byte ${grouped(row.offset)}`;
 }
 
-/** Differences by how large they are: bars of the bins that have any. */
+/** Counts of differences by their size, as bars. Omits empty bins. */
 function differenceBars(title, histogram) {
   const bins = histogram.map((bin, i) => {
     const words = bin.below === null ? `${histogram[i - 1].below.toExponential()} or more`
@@ -88,7 +88,7 @@ function sumOfHistograms(rows) {
     count: others.reduce((sum, one) => sum + one[i].count, bin.count) }));
 }
 
-/** All that is known of the difference of an entry. */
+/** All details of the difference of an entry. */
 function differenceDetails(row) {
   const facts = [["kind", row.kind]];
   for (const [side, words] of [[row.first, "first"], [row.second, "second"]]) {

@@ -3,7 +3,7 @@
 // The overview of a page of several containers: a table of them and their totals.
 "use strict";
 
-/** [class, words] of what was verified; null for a page made of an index alone. */
+/** The verdict on a container as [class, words]; null if the page is made from the index alone. */
 function verdictOf(container) {
   if (container.error !== undefined) return ["damaged", "cannot be opened"];
   if (container.faults) {
@@ -35,7 +35,7 @@ function isFaulty(container) {
   return container.error !== undefined || container.faults !== undefined;
 }
 
-/** [number, unit] of what there is in a container; null for files alone. */
+/** The amount of a container's contents as [number, unit]; null if it has only files. */
 function contentsOf(container) {
   if (container.contents) return container.contents;
   if (!container.array_count) return null;
@@ -46,12 +46,13 @@ function contentsText(contents) {
   return contents === null ? "" : `${humanCount(contents[0])} ${unitOf(contents)}`;
 }
 
-/** "samples", or "sample" of one. */
+/** The unit of an amount: "samples", or "sample" if the number is 1. */
 function unitOf([number, unit]) {
   return number === 1 ? unit.replace(/s$/, "") : unit;
 }
 
-/** How much of a container other containers of the page show, too: the shards of a model. */
+/** The part of a container's sum `key` that earlier containers of the page have, too, such as the
+ * shards of a model. */
 function before(container, key) {
   return (container.counted_before && container.counted_before[key]) || 0;
 }
@@ -60,7 +61,7 @@ function sumOf(containers, key) {
   return containers.reduce((sum, one) => sum + (one[key] || 0) - before(one, key), 0);
 }
 
-/** What there is in all of them, by unit: "1.2 million parameters, 50 samples". */
+/** The contents of all containers, summed by unit: "1.2 million parameters, 50 samples". */
 function allContents(containers) {
   const sums = new Map();
   for (const container of containers) {
@@ -81,7 +82,7 @@ function overviewRows() {
     ...rows.filter((row) => !isFaulty(row.container))];
 }
 
-/** How large a container is beside the largest one. */
+/** A bar for the size of a container, relative to the largest one. */
 function sizeBar(bytes, most) {
   const bar = element("div", { className: "bar" });
   bar.style.width = `${((bytes || 0) / most) * 100}%`;
@@ -152,7 +153,7 @@ function overviewSections() {
     ...(contents ? [element("p", { className: "quiet" }, `All together: ${contents}.`)] : []))];
 }
 
-/** Links from a container to the overview and to those before and behind it. */
+/** Links from a container to the overview, and to the containers before and after it. */
 function navigation(index) {
   const rows = overviewRows();
   const at = rows.findIndex((row) => row.index === index);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The page: a container after the other, as the data says
+// The page: shows an overview, one container, or a comparison, from its data
 // (docs/views.md, section 10).
 "use strict";
 
@@ -60,7 +60,7 @@ function notes(title, texts) {
   return section;
 }
 
-/** What is wrong, in red: each entry that has a fault, and why. */
+/** The faults, in red: each entry that has a fault, with the reason. */
 function faultsOf(container) {
   if (!container.faults) return null;
   const list = element("ul", {});
@@ -73,12 +73,12 @@ function faultsOf(container) {
   return section;
 }
 
-/** The file of all arrays or rows that would lack some, and so is not there. */
+/** A note on the file of all arrays or rows, if views/ omits it because it would be incomplete. */
 function incompleteOf(container) {
   return container.incomplete ? notes("Incomplete", [container.incomplete]) : null;
 }
 
-/** The first rows of a table; null if it has no table. */
+/** The first rows of a container's table; null if it has no table. */
 function rowsOf({ table }) {
   return table ? panel("First rows", element("p", { className: "quiet" },
     counted(table.rows, "row", "rows")), previewTable(table)) : null;
@@ -89,7 +89,7 @@ function countsText(counts) {
   return counts.map(([name, count]) => `${visible(name)} (${grouped(count)})`).join(", ");
 }
 
-/** Keys and texts in columns; texts keep their lines. */
+/** Keys and texts in columns. Line breaks of texts are kept. */
 function factList(facts) {
   return element("dl", {}, ...facts.map(([key, text]) => element("div", { className: "fact" },
     element("dt", {}, visible(key)),
@@ -100,7 +100,7 @@ function folded(title, open, ...children) {
   return element("details", { open }, element("summary", {}, title), ...children);
 }
 
-/** What the container says of itself. JSON of it is among the details. */
+/** The identity that the container states. Facts that are JSON are among the details instead. */
 function identityOf(container) {
   const facts = [];
   const metadata = [];
@@ -118,7 +118,7 @@ function identityOf(container) {
       factList(metadata))] : []));
 }
 
-/** All that info.json says, and what of the identity is JSON. */
+/** The facts of info.json, and those facts of the identity that are JSON. */
 function detailsOf(container) {
   const shown = ([key, text]) => [keyText(key),
     /^\d{4,15}$/.test(text) ? grouped(Number(text)) : text];
@@ -132,7 +132,7 @@ function detailsOf(container) {
     factList(facts)));
 }
 
-/** Layers by their names, numbers as numbers; the rest of them stays last. */
+/** Layers sorted by name, with numbers in names compared as numbers. "(other)" stays last. */
 function inOrder(layers) {
   const rest = layers.filter((row) => row[0] === "(other)");
   const named = layers.filter((row) => row[0] !== "(other)");
@@ -147,7 +147,7 @@ function sizesOf(container) {
     charts.push(sizeBars("by dtype", container.dtypes,
       (row) => `${counted(row[2], "array", "arrays")}, ${counted(row[3], "element", "elements")}`));
   }
-  // Each sample would be a group.
+  // For samples there is no such chart, because each sample would be a group.
   const samples = container.contents && container.contents[1] === "samples";
   if (container.layers.length && !samples) {
     charts.push(sizeBars(container.all_tensors && container.array_count ? "by layer" : "by group",
@@ -222,7 +222,7 @@ function sectionsOf(container) {
   const rows = rowsOf(container);
   const values = container.arrays && panel("Values of arrays", ...arraysTable(container));
   const identity = identityOf(container);
-  // A table is its rows, and what its columns hold.
+  // A table shows its rows first.
   const table = rows !== null && !container.lanes;
   return [
     table ? null : identity,
@@ -261,7 +261,7 @@ function sectionsToShow(container) {
     notes("Left out of this page", [left])].filter(Boolean);
 }
 
-/** Shows a title and sections in the place of those before. */
+/** Replaces the title and the sections that are shown. */
 function show(title, top, sections) {
   const main = document.getElementById("main");
   for (const canvas of main.querySelectorAll("canvas")) {
@@ -308,7 +308,7 @@ function showOverview() {
   show(visible(DATA.title), left, overviewSections());
 }
 
-/** Shows what the part of the address behind "#" names: a number, or all. */
+/** Shows the container whose number follows "#" in the address, or else the overview. */
 function route() {
   if (DATA.comparison) return showComparison();
   const number = Number(location.hash.slice(1));

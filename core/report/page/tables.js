@@ -4,14 +4,14 @@
 // first rows of a table.
 "use strict";
 
-/** An input that searches a table while it is typed into. */
+/** An input that searches a table while the user types. */
 function searchBox(table, label) {
   const input = element("input", { type: "search", placeholder: label, "aria-label": label });
   input.addEventListener("input", () => table.search(input.value));
   return input;
 }
 
-/** A choice of the values that a column has. */
+/** A menu of a column's values, which restricts the table to rows of one value. */
 function choiceOf(table, title, valueOf) {
   const values = [...new Set(table.rows.map(valueOf))].filter((value) => value !== "");
   values.sort();
@@ -84,7 +84,7 @@ function entriesTable(container) {
   ]);
 }
 
-/** The bins of an array as a small picture. */
+/** The histogram of an array as a small picture. */
 function sparkline(row) {
   const ratio = window.devicePixelRatio || 1;
   const width = 120;
@@ -105,7 +105,7 @@ function sparkline(row) {
   return canvas;
 }
 
-/** The minimum or maximum of whole numbers, with all digits. */
+/** The minimum or maximum of an array of whole numbers, with all digits. */
 function wholeExtreme(row, key) {
   if (row.exact) return grouped(BigInt(row.exact[key === "min" ? 0 : 1]));
   return isWhole(row.dtype) && typeof row[key] === "number" ? grouped(row[key]) : undefined;
@@ -142,7 +142,7 @@ function arraysTable(container) {
   return [...parts, panel];
 }
 
-/** The first rows of a table (TablePreview): few, so they are a plain table. */
+/** The first rows of a table (TablePreview). They are few, so this is a plain HTML table. */
 function previewTable(preview) {
   const rows = Math.max(0, ...preview.columns.map((column) => (column.cells || []).length));
   const head = element("tr", {});

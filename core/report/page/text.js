@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Text and elements. Nothing of a container ever becomes markup: every text is
+// Text and elements. No text of a container ever becomes markup: every text is
 // put into the page as a text node or as the property of an element.
 "use strict";
 
@@ -24,17 +24,17 @@ function escaped(character) {
   return "\\u" + character.charCodeAt(0).toString(16).padStart(4, "0");
 }
 
-/** One line; what cannot be seen, or changes the order of letters, as \uXXXX. */
+/** A text as one line. Shows invisible letters, and those that change the order, as \uXXXX. */
 function visible(text) {
   return String(text).replace(INVISIBLE_IN_A_LINE, escaped);
 }
 
-/** The same, but tabs and line feeds stay. */
+/** Like visible, but keeps tabs and line feeds. */
 function visibleLines(text) {
   return String(text).replace(INVISIBLE_IN_LINES, escaped);
 }
 
-/** At most `most` characters; what is left out follows the part `head` of them.
+/** Shortens a text to at most `most` characters. `head` is the fraction of them before the gap.
  * No number is cut in two: the end of "layers.10" is not "0". */
 function shortened(text, most, head = 0.5) {
   const shown = visible(text);
@@ -54,7 +54,7 @@ function grouped(number) {
   return number.toLocaleString("en-US");
 }
 
-/** The key of a fact in words. What follows its first point is a name. */
+/** The key of a fact in words. The part after its first point is a name, and stays unchanged. */
 function keyText(key) {
   const [label, ...name] = key.split(".");
   return [label.replaceAll("_", " "), ...name].join(".");
@@ -81,7 +81,7 @@ function humanCount(number) {
   return grouped(number);
 }
 
-/** A statistic with at most 4 digits, a whole number with all; a dash for none. */
+/** A statistic with at most 4 digits; a small whole number with all digits; a dash for null. */
 function shortNumber(number) {
   if (number === null || number === undefined) return "\u2013";
   const size = Math.abs(number);
@@ -96,8 +96,8 @@ function isWhole(dtype) {
   return /^(bool|[iu]\d+)$/.test(dtype);
 }
 
-/** A fact of a container on the page: the range of a signal has 4 digits, and
- * all digits of whole numbers. */
+/** The text of a fact on the page. In the range of a signal, numbers have 4 digits, and whole
+ * numbers have all digits. */
 function factText(text) {
   const whole = isWhole(text.split(" ", 1)[0]);
   const shown = (digits) => (whole && /^-?\d+$/.test(digits) ? grouped(BigInt(digits))
@@ -106,7 +106,8 @@ function factText(text) {
     (_, low, high) => `, ${shown(low)} to ${shown(high)}`);
 }
 
-/** What a text is as JSON: "list" of scalars, "json", also if cut, or "text". */
+/** The kind of a text: "list" for a JSON array of scalars, "json" for other JSON, even if it is
+ * cut, and "text" for all else. */
 function kindOfText(text) {
   if (!/^\s*[[{]/.test(text)) return "text";
   try {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A table of any number of rows, of which the page has only those in sight.
+// A table of any number of rows. The page contains only the rows in sight.
 "use strict";
 
 const ROW_HEIGHT = 26; // --row of report.css
 const ROWS_BEYOND = 8; // above and below those in sight
 
-// Of report.css; names are in the second one, of which all letters are as wide.
+// The fonts of report.css. Names use the second one, whose letters all have the same width.
 const TEXT_FONT = "600 14px system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif";
 const NAME_FONT = "12.5px ui-monospace, 'DejaVu Sans Mono', monospace";
 const PADDING = 18; // of a cell, left and right
@@ -22,7 +22,7 @@ function longestOf(texts) {
   return texts.reduce((most, text) => Math.max(most, text.length), 0);
 }
 
-/** The width of a column, none of whose texts is cut unless it is wider than `greatest`. */
+/** The width that a column needs for its texts, between `least` and `greatest` pixels. */
 function fitting(texts, least, greatest = 400) {
   // The widest text is among the longest ones.
   const long = longestOf(texts) * 0.8;
@@ -31,8 +31,8 @@ function fitting(texts, least, greatest = 400) {
   return `${Math.min(greatest, Math.max(least, Math.ceil(most) + PADDING))}px`;
 }
 
-/** Widths as a grid of `page` pixels has them. A column of names, whose width is
- * the texts, has the room that the others leave, or a part of a narrow page. */
+/** The widths of columns in a grid of `page` pixels. The `width` of a column of names is the list
+ * of its texts. Such a column gets the room that the others leave, or a part of a narrow page. */
 function templateOf(columns, page) {
   const pixels = (width) => Number(/\d+/.exec(width)[0]);
   const others = columns.filter((one) => !Array.isArray(one.width))
@@ -51,13 +51,13 @@ function nameKey(name) {
 
 class VirtualTable {
   /**
-   * columns: [{title, width, value(row), text(row), number?, cell?(row)}]: `width`
-   * in pixels, or the names that the column is to show (templateOf); `value`
-   * is what rows are sorted by, null last; `cell(row, most)` gives a node instead
-   * of text, and `short(row, most)` a text of at most so many letters.
-   * options: search(row), the text that is searched; choose(row), called for a
-   * row that is clicked; marked(row), whether it is shown in red; label; totals, the
-   * texts of a last row that stays in sight.
+   * columns: [{title, width, value(row), text(row), number?, cell?(row)}]. `width` is in
+   * pixels, or the list of names in the column (templateOf). Rows are sorted by `value`, null
+   * last. `cell(row, most)` returns a node instead of text, and `short(row, most)` a text of at
+   * most so many letters.
+   * options: search(row) returns the text that is searched; choose(row) is called for a clicked
+   * row; marked(row) returns whether a row is red; label; totals are the texts of a last row
+   * that stays in sight.
    */
   constructor(columns, rows, options) {
     this.columns = columns;
@@ -87,7 +87,7 @@ class VirtualTable {
       "aria-label": this.options.label }, this.head, this.space);
     this.totals = this.options.totals ? this.totalsRow() : null;
     if (this.totals) this.scroller.append(this.totals);
-    // Outside of a document, nothing has a width.
+    // Estimates the width, because elements have none before they are in the document.
     this.layOut(Math.min(1240, window.innerWidth) - 76);
     if (this.options.choose) this.scroller.classList.add("pick");
     this.status = element("span", { className: "quiet", role: "status" });
@@ -111,8 +111,8 @@ class VirtualTable {
     this.page = page;
     const widths = templateOf(this.columns, page);
     this.template = widths.join(" ");
-    // Every row is a grid of its own: their columns are as wide only if no text
-    // takes part in the widths.
+    // Each row is a grid of its own. Columns of all rows have equal widths only if the widths do
+    // not depend on texts.
     const least = widths.reduce((sum, width) => sum + Number(/\d+/.exec(width)[0]), 0);
     for (const row of [this.head, this.totals, this.space].filter(Boolean)) {
       row.style.minWidth = `${least}px`;
@@ -135,7 +135,7 @@ class VirtualTable {
     this.update();
   }
 
-  /** Shows the rows that `test` is true of; null takes the test `name` away. */
+  /** Shows only rows for which `test` is true; null removes the test `name`. */
   restrict(name, test) {
     if (test) this.tests.set(name, test);
     else this.tests.delete(name);
@@ -144,7 +144,7 @@ class VirtualTable {
 
   sortBy(column) {
     const again = this.sorted && this.sorted.column === column;
-    // Large numbers are looked for, and so are first.
+    // Numbers are first sorted downwards, because large ones are the most interesting.
     const down = again ? !this.sorted.down : Boolean(column.number);
     this.sorted = { column, down };
     for (const [i, button] of [...this.head.children].entries()) {
@@ -212,7 +212,7 @@ class VirtualTable {
     this.window.replaceChildren(...made);
   }
 
-  /** How many letters of a name each column has room for. */
+  /** The number of letters of a name that fit into each column. */
   letters() {
     const letter = widthOf("0", NAME_FONT);
     return [...this.head.children].map((cell) => {
@@ -221,7 +221,7 @@ class VirtualTable {
     });
   }
 
-  /** What a cell has: a node, or a text. Long names lose their middle. */
+  /** The content of a cell: a node or a text. Long names are shortened in the middle. */
   contentOf(column, row, text, most) {
     if (column.cell) return column.cell(row, most);
     if (column.className !== "name") return text;
