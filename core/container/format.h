@@ -116,8 +116,7 @@ struct Format {
   /// the folder's container as FOLDER~dir. Empty: none.
   std::string_view folder_index = {};
   /// The suffix of the names of files that are parts of such a folder, and
-  /// therefore no containers of their own. Empty: all files are what their
-  /// bytes indicate.
+  /// therefore no containers of their own. Empty: the format has no such parts.
   std::string_view folder_parts = {};
 
   /// Whether `directory` is a container of this format. Null: never.

@@ -39,10 +39,10 @@ struct Shown {
 };
 
 /// Finds the source and node of an inode. Only the Resolver attaches containers
-/// to directories and renews those whose ctime changed. An inode is either that
-/// of a mirrored file, or the number of an attached tree (0 for the mount and
-/// its own container) with a node's index: every mount of the same files has
-/// the same inodes. Safe for any number of threads.
+/// to directories and renews those whose ctime changed. The inode of a mirrored
+/// file is a hash. Any other inode consists of the number of an attached tree
+/// (0 for the mount and its own container) and the index of a node. So every
+/// mount of the same files has the same inodes. Safe for any number of threads.
 class Resolver {
  public:
   struct Place {
@@ -81,10 +81,11 @@ class Resolver {
   Result<Place> FindFresh(const InodeRef& inode,
                           const ReadContext& context) const;
 
-  /// Returns the place of further files of a directory: a tree attached to it,
-  /// which this opens. Nothing if there is none. Either the directory is a
-  /// member that is a container and also has members below it, or it is in
-  /// `views`, to which other views are attached. Files at `place` come first.
+  /// Returns the place of further files of a directory: a tree that is attached
+  /// to it, which this opens; nullopt if there is none. Such a directory is a
+  /// member of an archive that is a container and also has members below it, or
+  /// it is in `views`, to which other views are attached. Files at `place` come
+  /// first.
   Maybe<Place> AttachedTo(const Place& place, const ReadContext& context) const;
 
   /// The sources of the files of a directory, in order of precedence; with

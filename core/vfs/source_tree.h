@@ -20,7 +20,7 @@ namespace ctxfs {
 /// An operand SOURCE//PATH.
 struct Target {
   std::string source;
-  std::string path;  // below it, no slashes at the ends; empty: all of it
+  std::string path;  // below `source`, without slashes at its ends; empty: all
 };
 Target ParseTarget(const std::string& argument);
 std::vector<std::string> SourcesOf(const std::vector<std::string>& arguments);
@@ -73,8 +73,8 @@ class SourceTree {
   /// there is none.
   Result<File> FindInside(const File& file, ServerWait* waits = nullptr);
   /// Returns the container that a file or directory is. Fails with
-  /// kNotContainer if it is none, or if it cannot be opened. For a container
-  /// that does not parse, returns an UnreadableContainer.
+  /// kNotContainer if it is no container, and with another error if it cannot
+  /// be opened. If it does not parse, returns an UnreadableContainer.
   Result<std::shared_ptr<const Container>> ContainerOf(
       const File& file, ServerWait* waits = nullptr);
   /// Whether a file or directory is outside of all containers. False for a

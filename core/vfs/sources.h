@@ -40,10 +40,11 @@ Result<Sources> FindSources(const std::vector<std::string>& paths,
 bool IsPlainDirectory(const std::string& path,
                       const Request& request = Request());
 
-/// The directories in which the container at `path`, or containers in the
-/// directory `path`, may name files, symbolic links not followed: its own
-/// directory, that of the target if `path` is a link, and that of the blobs of
-/// a download cache (core/io/download_cache.h). Empty if `path` does not exist.
+/// The directories that may have the files named by the container at `path`, or
+/// by containers in the directory `path`. These are the directory of `path`,
+/// that of the target if `path` is a link, and that of the blobs of a download
+/// cache (core/io/download_cache.h). Links inside them are not followed. Empty
+/// if `path` does not exist.
 std::vector<std::string> TreesOf(const std::string& path);
 
 /// The last component of a path, without trailing slashes.

@@ -54,7 +54,8 @@ struct OpenFile {
   PageLedger::Verdict pages = {};
   /// Container::StoredSize of the container of the file.
   uint64_t stored_size = 0;
-  /// The source of the file; keeps alive what the content is made from.
+  /// The source of the file. It keeps alive the data that the content is made
+  /// from.
   std::shared_ptr<const TreeSource> tree = nullptr;
   /// Whether reads return the current bytes of made_from, which may change.
   bool live = false;

@@ -43,10 +43,10 @@ class Admission {
   using Tree = std::shared_ptr<const ContainerSource>;
 
   /// The maximum number of open containers besides the top, and the maximum
-  /// heap, in bytes, of open containers and openings: indexes, trees and
-  /// whatever else they have parsed or unpacked, but not cached blocks. Unused
-  /// containers are closed to free memory. An opening that still does not fit
-  /// waits for others to become unused, and fails if none does within
+  /// heap, in bytes, of open containers and openings: indexes, trees and all
+  /// other data that they have parsed or unpacked, but not cached blocks.
+  /// Unused containers are closed to free memory. An opening that still does
+  /// not fit waits for others to become unused, and fails if none does within
   /// `patience`.
   struct Budget {
     size_t containers = limits::kOpenContainers;

@@ -119,7 +119,7 @@ class MountedContainers : private Admission::OpenTrees {
 
   std::optional<uint64_t> CloseOldest() override;
 
-  /// Detaches what is attached at `at`, and everything nested in it.
+  /// Detaches the container at `at`, and everything nested in it.
   void Detach(Inode at);
 
   struct Totals {
@@ -145,7 +145,7 @@ class MountedContainers : private Admission::OpenTrees {
     Number number = 0;
     Inode base = 0;
     ContainerTree::Tables own = {};
-    std::shared_ptr<Slot> outer = nullptr;  // the tree with `attachment.at`
+    std::shared_ptr<Slot> outer = nullptr;  // its tree has `attachment.at`
     // Under mutex_.
     std::vector<Number> attached = {};               // in the tree of this slot
     Tree tree = nullptr;                             // null: closed

@@ -25,8 +25,8 @@ Result<std::shared_ptr<const Container>> OpenRecorded(
     const ReadContext& context, const OnDamage& on_damage = nullptr);
 
 /// Opens the container file at `path` by OpenRecorded. The Error of a damaged
-/// container also says what `-o salvage` would show. `request` can interrupt
-/// the opening of a URL only.
+/// container also says how many entries could be opened with `-o salvage`.
+/// `request` can interrupt the opening of a URL only.
 Result<std::shared_ptr<const Container>> OpenContainerFile(
     const std::string& path, const OpenOptions& options,
     const Request& request = Request());

@@ -287,8 +287,8 @@ std::vector<Inode> Mirror::OpenDescriptors() const {
 
 void Mirror::TellChanges(Changed changed) {
   // A new look-up of a name does not update the kernel's attributes, such as
-  // the size, of a file that was opened by that name. So they are reported,
-  // too.
+  // the size, of a file that was opened by that name. So such files are
+  // reported, too.
   const auto tell = [this, changed](Inode directory, const std::string& name) {
     for (const Inode file : OpenedBy({directory, name})) changed(file, "");
     changed(directory, name);

@@ -221,8 +221,9 @@ class Mirror {
   /// kStale for an inode that the kernel does not hold.
   Result<Place> PlaceOf(Inode directory) const;
   static std::string PathIn(const Place& place, std::string_view name);
-  /// Returns what `name` is, if it is shown. Unless `probe`, a container that
-  /// is a directory counts as a plain directory.
+  /// Returns the node and the item of `name`; nullopt if it is not shown.
+  /// Unless `probe`, a container that is a directory counts as a plain
+  /// directory.
   Maybe<Found> See(const Place& place, std::string_view name, bool probe,
                    const Request& request) const;
   /// Like See, for the entry of directory_ with that exact name.

@@ -3,7 +3,8 @@
 // The signals of an episode as tables (docs/views.md, section 11):
 //
 //   signals.csv, signals.arrow   a row for each step
-//   signals.left_out.txt         what has no columns, and why; if anything
+//   signals.left_out.txt         signals without columns, with the reasons;
+//                                only if there are any
 #include <fmt/core.h>
 
 #include <memory>
@@ -23,7 +24,7 @@ namespace {
 
 constexpr const char* kCsvName = "signals.csv";
 constexpr const char* kArrowName = "signals.arrow";
-constexpr size_t kLeftOutBytes = 65'536;  // of the text about what is left out
+constexpr size_t kLeftOutBytes = 65'536;  // maximum of signals.left_out.txt
 
 std::string LeftOutText(const SignalTable& table) {
   std::string text =
