@@ -85,9 +85,10 @@ Resolver::Place Resolver::PlaceIn(MountedContainers::Tree tree, NodeId node) {
   return {std::move(tree), node, source};
 }
 
-// Inodes below 2^32: 1 is the mount's root, then the other own files, then the
-// nodes of the only container except its root. Other inodes: the number of an
-// attached tree, then the node. Highest bit set: mirrored.
+// Inodes from 1 to 2^32 - 1 belong to the mount's root, then to its other own
+// files, then to the nodes of the only container except its root. Larger inodes
+// consist of the number of an attached tree and a node, unless the highest bit
+// is set: then the file is mirrored.
 InodeRef Resolver::Decode(Inode inode) const {
   using enum InodeRef::Kind;
   if (mirror_ != nullptr &&

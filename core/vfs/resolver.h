@@ -81,15 +81,16 @@ class Resolver {
   Result<Place> FindFresh(const InodeRef& inode,
                           const ReadContext& context) const;
 
-  /// Returns the place of further files of a directory: a tree that is attached
-  /// to it, which this opens; nullopt if there is none. Such a directory is a
-  /// member of an archive that is a container and also has members below it, or
-  /// it is in `views`, to which other views are attached. Files at `place` come
-  /// first.
+  /// Returns the place of the files that follow those at `place` in the same
+  /// directory; nullopt if there are none. These are the files of a container
+  /// or numbered directory that is attached to it, which this opens; or of the
+  /// same directory in the attached views; or in a mirrored root, the mount's
+  /// own files.
   Maybe<Place> AttachedTo(const Place& place, const ReadContext& context) const;
 
   /// The sources of the files of a directory, in order of precedence; with
-  /// `fresh`, fails with kStale if the last is stale and cannot be renewed.
+  /// `fresh`, fails with kStale if the last source is stale and cannot be
+  /// renewed.
   Result<std::vector<Place>> Layers(const InodeRef& directory, bool fresh,
                                     const ReadContext& context) const;
 
@@ -147,7 +148,8 @@ class Resolver {
   /// Reopens the stale container of `inode`. Returns whether there was one.
   bool Renew(const InodeRef& inode, const ReadContext& context) const;
   Renewal::Chain ContainersOf(const InodeRef& inode) const;
-  /// If the container at `at` is lost, gives its name another inode.
+  /// If the container at `at` is lost, retires its inode, so that a look-up of
+  /// its name finds another one.
   void RetireIfLost(const InodeRef& at) const;
 
   Result<Place> FindDirectory(const InodeRef& inode,

@@ -41,10 +41,11 @@ bool IsPlainDirectory(const std::string& path,
                       const Request& request = Request());
 
 /// The directories that may have the files named by the container at `path`, or
-/// by containers in the directory `path`. These are the directory of `path`,
-/// that of the target if `path` is a link, and that of the blobs of a download
-/// cache (core/io/download_cache.h). Links inside them are not followed. Empty
-/// if `path` does not exist.
+/// by containers in the directory `path`. These are `path` itself if it is a
+/// directory, else the directory of `path` and, if `path` is a link, of its
+/// target; and the directory of the blobs of a download cache
+/// (core/io/download_cache.h). Links inside them are not followed. Empty if
+/// `path` does not exist.
 std::vector<std::string> TreesOf(const std::string& path);
 
 /// The last component of a path, without trailing slashes.

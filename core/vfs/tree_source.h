@@ -104,7 +104,8 @@ class TreeSource {
   }
 
   virtual Inode Parent(Node node) const = 0;
-  /// The path below the container's directory, or else below the root.
+  /// The path below the container's directory; for a file in no container,
+  /// below the root.
   virtual std::string Path(Node node) const = 0;
 
   // Defaults that few sources override.

@@ -134,8 +134,8 @@ void LinkPlan::AddLink(uint32_t entry, std::string_view path,
   link.node = Make(path);
   if (link.node == kNone || !IsRelative(target)) link.state = State::kHidden;
   if (link.node != kNone) {
-    // The names of a longer target need no record, because no link leads
-    // through this link. They could be any number.
+    // Does not record the names of a longer target. No link leads through such
+    // a link, and its target may have any number of names.
     if (target.size() <= kMaxLinkTarget) NoteTops(target);
     uint32_t& holder = trie_[link.node].link;
     if (holder == kNone || IsWinner(link.claim, links_[holder].claim)) {

@@ -274,9 +274,9 @@ bool IsOnnxTensor(Bytes head, const Source* source, const Request& request) {
   constexpr unsigned k32 = 1U << kFixed32;
   constexpr unsigned k64 = 1U << kFixed64;
   // The wire types that each field of TensorProto (onnx.proto) may have, by
-  // number: none for 0, dims, data_type, segment, data as floats, int32,
-  // strings and int64, name, raw_data, data as doubles and uint64, doc_string,
-  // external_data, data_location, metadata_props.
+  // number: none for 0 and 15, and from 1 on dims, data_type, segment, data as
+  // floats, int32, strings and int64, name, raw_data, data as doubles and
+  // uint64, doc_string, external_data, data_location, and (16) metadata_props.
   constexpr unsigned kWires[] = {0,  kV | kB, kV, kB, kB | k32, kB | kV,
                                  kB, kB | kV, kB, kB, kB | k64, kB | kV,
                                  kB, kB,      kV, 0,  kB};
@@ -362,7 +362,7 @@ bool IsLzma(Bytes head, const Source* /*source*/, const Request& /*request*/) {
   ByteReader in(head.subspan(1));
   const uint32_t dictionary = in.U32();
   const uint64_t size = in.U64();
-  // 2^n or 2^n + 2^(n - 1), from 4 KiB on.
+  // Usual sizes are 2^n and 2^n + 2^(n - 1), from 4 KiB on.
   const bool usual =
       dictionary >= 4096 &&
       (std::has_single_bit(dictionary) ||

@@ -152,11 +152,12 @@ class FetchClient {
 
   // Scopes that clean up after an exception or an early return.
 
-  /// A request with slots that is not sent yet: frees the slots.
+  /// A request with slots that is not sent yet. The destructor frees the slots.
   class Unsent;
-  /// A request whose reply a thread awaits: drops the reply.
+  /// A request whose reply a thread awaits. The destructor drops the reply.
   class Awaited;
-  /// A reply in processing: fails its request.
+  /// A reply in processing. The destructor fails its request, if it is not
+  /// done.
   class Taken;
   /// The reading of the socket by one thread for all.
   class Reading;

@@ -57,7 +57,7 @@ struct FetchRequest {
   /// requests that were sent to an earlier one; the client sends them again.
   uint32_t epoch = 0;
   std::string url;  // as the user gave it
-  /// For a page of the directory `url`: the token of LocatePage.
+  /// Set to request a page of the directory `url`: the token for LocatePage.
   std::optional<std::string> page;
   std::optional<Identity> identity;
   bool tail = false;   // the last granules, from FirstOfTail on

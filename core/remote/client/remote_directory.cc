@@ -39,7 +39,8 @@ Result<std::vector<DirectoryEntry>> RemoteDirectory::List(
   std::vector<DirectoryEntry> entries;
   entries.reserve(listing->names.size());
   for (const StoreName& name : listing->names) {
-    // A name appears once, as in a file system.
+    // If an object and a directory have one name, lists it once, as a file
+    // system would.
     if (!entries.empty() && entries.back().name == name.name) continue;
     entries.push_back({name.name, name.directory});
   }

@@ -155,7 +155,7 @@ Status AwsMetadata::Renew(AwsKeys& keys) {
     }
     next_ = Clock::now() + (found ? kBetween : kBetweenFailures);
   }
-  // Keys that are about to expire are valid until then.
+  // Without new keys, the old ones are used until they expire.
   if (expires_ns_ > Now()) return {};
   return *error_;
 }

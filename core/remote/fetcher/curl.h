@@ -33,8 +33,8 @@ struct Curl {
   decltype(&::curl_multi_info_read) multi_info_read;
   decltype(&::curl_multi_cleanup) multi_cleanup;
 
-  /// Loads libcurl, before the process confines itself. Fails with kUnsupported
-  /// if it is not installed or too old.
+  /// Loads libcurl. Must be called before the process confines itself. Fails
+  /// with kUnsupported if it is not installed or too old.
   static Status Load();
   /// The functions; Load must have been called.
   static const Curl& Get();

@@ -23,7 +23,7 @@ std::string TextOf(const std::string& path) {
   return text;
 }
 
-/// The value of the first of these variables that is set.
+/// The value of the first variable among `names` that is set.
 std::string FirstOf(const Environment& environment,
                     std::initializer_list<const char*> names) {
   for (const char* const name : names) {

@@ -145,7 +145,8 @@ class S3Reader {
     if (!size || *size > INT64_MAX) return Fail("an object has no size");
     name.name = *std::move(object_.key);
     name.size = *size;
-    // Printable ASCII: it becomes a header field of requests.
+    // Takes only an ETag of printable ASCII, because it becomes a header field
+    // of requests.
     const std::string etag = object_.etag.value_or("");
     if (etag.size() <= kMaxETag && std::ranges::all_of(etag, [](char c) {
           return c > ' ' && c < '\x7F';

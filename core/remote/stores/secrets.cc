@@ -55,7 +55,7 @@ std::optional<Spelled> SpelledBy(std::optional<unsigned> value, size_t bytes) {
   return Spelled{static_cast<char>(*value), bytes};
 }
 
-/// %XX, with any number of "25" before XX: repeatedly encoded.
+/// Decodes %XX. Any number of "25" may precede XX, from repeated encoding.
 std::optional<Spelled> PercentEscape(std::string_view text) {
   size_t at = 1;
   while (text.substr(at).starts_with("25") && HexAt(text.substr(at + 2), 2)) {
@@ -64,7 +64,7 @@ std::optional<Spelled> PercentEscape(std::string_view text) {
   return SpelledBy(HexAt(text.substr(at), 2), at + 2);
 }
 
-/// \xNN, \uNNNN, or a backslash before a character.
+/// Decodes \xNN, \uNNNN, or a backslash before a character.
 std::optional<Spelled> BackslashEscape(std::string_view text) {
   if (text.size() < 2) return std::nullopt;
   const char kind = LowerChar(text[1]);
@@ -73,7 +73,7 @@ std::optional<Spelled> BackslashEscape(std::string_view text) {
   return Spelled{text[1], 2};
 }
 
-/// &#N;, &#xN; or a name such as &amp;.
+/// Decodes &#N;, &#xN; or a name such as &amp;.
 std::optional<Spelled> Entity(std::string_view text) {
   constexpr size_t kMax = 12;
   const size_t end = text.substr(0, kMax).find(';');

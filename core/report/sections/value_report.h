@@ -31,14 +31,14 @@ class ValueReport {
   void AddLanes(Json& report);
   /// "sheets": the ContactSheet of each array of pictures.
   void AddSheets(Json& report);
-  /// "samples": SampleSheet.
+  /// "samples": the SampleSheet of the container.
   void AddSamples(Json& report);
   /// "vectors": the VectorSummary of each collection of vectors.
   void AddVectors(Json& report);
-  /// "table": TablePreview.
+  /// "table": the TablePreview of the container's table.
   void AddTable(Json& report);
   /// "documents": [{"name", "size", "text" or "error", "cut"?}], and
-  /// "tokenizer": TokenizerSummary.
+  /// "tokenizer": the TokenizerSummary.
   void AddDocuments(Json& report);
 
   Json Measured(const ArrayInfo& array) const;

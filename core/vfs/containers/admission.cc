@@ -124,7 +124,8 @@ class Admission::LargeOpening final : public HeapAllowance {
       if (final_ || interrupted || !reservation_.AwaitRoom(wait)) return 0;
     }
   }
-  // kNoMemory: transient, memory may be free once other containers are closed.
+  // kNoMemory is transient: memory may be free once other containers are
+  // closed.
   Refusal refusal() const override {
     return {final_ ? Code::kLimit : Code::kNoMemory, "index="};
   }

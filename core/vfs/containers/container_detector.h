@@ -17,8 +17,8 @@ namespace ctxfs {
 enum class Kind : uint8_t { kDirectory, kFile, kContainer };
 
 /// Distinguishes containers from other files by their first bytes, and from
-/// other directories by their files. Answers are cached until the file changes.
-/// Safe for any number of threads.
+/// other directories by their files. Answers for files are cached until the
+/// file changes. Safe for any number of threads.
 class ContainerDetector {
  public:
   /// Returns the kind of a file or directory of `in`. A file that the daemon

@@ -266,7 +266,8 @@ MountedContainers::ContainerResult MountedContainers::OpenContainer(
   while (true) {
     ContainerResult opened = open(context);
     const UnmeteredHeap closing;
-    // Unused containers may hold the descriptors that are needed.
+    // Closes an unused container and tries again, because unused containers may
+    // hold the descriptors that are needed.
     if (opened || opened.error().code != Code::kTooManyFiles ||
         !CloseOldest()) {
       return opened;

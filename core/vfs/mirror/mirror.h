@@ -236,8 +236,9 @@ class Mirror {
   /// The file `name` if it is a container that stays a file, or a directory.
   Maybe<Found> SeeContained(const Place& place, std::string_view name,
                             const Request& request) const;
-  /// The file in the folder `name` that makes the folder a container. Nothing
-  /// if other users see the mirror and may not search the folder.
+  /// The file in the folder `name` that makes the folder a container; nullopt
+  /// if there is none, or if other users see the mirror and may not search the
+  /// folder.
   Maybe<Found> SeeFolderIndex(const Place& place, std::string_view name,
                               const Node& folder, const Request& request) const;
   static Inode InodeOf(Inode parent, std::string_view name, const Node& node);

@@ -47,7 +47,7 @@ std::optional<Name> ModelOf(std::string_view path) {
   Name name;
   for (size_t i = 0; i < components.size() && i < 3; ++i) {
     const std::string_view one = components[i];
-    // A registry may have a port.
+    // The name of a registry may have a colon, too, before a port.
     const size_t colon = one.rfind(':');
     const bool last = colon != std::string_view::npos && colon > 0 &&
                       (i > 0 || components.size() <= 2);

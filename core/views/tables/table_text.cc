@@ -25,7 +25,7 @@ constexpr uint64_t kCellsABlock = 65'536;
 constexpr uint64_t kTextRowsABlock = 4096;
 // Rows rendered between two checks of interrupt and limits.
 constexpr uint64_t kRowsACheck = 256;
-// Estimates in bytes: text of a number; memory of a line besides its text.
+// An estimate of the bytes of text of a number.
 constexpr uint64_t kCellText = 24;
 // Bytes of memory for rendering a block of rows. If texts are long, a block has
 // fewer rows.
