@@ -23,7 +23,7 @@ struct ctxfs_error {
 };
 
 struct ctxfs_tree {
-  /// Calls the caller's function.
+  /// An Interrupt that calls the caller's `given_up`.
   class CallerInterrupt final : public ctxfs::Interrupt {
    public:
     explicit CallerInterrupt(const ctxfs_options& options)

@@ -118,8 +118,9 @@ class Container : public std::enable_shared_from_this<Container> {
   /// but no entry.
   virtual Tables Files() const = 0;
 
-  /// Tables of files whose text contains the paths of entries. `paths` outlives
-  /// the tables and their contents, and must not be used before the first Open.
+  /// Tables of files whose text contains the paths of entries. `paths` stays
+  /// valid as long as the tables and their contents, but must not be used
+  /// before the first Open.
   virtual Tables FilesWithPaths(const PathsInTree& /*paths*/) const {
     return {};
   }
@@ -155,7 +156,8 @@ class Container : public std::enable_shared_from_this<Container> {
 
  protected:
   /// Adds the members of info.json that depend on the format, after size and
-  /// warnings. Json, not text: commands and the report read it.
+  /// warnings. They are Json, not text, because commands and the report read
+  /// them.
   virtual void AddInfo(Json& info, const ReadContext& context) const = 0;
 
   /// A pointer to `part`, this container or a member of it, that keeps the

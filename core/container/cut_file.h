@@ -17,7 +17,7 @@ struct CutFile {
   uint64_t whole = 0;    // readable entries
   uint64_t entries = 0;  // readable entries plus damaged ones in the index
   std::string lost;      // see Container::LostPart
-  std::string kind = "entry";  // of entry, such as "tensor"
+  std::string kind = "entry";  // kind of the entries, such as "tensor"
 
   /// "cut: needs 253.0 MiB and has 100.0 MiB; 39 of 236 tensors are whole", or
   /// "cut: the central directory is missing; needs at least 101.0 MiB and has

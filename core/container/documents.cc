@@ -16,7 +16,7 @@ class TextBlock final : public Block {
   TextBlock(Key key, std::shared_ptr<const Source> source, MakeText make)
       : Block(key), source_(std::move(source)), make_(std::move(make)) {}
 
-  uint64_t cost() const override { return 0; }  // the size is unknown before
+  uint64_t cost() const override { return 0; }  // its size is not known yet
   const Source* made_from() const override { return source_.get(); }
 
   Result<Buffer> Produce(const ReadContext& context) const override {

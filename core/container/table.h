@@ -15,7 +15,7 @@ namespace ctxfs {
 
 /// The meaning of the values of a table's column.
 enum class CellKind : uint8_t {
-  kNumber,  // of the column's dtype; bool too
+  kNumber,  // of the column's dtype, which may be bool
   kUuid,    // 16 bytes
   kText,    // a line of JSON per row: a string, or null
   kBytes,   // like kText, but the string is base64

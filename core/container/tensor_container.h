@@ -43,9 +43,10 @@ class TensorContainer : public Container {
   virtual EntryInfo DescribeValues(uint32_t tensor) const;
 
  protected:
-  /// tensors/NAME: the entries.
+  /// Returns the table of the entries: tensors/NAME.
   std::shared_ptr<const FileTable> TensorFiles() const;
-  /// views/dequantized/NAME of each tensor that has ValueBytes.
+  /// Returns the table of the files views/dequantized/NAME, one for each tensor
+  /// that has ValueBytes.
   std::shared_ptr<const FileTable> ValueFiles() const;
   /// Exports every tensor that is an array. Exports::weights returns all
   /// tensors, and fails if one of them is not an array. Empty for more than

@@ -17,7 +17,7 @@ namespace ctxfs {
 /// The faults of a container. A fault that another fault has caused is not
 /// counted. A cut file (CutOf) is one fault for all entries that it lacks.
 struct FoundFaults {
-  /// A fault of an entry; nullopt: of the container itself.
+  /// A fault of `entry`, or if that is nullopt, of the container itself.
   struct Fault {
     std::optional<uint32_t> entry;
     Error error;

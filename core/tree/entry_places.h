@@ -90,7 +90,7 @@ class EntryPlaces {
   SafePath path_;
   std::unordered_map<NodeId, uint32_t> directories_;
   std::vector<HardLinkEntry> hard_links_;
-  std::vector<uint32_t> denied_;  // entries with their plain paths taken
+  std::vector<uint32_t> denied_;  // entries whose plain paths are taken
 };
 
 }  // namespace ctxfs

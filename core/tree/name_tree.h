@@ -51,7 +51,7 @@ class NameTree {
   NodeId Child(NodeId directory, uint32_t index) const {
     return children_[nodes_[directory].value + kCounts + index];
   }
-  /// How many children are directories.
+  /// The number of children that are directories.
   uint32_t DirectoryCount(NodeId directory) const {
     return children_[nodes_[directory].value + 1];
   }
@@ -83,7 +83,7 @@ class NameTree {
   /// For each directory: the number of its children, the number of directories
   /// among them, then the children.
   std::vector<uint32_t> children_;
-  std::vector<uint32_t> table_;  // node ids by (parent, name); a power of two
+  std::vector<uint32_t> table_;  // nodes by (parent, name); its size is 2^n
   uint64_t seed_ = 0;            // against names crafted to collide
   uint64_t names_tried_ = 0;
 };

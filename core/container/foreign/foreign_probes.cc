@@ -40,7 +40,7 @@ uint64_t SizeOf(Bytes head, const Source* source) {
 struct Field {
   uint64_t number;
   unsigned wire;
-  uint64_t value;    // of a varint; length of bytes
+  uint64_t value;    // of a varint, or the length of bytes
   Bytes start = {};  // its first bytes, at most those of one read
   bool cut = false;  // the file ends within the field
 };

@@ -89,8 +89,8 @@ class FetchClient {
                             const std::string& token, const Request& request,
                             PageAhead ahead);
 
-  /// Fills `out` with the bytes at `offset`, which lie within the object. Waits
-  /// for them unless `request` is interrupted or times out.
+  /// Fills `out` with the bytes at `offset`, which must lie within the object.
+  /// Waits for them unless `request` is interrupted or times out.
   Status Read(const RemoteObject& object, uint64_t offset, MutableBytes out,
               const Request& request);
 
@@ -172,8 +172,8 @@ class FetchClient {
   enum class Purpose : uint8_t { kRead, kAhead, kDamaged };
 
   /// Requests the granules of [offset, offset + length) that are neither
-  /// present nor pending, while there is room, in ranges for a reader of
-  /// `window` bytes at a time. Returns the end of the requested part.
+  /// present nor pending, while there is room, in ranges whose size suits a
+  /// reader of `window` bytes at a time. Returns the end of the requested part.
   uint64_t RequestRange(const RemoteObject& object, uint64_t offset,
                         uint64_t length, uint64_t window, Purpose purpose)
       CTXFS_REQUIRES(mutex_);
@@ -272,7 +272,7 @@ class FetchClient {
   /// Numbers of objects from listings.
   std::unordered_map<std::string, uint64_t> known_ CTXFS_GUARDED_BY(mutex_);
   uint32_t epoch_ CTXFS_GUARDED_BY(mutex_) = 0;
-  size_t ahead_ CTXFS_GUARDED_BY(mutex_) = 0;  // slots that are `ahead`
+  size_t ahead_ CTXFS_GUARDED_BY(mutex_) = 0;  // slots with `ahead`
   OpenDescriptors files_ CTXFS_GUARDED_BY(mutex_);
   FailedRanges failed_ CTXFS_GUARDED_BY(mutex_);
   /// False once a descriptor was lost: this process has reached its limit.

@@ -38,7 +38,8 @@ inline uint64_t Granules(uint64_t size) {
   return size / kGranuleBytes + (size % kGranuleBytes == 0 ? 0 : 1);
 }
 
-/// Granules for a page of a listing, whose length is not known before.
+/// Granules that a request for a page of a listing needs: enough for the
+/// longest page, because the length is not known before.
 constexpr size_t kPageGranules = kMaxPageBytes / kGranuleBytes;
 /// Maximum HTTP requests with durations in a reply.
 constexpr size_t kMaxTimes = 1024;

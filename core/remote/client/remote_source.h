@@ -76,8 +76,8 @@ class RemoteSource final : public Source {
   /// prediction, the bytes of the read as well.
   void FetchKnown(Stream& stream, uint64_t offset, uint64_t length,
                   const Ahead& known) const CTXFS_REQUIRES(mutex_);
-  /// Starts to fetch a read that would wait, and the bytes after it: an index
-  /// is read sequentially, but the data that it refers to are not.
+  /// Starts to fetch the bytes of a read that would wait, and the bytes after
+  /// them. An index is read sequentially, unlike the data to which it refers.
   void FetchIndex(const Stream& stream, uint64_t offset, uint64_t length) const
       CTXFS_REQUIRES(mutex_);
   void FetchAhead(uint64_t offset, uint64_t length, const Ahead& known) const;

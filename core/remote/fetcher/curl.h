@@ -10,9 +10,9 @@
 
 namespace ctxfs::remote {
 
-/// The used functions of libcurl. Only the process that fetches URLs loads it:
-/// it brings 27 libraries, which would cost every other command 8 ms, and which
-/// processes that parse hostile bytes do not need.
+/// The functions of libcurl that ctxfs uses. Only the process that fetches URLs
+/// loads it: it brings 27 libraries, which would cost every other command 8 ms,
+/// and which processes that parse hostile bytes do not need.
 struct Curl {
   decltype(&::curl_global_init) global_init;
   decltype(&::curl_easy_init) easy_init;

@@ -16,8 +16,8 @@ class Secrets {
   /// Adds a text to be hidden, verbatim and in base64 and hexadecimal.
   void Add(std::string_view secret);
 
-  /// Prepares `text` from a server for a message: printable, cut to `most`
-  /// bytes before that, and with "***" for
+  /// Prepares `text` from a server for a message: masks secrets, cuts the
+  /// result to `most` bytes, and makes it printable. "***" replaces
   ///   secrets, also escaped as in URLs, XML or JSON, or truncated at the end;
   ///   the rest of a line after the name of a credential header;
   ///   the word after the name of an authorization scheme;

@@ -125,7 +125,7 @@ class ExactExtremes {
 /// double, which does not overflow.
 struct Extremes {
   ArrayStatistics& to;
-  bool integers = false;  // whether the elements are
+  bool integers = false;  // whether the elements are integers
   uint64_t finite = 0;
   long double sum = 0;
   double first = 0;

@@ -20,7 +20,7 @@ class TokenizerVisitor final : public JsonVisitor {
   bool Enter(const Path& path, bool is_array) override {
     if (IsIn(path, "model", "merges", 3)) {
       ++merges_;
-      return false;  // a pair
+      return false;  // skips the texts of the pair
     }
     if (IsIn(path, "model", "vocab", 3)) return is_array;
     if (path.empty() || path[0] == "model") {

@@ -303,7 +303,7 @@ Result<MountedContainers::Tree> MountedContainers::Keep(
   // A thread with another cache may have opened it meanwhile.
   if (slot->tree != nullptr) return Lend(*slot);
   CTXFS_TRY(Accept(*slot, *tree, /*lose=*/true, closed));
-  used_.push_front(slot.get());  // may throw: before the first change
+  used_.push_front(slot.get());  // may throw, so comes first
   slot->used = used_.begin();
   slot->tree = std::move(tree);
   bytes_ += slot->tree->bytes;
@@ -366,7 +366,7 @@ Status MountedContainers::Renew(Number number, const Tree& old,
     // container names may have changed.
     slot->pages->Renew();
     RenewInside(*slot, closed);
-    closed.emplace_back();  // may throw: before the first change
+    closed.emplace_back();  // may throw, so comes first
     bytes_ += opened->bytes - old->bytes;
     slot->lent.reset();
     closed.back() = std::exchange(slot->tree, std::move(opened));

@@ -53,8 +53,8 @@ class Prefetcher {
   std::array<Entry, 8> ended_ CTXFS_GUARDED_BY(mutex_);
   size_t next_ended_ CTXFS_GUARDED_BY(mutex_) = 0;
   const FileTable* run_ CTXFS_GUARDED_BY(mutex_) = nullptr;  // only compared
-  uint64_t scheduled_ CTXFS_GUARDED_BY(mutex_) = 0;  // all entries below it, of
-                                                     // this run
+  uint64_t scheduled_ CTXFS_GUARDED_BY(mutex_) = 0;  // entries of the run below
+                                                     // this are scheduled
   std::deque<Job> queue_ CTXFS_GUARDED_BY(mutex_);
   std::vector<std::thread> threads_ CTXFS_GUARDED_BY(mutex_);
 };

@@ -19,7 +19,7 @@ namespace ctxfs {
 /// Changes show when the store lists the directory again; none are reported.
 class StoreDirectory final : public Directory {
  public:
-  /// `url` is a directory's, with or without a trailing '/'.
+  /// `url` must be the URL of a directory, with or without a trailing '/'.
   explicit StoreDirectory(std::string url);
 
   FileIdentity identity() const override;

@@ -27,8 +27,8 @@ class SystemDirectory final : public Directory {
     std::string mount_point = {};
     /// Whether to ignore links that lead out of the directory.
     bool confined = false;
-    /// Whether links that lead out of it are errors, except links of a download
-    /// cache (core/io/download_cache.h).
+    /// Whether links that lead out of the directory are errors, except links of
+    /// a download cache (core/io/download_cache.h).
     bool refuses_leaving = false;
     /// Whether changes are reported, by inotify.
     bool watched = false;

@@ -19,8 +19,8 @@ namespace ctxfs {
 struct ArrowTable {
   uint64_t rows = 0;
   std::vector<ArrowField> fields;
-  std::vector<ArrowNode> nodes;      // one a field, in order
-  std::vector<ArrowBuffer> buffers;  // for each node: first validity, then data
+  std::vector<ArrowNode> nodes;      // one a field, and one more a list
+  std::vector<ArrowBuffer> buffers;  // for each node, validity first
   Content body;                      // all buffers
 };
 

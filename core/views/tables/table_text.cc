@@ -194,7 +194,7 @@ class MeasuredRows final : public Block {
 /// the next rows. Otherwise each group of rows decodes the blocks again, so a
 /// group is as large as the cache allows.
 uint64_t RowsAtOnce(const TableReader& reader, const ReadContext& context) {
-  uint64_t values = 0;  // bytes a row
+  uint64_t values = 0;  // values per row
   for (const TableColumn& column : reader.table().columns) {
     values += column.per_row;
   }
