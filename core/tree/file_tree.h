@@ -47,7 +47,7 @@ class FileTree {
   }
   /// The root is its own parent.
   virtual NodeId Parent(NodeId node) const = 0;
-  /// From the root: "a/b", empty for the root itself.
+  /// The path from the root: "a/b", empty for the root itself.
   virtual std::string Path(NodeId node) const = 0;
 
   virtual std::optional<NodeId> Lookup(NodeId directory,

@@ -37,7 +37,8 @@ class FreeNames {
 
  private:
   /// The next number to try, by series. Searches that succeed within a few
-  /// tries are not recorded: a million pairs of equal names take no memory.
+  /// tries are not recorded, so that a million pairs of equal names take no
+  /// memory.
   std::unordered_map<std::string, uint64_t> next_;
   uint64_t tried_ = 0;
 };

@@ -56,7 +56,7 @@ class NameTree {
     return children_[nodes_[directory].value + 1];
   }
 
-  /// From the root: "a/b", empty for the root itself.
+  /// The path from the root: "a/b", empty for the root itself.
   std::string Path(NodeId node) const;
 
   /// Number of names that were tried in searches for free ones.

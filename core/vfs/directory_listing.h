@@ -44,7 +44,8 @@ class DirectoryListing final : public Listing {
 
   std::optional<Name> At(uint64_t index, bool attributes,
                          const ReadContext& context) const override {
-    // The kernel would cache the attributes of a name that may change.
+    // Adds no attributes to names that may change, because the kernel would
+    // cache them.
     attributes = attributes && immutable();
     const Listing& first = *layers_.front().names;
     const uint64_t before = first.count();

@@ -16,7 +16,7 @@ namespace ctxfs {
 /// which the mount's only container is shown, if it has one of its own.
 class OwnSource final : public FileTreeSource {
  public:
-  /// The mount's only container at present.
+  /// Returns the mount's only container, as it is open at present.
   using Top = std::function<std::shared_ptr<const ContainerSource>()>;
 
   struct Names {

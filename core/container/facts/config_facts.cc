@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kMaxConfigBytes = 4 * limits::kMiB;
 
-/// "gptq, 4 bits".
+/// Returns a text such as "gptq, 4 bits".
 std::string QuantisationText(const Json& quantisation) {
   std::string text = TextAt(quantisation, "quant_method");
   if (text.empty()) text = "quantised";

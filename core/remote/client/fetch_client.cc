@@ -195,7 +195,8 @@ void FetchClient::Take(FetchReply reply, std::vector<BlockFile> files) {
   const Taken pending(*this, std::move(found->second));
   pending_.erase(found);
   stats_.Add(reply);
-  // Descriptors were lost, or a file was damaged meanwhile.
+  // If descriptors were lost, or a file was damaged meanwhile, requests no more
+  // files.
   if (files.size() < reply.files.size()) takes_files_ = false;
   for (BlockFile& file : files) files_.Add(pending->object, std::move(file));
   // From here on nothing can fail for lack of memory.

@@ -275,7 +275,8 @@ class FetchClient {
   size_t ahead_ CTXFS_GUARDED_BY(mutex_) = 0;  // slots with `ahead`
   OpenDescriptors files_ CTXFS_GUARDED_BY(mutex_);
   FailedRanges failed_ CTXFS_GUARDED_BY(mutex_);
-  /// False once a descriptor was lost: this process has reached its limit.
+  /// False once a file of a reply was lost, because this process had reached
+  /// its limit of descriptors or the file was damaged.
   bool takes_files_ CTXFS_GUARDED_BY(mutex_) = true;
   FetchStats stats_ CTXFS_GUARDED_BY(mutex_);
   std::unordered_map<uint64_t, PendingPtr> pending_ CTXFS_GUARDED_BY(mutex_);

@@ -63,8 +63,8 @@ class RemoteSource final : public Source {
     unsigned entries = 0;  // consecutive entries that were read
   };
 
-  /// Adds a read to the stream that is near, or else to a new one; returns the
-  /// stream.
+  /// Adds a read to a stream that is near it, or else to a new stream; returns
+  /// the stream.
   Stream& StreamOf(uint64_t offset, uint64_t length) const
       CTXFS_REQUIRES(mutex_);
 

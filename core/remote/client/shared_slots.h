@@ -18,7 +18,8 @@ class SharedSlots {
  public:
   static constexpr uint16_t kCount = 1024;  // 64 MiB
 
-  /// Shared with processes that are forked later. Fails with kNoMemory.
+  /// Makes memory that is shared with processes forked later. Fails with
+  /// kNoMemory.
   static Result<SharedSlots> Make();
   /// Creates `file`. The memory is shared with a process that calls OpenFile
   /// for it.

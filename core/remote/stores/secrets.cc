@@ -14,9 +14,11 @@ namespace ctxfs::remote {
 namespace {
 
 constexpr std::string_view kMask = "***";
-// A shorter text may be a common word.
+// Secrets of fewer bytes are not searched for, because they may be common
+// words.
 constexpr size_t kLongSecret = 8;
-// This many bytes of a secret at the end of a text count as truncated secret.
+// If a text ends with so many bytes of a secret, these count as a truncated
+// secret.
 constexpr size_t kCutSecret = 5;
 constexpr std::string_view kSpace = " \t\r\n";
 constexpr std::string_view kEndsOfValue = " \t\r\n&;,<>\"'|)";

@@ -12,10 +12,10 @@
 
 namespace ctxfs {
 
-/// Returns the layer of a model, or group of lanes, of an entry: the part of
-/// its name up to the first number between dots and slashes ("model.layers.3"
-/// of "model.layers.3.mlp.weight"), else all but the last component ("signal"
-/// of "signal/rgb"), else the name.
+/// Returns the group of an entry, such as a layer of a model: the part of its
+/// name up to the first number between dots and slashes ("model.layers.3" of
+/// "model.layers.3.mlp.weight"), else all but the last component ("signal" of
+/// "signal/rgb"), else the name.
 std::string_view LayerOf(std::string_view name);
 
 /// Returns the module of an entry, which is the same in all layers: all but the

@@ -47,8 +47,9 @@ class Mirror {
     bool list_inside = false;
     /// How long names and attributes are cached (-o timeout=).
     std::chrono::seconds lasting{1};
-    /// The kernel opens files itself (-o revalidate=): it does not report who
-    /// has one open, so files that lost their names stay open for a while.
+    /// The kernel opens files itself (-o revalidate=), and does not report
+    /// which files are open. So files that lost their names stay open for a
+    /// while.
     bool opened_by_kernel = false;
   };
 

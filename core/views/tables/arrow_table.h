@@ -19,7 +19,7 @@ namespace ctxfs {
 struct ArrowTable {
   uint64_t rows = 0;
   std::vector<ArrowField> fields;
-  std::vector<ArrowNode> nodes;      // one a field, and one more a list
+  std::vector<ArrowNode> nodes;      // one per field, two if it is a list
   std::vector<ArrowBuffer> buffers;  // for each node, validity first
   Content body;                      // all buffers
 };
