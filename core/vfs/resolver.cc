@@ -45,7 +45,8 @@ Resolver::Resolver(Shown shown)
   if (shown.name.empty() && shown.stats != nullptr) {
     tables.push_back(shown.stats);
   }
-  // The container's root is an own directory; its other inodes follow.
+  // The container's root has the inode of an own directory. Its other inodes
+  // follow those of the own files.
   attached_.AttachTop(kRootInode + own_->container_node(),
                       kRootInode + own_->node_count() - 1, shown.container,
                       std::move(tables));

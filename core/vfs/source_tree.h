@@ -43,8 +43,8 @@ struct RequestLimits {
 /// mount's own files.
 class SourceTree {
  public:
-  /// `list` selects the names that ForEach visits. With kRefused, Find does not
-  /// find links that lead out of a plain directory.
+  /// `list` selects the names that ForEach visits. If `links` is kRefused, Find
+  /// does not find links that lead out of a plain directory.
   static Result<std::unique_ptr<SourceTree>> Open(
       const std::string& source, const OpenOptions& options,
       const ViewSet& views, ListMode list,

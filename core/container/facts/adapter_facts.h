@@ -10,7 +10,7 @@ namespace ctxfs {
 /// Adds the facts of an adapter of PEFT from the adapter_config.json in the
 /// folder of `container`, if it exists: the method, the base model, rank and
 /// alpha, and the modules that it adapts. Fails if the file cannot be read;
-/// ignores one of more than 4 MiB, and one that is no JSON object.
+/// ignores a file of more than 4 MiB, and a file that is not a JSON object.
 Status AddAdapterFacts(const Source& container, const ReadContext& context,
                        Facts& facts);
 

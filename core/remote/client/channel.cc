@@ -61,7 +61,8 @@ bool SendMessage(int socket, const std::string& message,
 
 Received ReceiveMessage(int socket) {
   Received received;
-  // Allocates before the message leaves the socket, or it would be lost.
+  // Allocates before the message leaves the socket. Otherwise the message would
+  // be lost if memory ran out.
   received.text.resize(kMaxMessageBytes);
   received.descriptors.reserve(kMaxPassed);
   Control control{};

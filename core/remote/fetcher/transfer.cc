@@ -96,8 +96,9 @@ void Transfer::SetTarget(std::chrono::milliseconds timeout,
   CURL* const easy = handle();
   Set(easy, CURLOPT_PRIVATE, static_cast<void*>(this));
   Set(easy, CURLOPT_URL, location_.url.c_str());
-  // libcurl 8.14 does not sign paths with PATH_AS_IS. In the path of a key
-  // libcurl would change nothing: Locate refuses '.' and '..'.
+  // Does not set PATH_AS_IS for S3, because libcurl 8.14 then does not sign the
+  // path. Without it, libcurl changes nothing in the path of a key, because
+  // Locate refuses '.' and '..'.
   Set(easy, CURLOPT_PATH_AS_IS, location_.service == Service::kS3 ? 0L : 1L);
   Set(easy, CURLOPT_NOSIGNAL, 1L);
   Set(easy, CURLOPT_BUFFERSIZE, kReceiveBytes);

@@ -150,7 +150,7 @@ struct Extremes {
   }
 
  private:
-  /// Euclid's algorithm.
+  /// Updates `step` by Euclid's algorithm.
   void AddDistance(double distance) {
     while (distance != 0) {
       const double rest = std::fmod(step, distance);

@@ -96,7 +96,7 @@ class MountedContainers : private Admission::OpenTrees {
   /// The tree, opened if it is closed; kStale if it was detached or lost.
   Result<Tree> Get(Number number, const ReadContext& context);
 
-  /// The tree if it is an open container; else null.
+  /// The tree of a container if that is open; else null.
   Tree Opened(Number number) const;
 
   std::optional<Number> NumberAt(Inode at) const;

@@ -234,7 +234,8 @@ class Mirror {
   /// format with Traits::stays_file, or a folder with a Format::folder_index.
   Maybe<Found> SeeInside(const Place& place, std::string_view name,
                          const Request& request) const;
-  /// The file `name` if it is a container that stays a file, or a directory.
+  /// Returns `name` if it is a directory, or a file that is a container and is
+  /// shown as a file.
   Maybe<Found> SeeContained(const Place& place, std::string_view name,
                             const Request& request) const;
   /// The file in the folder `name` that makes the folder a container; nullopt

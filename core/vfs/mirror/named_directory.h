@@ -11,9 +11,9 @@
 
 namespace ctxfs {
 
-/// The directory of a cache under the names of its program (docs/caches.md).
-/// Raw names without such a name are listed as they are; all other raw names
-/// are found by Find, but not listed.
+/// The directory of a cache under the names of its program (docs/caches.md). A
+/// file to which the program gives no name is listed under its raw name. All
+/// other raw names are found by Find, but not listed.
 class NamedDirectory final : public Directory {
  public:
   NamedDirectory(std::unique_ptr<Directory> raw,
