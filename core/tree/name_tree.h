@@ -37,7 +37,7 @@ class NameTree {
   std::string_view Name(NodeId node) const;
   /// The root is its own parent.
   NodeId Parent(NodeId node) const { return nodes_[node].parent; }
-  /// The file or link at a node that is not a directory.
+  /// The number of the file or link at a node that is not a directory.
   FileId File(NodeId node) const { return nodes_[node].value; }
 
   /// The child of `directory` called `name`, in constant time.

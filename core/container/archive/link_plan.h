@@ -26,7 +26,7 @@ constexpr size_t kMaxLinkTarget = 4095;
 /// link, or of a directory above which a target goes with "..". Its memory is
 /// bounded by kMaxLinks and kMaxLinkNodes; further links are not shown.
 ///
-/// All views passed to it must outlive it.
+/// All string views that are passed to a LinkPlan must outlive it.
 class LinkPlan {
  public:
   /// `last_keeps_name`: see Placement.

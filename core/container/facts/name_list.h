@@ -36,7 +36,7 @@ class NameList {
   /// occurrence, in the order of names and then of numbers. Fails like Add.
   Result<std::vector<std::pair<uint32_t, uint32_t>>> Sort();
 
-  /// The first name equal to `name`. Only after Sort.
+  /// The first name equal to `name`. Must not be called before Sort.
   std::optional<uint32_t> Find(std::string_view name) const;
 
  private:

@@ -25,8 +25,8 @@ class DirectoryWatch {
  public:
   using Listener = ChangeListener;
 
-  /// Maximum number of watched directories. A user has a few thousand watches
-  /// on a small machine, and their other programs need some.
+  /// Maximum number of watched directories. On a small machine, a user has a
+  /// few thousand watches, and other programs of that user need some of them.
   static constexpr size_t kMaxWatches = 4096;
 
   /// Fails with kIo if the kernel provides no inotify descriptor.

@@ -15,8 +15,9 @@ namespace ctxfs {
 /// A directory of an object store (UrlStore). Names follow the rules for
 /// entries of a container (docs/tree.md, section 7): they are made safe, and an
 /// object beside a directory of the same name appears as NAME~file. Names that
-/// no URL can have are left out, with a line in the log. Nothing has an owner.
-/// Changes show when the store lists the directory again; none are reported.
+/// no URL can have are left out, with a line in the log. Files have no owner.
+/// Changes are not reported; they show when the store lists the directory
+/// again.
 class StoreDirectory final : public Directory {
  public:
   /// `url` must be the URL of a directory, with or without a trailing '/'.

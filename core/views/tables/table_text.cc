@@ -100,7 +100,8 @@ Result<Buffer> Render(const TableReader& reader, Style style, uint64_t first,
       style == Style::kCsv ? AppendCsvCell(columns[i], row, text)
                            : AppendJsonCell(columns[i], row, text);
     }
-    // Most readers skip empty lines.
+    // Writes "" instead of an empty line, because most readers skip empty
+    // lines.
     if (style == Style::kCsv && text.size() == before) text += "\"\"";
     text += style == Style::kCsv ? "\n" : "}\n";
   }
