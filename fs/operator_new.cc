@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The program's operator new and delete: malloc and free, which also count the
-// heap bytes of each thread. HeapMeter uses the count to bound the memory of
-// open containers. All other forms of new and delete call these. Sanitizers
-// define all forms themselves.
+// The program's operator new and delete. They call malloc and free, and count
+// the heap bytes of each thread. HeapMeter uses the count to bound the memory
+// of open containers. The other forms of new and delete call these, except
+// those for over-aligned types, which are not counted. Sanitizers define all
+// forms themselves.
 #include "core/base/sanitized.h"
 
 #if !CTXFS_SANITIZED

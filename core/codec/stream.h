@@ -40,8 +40,9 @@ using StreamDecoder = Status (*)(const NextBytes& next,
 Status DecodeBzip2Stream(const NextBytes& next, const StreamSizes& sizes,
                          const ByteSink& sink, const Interrupt& interrupt);
 
-/// Decodes LZMA as in ZIP: u16 version, u16 5, a byte for lc, lp and pb, u32
-/// size of the dictionary; then the data, with or without an end marker.
+/// Decodes LZMA as in ZIP: u16 version; u16 size of the properties, which is 5;
+/// the properties, a byte for lc, lp and pb and the u32 size of the dictionary;
+/// then the data, with or without an end marker.
 Status DecodeLzmaStream(const NextBytes& next, const StreamSizes& sizes,
                         const ByteSink& sink, const Interrupt& interrupt);
 

@@ -20,7 +20,8 @@ namespace ctxfs {
 struct Place {
   uint64_t decoded = 0;
   uint64_t stored_bits = 0;
-  /// The decoder state for a place within a gzip member, compressed with zstd.
+  /// The state of the decoder at a place within a gzip member. zstd compresses
+  /// the state.
   /// Empty at the start of a member, and for other compressions.
   std::string state = {};
   /// If true, `state` decompresses to the decoded bytes before a deflate block,

@@ -18,8 +18,8 @@ Error FirstOf(uint64_t count, Error first) {
   return first;
 }
 
-/// Fails with the fault of the first unreadable entry. A locked entry counts as
-/// present.
+/// Fails with the fault of the first damaged or missing entry. An entry that is
+/// locked, because no key was given, is present, and is no fault here.
 Status CheckEntries(const FileTable& entries, const ReadContext& context) {
   uint64_t count = 0;
   std::optional<Error> first;

@@ -67,7 +67,7 @@ class Content {
   Content(Extent extent, uint64_t length) { Append(std::move(extent), length); }
 
   /// Appends `length` bytes of `extent`. A length of 0 appends an empty extent,
-  /// whose guard or block Verify still checks.
+  /// so that Verify still checks its guard or its block.
   void Append(Extent extent, uint64_t length);
 
   void Append(const Content& other);

@@ -67,7 +67,8 @@ bool AnyFormat(const Is& is) {
       kFormats, [&is](const Format* format) { return is(*format); });
 }
 
-/// Whether `wanted` is a word of the list (WordsOf).
+/// Whether `wanted` is one of the words of `extensions`, which are separated by
+/// blanks (WordsOf).
 bool Lists(std::string_view extensions, std::string_view wanted) {
   while (!extensions.empty()) {
     const size_t end = std::min(extensions.find(' '), extensions.size());

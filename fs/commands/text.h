@@ -9,7 +9,8 @@
 
 namespace ctxfs {
 
-/// Like HumanSize, but without space and unit, like ls -h: "1.5G", "17".
+/// Like HumanSize, but without the space and with only the first letter of the
+/// unit, none for bytes, like ls -h: "1.5G", "17".
 std::string ShortSize(uint64_t bytes);
 
 /// Escapes each backslash in `text` as "\\", and each newline, carriage return

@@ -36,7 +36,8 @@ class Terminal {
   size_t width_;
 };
 
-/// Columns that `text` takes: code points if it is UTF-8.
+/// Returns how many columns `text` takes: one for each code point. If it is not
+/// UTF-8, each byte that is not a continuation byte counts as one.
 size_t DisplayWidth(std::string_view text);
 
 /// Rows of cells in aligned columns.

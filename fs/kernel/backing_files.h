@@ -59,8 +59,8 @@ class BackingFiles final : public Questions {
   void set_offered() { offered_ = true; }
 
   /// Starts registering files with `device`, the descriptor of the session.
-  /// Fails if libfuse, the kernel or privileges prevent it. Must run before
-  /// other threads start, in one that is not confined.
+  /// Fails if libfuse or the kernel prevents it, or for lack of privileges.
+  /// Must run in a thread that is not confined, before other threads start.
   Status Enable(int device);
   bool enabled() const { return device_ >= 0; }
 

@@ -44,8 +44,8 @@ std::shared_ptr<remote::FetchClient>& Client() {
   return client;
 }
 
-/// The reading end of a pipe. Its other end is closed once an unused cache is
-/// removed.
+/// The reading end of a pipe. The process that removes a cache in which nothing
+/// was stored has the other end, and closes it when it ends.
 Fd& Unused() {
   static Fd unused(-1);
   return unused;

@@ -69,7 +69,8 @@ void JsonWriter::Value(double value) {
 }
 
 void JsonWriter::Base64(std::string_view bytes) {
-  // Encodes pieces that need no padding, without copying the whole text.
+  // Encodes a piece at a time, so that there is no second copy of the encoded
+  // text. The size of a piece is a multiple of 3: only the last one is padded.
   constexpr size_t kPiece = 48 * size_t{1024};
   static_assert(kPiece % 3 == 0);
   if (!HasRoom(bytes.size())) return;

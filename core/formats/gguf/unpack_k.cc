@@ -83,8 +83,8 @@ void CodesQ6K(const std::byte* __restrict low, const std::byte* __restrict high,
   }
 }
 
-/// Returns one of the five trits of a byte, minus one. byte / 256 is a fraction
-/// in base 3; `power` is 3^n for trit n, and trit 0 is the most significant.
+/// Returns trit n of a byte, minus one; `power` is 3^n. The five trits are the
+/// first digits of byte / 256 in base 3, the most significant one first.
 int8_t Trit(unsigned byte, unsigned power) {
   const unsigned fraction = byte * power & 255U;
   return static_cast<int8_t>(static_cast<int>(fraction * 3 >> 8) - 1);

@@ -155,7 +155,8 @@ Status SafetensorsIndexContainer::AddUnlisted(const ReadContext& context) {
       }
       const std::string_view name = header.names[i];
       const std::optional<uint32_t> listed = index_.names.Find(name);
-      // weight_map lists the tensor, in a shard that has it.
+      // weight_map has the name, and the shard that it gives, this one or
+      // another, has the tensor.
       if (listed && items_[*listed].tensor != kNoTensor) continue;
       WarnOf("tensor " + Quote(name) + " of the file " +
                  Quote(index_.files[s]) + " is not in the index",

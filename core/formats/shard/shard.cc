@@ -212,8 +212,8 @@ Status ShardContainer::CheckEntries(const ReadContext& context) {
 }
 
 Status ShardContainer::CheckOverlaps(const ReadContext& context) {
-  // Entries of role 5 may overlap: stream writers interleave the lanes of an
-  // episode (docs/formats/shard.md, section 18).
+  // In a container of role 5 (an episode) entries may overlap, because stream
+  // writers interleave its lanes (docs/formats/shard.md, section 18).
   if (header_.role == kWShardRole) return {};
 
   // Most writers store data in index order, which needs no sorting.

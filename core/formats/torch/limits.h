@@ -16,9 +16,10 @@ namespace ctxfs::torch {
 constexpr uint64_t kMaxPickleBytes = 256 * limits::kMiB;
 constexpr uint64_t kMaxInflated = 64 * limits::kKiB;
 constexpr uint64_t kMaxInflatedPerByte = 32;
-/// Values in a pickle; also elements in its lists, and values on its stack and
-/// in its memo. Nesting depth of values.
+/// Maximum of each of these, separately: values in a pickle, elements in all of
+/// its lists together, values on its stack, and values in its memo.
 constexpr uint32_t kMaxNodes = 16'000'000;
+/// Maximum nesting depth of values.
 constexpr unsigned kMaxDepth = 1000;
 /// Bytes of a module or class name, of all names, and of an integer.
 constexpr uint64_t kMaxNameBytes = 64 * limits::kKiB;

@@ -27,7 +27,7 @@ std::optional<int64_t> ExtendedTime(Bytes extra) {
 /// has times in units of 100 ns since 1601, modification time first.
 std::optional<int64_t> NtfsTime(Bytes extra) {
   constexpr uint16_t kNtfs = 0x000A;
-  constexpr uint64_t kTick = 10'000'000;  // of a second
+  constexpr uint64_t kTick = 10'000'000;  // ticks in a second
   constexpr int64_t kFrom1601 = 11'644'473'600;
   const std::optional<Bytes> field = FindExtraField(extra, kNtfs);
   if (!field) return std::nullopt;

@@ -63,9 +63,10 @@ class MaterializedFiles {
   /// Stops the thread; nothing is written afterwards.
   void Stop();
 
-  /// Sets the backing of a file that was just opened, if there is one. It was
-  /// materialised here or by another mount, or decoded into a file of its own
-  /// before (SpillStore). Fails only with kInterrupted.
+  /// Looks for a file on the disk with the bytes of `file`, which was just
+  /// opened: materialised here or by another mount, or written by the
+  /// SpillStore. Makes such a file the backing of `file`; if it is
+  /// materialised, `file` is also read from it. Fails only with kInterrupted.
   Status Find(Inode inode, OpenFile& file, const ReadContext& context);
 
   /// Records that as many bytes were read as the file has, so that it is

@@ -17,8 +17,8 @@
 namespace ctxfs {
 namespace {
 
-/// Rounds to the nearest float16, because a sum of float16 numbers is rounded
-/// so.
+/// Rounds to the nearest float16: the converter adds float16 numbers, and
+/// rounds each sum to float16 (docs/formats/gguf.md, section 12).
 float RoundedToHalf(float value) {
   constexpr int kDigits = 11;
   constexpr int kLeastExponent = -13;

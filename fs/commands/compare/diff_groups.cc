@@ -17,7 +17,8 @@ namespace {
 
 using Members = std::vector<const EntryDifference*>;
 
-/// "f32", "file" or "link".
+/// Returns "link" for a link, the dtype of an array, such as "f32", and "file"
+/// for any other entry.
 std::string NameOfType(const DiffEntry& entry) {
   if (entry.file.link) return "link";
   return entry.is_array() ? entry.dtype : "file";

@@ -105,8 +105,9 @@ class Reporter {
                : CountOf(containers_.size() + left_out_, "container");
   }
 
-  /// The name of a container on the page: its own name or its path below the
-  /// SOURCE, because the page may be shared. With --paths, its full path.
+  /// The name of a container on the page: the last name of its path if it is
+  /// the SOURCE itself, else the path below the SOURCE. The full path is there
+  /// only with --paths, because the page may be shared.
   std::string NameOf(const FoundContainer& found) const {
     if (arguments_.paths) return found.shown();
     const std::string name = BaseName(found.path);

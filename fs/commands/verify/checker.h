@@ -31,9 +31,9 @@ class Checker {
   Checker(Options options, BlockCache& cache, Progress& progress)
       : options_(std::move(options)), cache_(cache), progress_(progress) {}
 
-  /// Checks one container. If it was found in a directory, containers that it
-  /// names there are checked separately: their bytes are read here only for
-  /// digests.
+  /// Checks one container. If a search of a directory found it, other
+  /// containers that it names in that directory are checked by calls of their
+  /// own: this call reads their bytes only for digests.
   CheckReport Check(const FoundContainer& found) const;
 
  private:
