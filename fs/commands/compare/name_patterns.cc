@@ -164,8 +164,7 @@ void JoinAt(size_t position, std::vector<Product>& products) {
   for (Product& one : products) {
     auto& tokens = one.positions[position];
     std::ranges::sort(tokens, &TokenPrecedes);
-    const auto twice = std::ranges::unique(tokens);
-    tokens.erase(twice.begin(), twice.end());
+    tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
   }
 }
 
