@@ -96,7 +96,9 @@ TEST(BytesToFloats, RoundsTwice) {
                                                 {kInfinity, 1},  {kNan, kNan},
                                                 {1, -kInfinity}, {0, -0.0F}};
   for (int i = 0; i < 200; ++i) cases.emplace_back(any(random), any(random));
-  for (const auto& [scale, min] : cases) {
+  for (const std::pair<float, float>& one : cases) {
+    const float scale = one.first;
+    const float min = one.second;
     for (const size_t count : {size_t{256}, size_t{13}, size_t{0}}) {
       const Bytes from = Bytes(in).last(count);
       std::vector<std::byte> fast(4 * count);
