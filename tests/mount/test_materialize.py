@@ -350,6 +350,23 @@ def test_a_mirror_takes_up_what_a_mount_of_the_container_kept(kept, mount, conta
     assert mounted.stats()["materialized_taken_total"] == 1
 
 
+def test_a_page_that_was_kept_is_not_that_of_another_name(mount, cache, tmp_path):
+    """Its title is the name of the container, of which a link has another."""
+    count = 20_000
+    header = json.dumps({f"{'layer' * 8}.{i}": {
+        "dtype": "U8", "shape": [1], "data_offsets": [i, i + 1]} for i in range(count)}).encode()
+    (tmp_path / "one.safetensors").write_bytes(
+        len(header).to_bytes(8, "little") + header + bytes(count))
+    (tmp_path / "two.safetensors").hardlink_to(tmp_path / "one.safetensors")
+    for name in ("one", "two"):
+        mounted = mount(tmp_path / f"{name}.safetensors", "flat", "materialize=64M", "cache_keep",
+                        f"cache_dir={cache}")
+        page = (mounted / "views/overview.html").read_bytes()
+        assert len(page) > MIB and f"<title>{name}.safetensors</title>".encode() in page
+        assert wait_until(lambda: kept_files(cache))
+        assert run("umount", mounted.point).returncode == 0
+
+
 def test_a_mount_without_the_option_takes_up_nothing(kept, made):
     mounted = made()
     assert (mounted / "a").read_bytes() == ENTRIES["a"]

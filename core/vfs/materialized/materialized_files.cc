@@ -235,14 +235,17 @@ std::optional<KeptName> MaterializedFiles::NameOf(
     Inode inode, const OpenFile& file, const ReadContext& context) const {
   // The digit is a version. It must be raised when a file of the same path gets
   // other bytes.
-  constexpr const char* kMade = "file 1 of ";
+  constexpr const char* kMade = "file 2 of ";
   if (kept_ == nullptr || file.made_from->descriptor() < 0 ||
       file.made_from->asked_others()) {
     return std::nullopt;
   }
   const std::string path = path_(inode, context);
   if (path.empty() || !IsWanted(path)) return std::nullopt;
-  return KeptName{file.made_from, kMade + std::string(kVersion) + ":" + path};
+  // A page is titled with the name of its container, so the files of a
+  // container with two names, which are links, may differ. No name has a slash.
+  return KeptName{file.made_from, kMade + std::string(kVersion) + ":" +
+                                      file.made_from->name() + "/" + path};
 }
 
 bool MaterializedFiles::MayBeKept(Inode inode, const OpenFile& file) const {
