@@ -6,9 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <string_view>
-#include <unordered_set>
 
+#include "core/base/causes.h"
 #include "core/base/text/count_of.h"
 #include "core/base/text/human_size.h"
 #include "core/base/text/text.h"
@@ -77,9 +76,9 @@ Json CutJson(const CutFile& cut) {
 /// counts.
 std::vector<const Fault*> NamedOnce(const std::vector<Fault>& faults,
                                     bool all) {
-  std::unordered_set<std::string_view> causes;  // of containers
+  Causes causes;  // faults of containers
   for (const Fault& fault : faults) {
-    if (!fault.entry) causes.insert(fault.error.what);
+    if (!fault.entry) causes.Add(fault.error);
   }
   const bool summed_up = std::ranges::any_of(faults, &Fault::partial);
   const auto repeats = [&](const Fault& fault) {
@@ -89,12 +88,7 @@ std::vector<const Fault*> NamedOnce(const std::vector<Fault>& faults,
                       fault.error.code == Code::kLocked)) {
       return true;
     }
-    const std::string_view what = fault.error.what;
-    for (size_t at = what.find(": "); at != std::string_view::npos;
-         at = what.find(": ", at + 1)) {
-      if (causes.contains(what.substr(at + 2))) return true;
-    }
-    return false;
+    return causes.Explain(fault.error);
   };
   std::vector<const Fault*> named;
   for (const Fault& fault : faults) {
