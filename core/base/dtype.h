@@ -98,6 +98,12 @@ auto VisitNumber(DType dtype, const Use& use, const Otherwise& otherwise) {
   }
 }
 
+/// Whether VisitNumber uses elements of this type.
+inline bool IsNumber(DType dtype) {
+  return VisitNumber(
+      dtype, [](auto /*zero*/) { return true; }, [] { return false; });
+}
+
 /// Returns the type whose DTypeName is exactly `name`.
 constexpr std::optional<DType> DTypeOf(std::string_view name) {
   for (size_t i = 0; i < kDTypeCount; ++i) {

@@ -57,11 +57,6 @@ bool IsAction(std::string_view name) {
   return last == "action" || last == "actions";
 }
 
-bool IsNumber(DType dtype) {
-  return VisitNumber(
-      dtype, [](auto /*zero*/) { return true; }, [] { return false; });
-}
-
 bool IsTimes(const ArrayInfo& array) {
   return array.shape.size() == 1 && IsNumber(array.dtype) &&
          TimeUnitOf(array.name).has_value();

@@ -20,9 +20,7 @@ constexpr uint32_t kMaxEpisodeEntries = 65'536;
 const ArrayInfo* FindAxis(const Episode& episode, std::string_view name) {
   for (const ArrayInfo& lane : episode.signals) {
     if (lane.name != name) continue;
-    const bool numbers = VisitNumber(
-        lane.dtype, [](auto /*zero*/) { return true; }, [] { return false; });
-    return numbers && lane.shape.size() == 1 ? &lane : nullptr;
+    return IsNumber(lane.dtype) && lane.shape.size() == 1 ? &lane : nullptr;
   }
   return nullptr;
 }
