@@ -18,10 +18,6 @@ namespace {
 
 /// Maximum number of names that are sorted.
 constexpr size_t kMaxSorted = 100'000;
-/// Maximum number of names that are compared for a suggestion, and of bytes of
-/// each.
-constexpr size_t kMaxCompared = 20'000;
-constexpr size_t kMaxCompareBytes = 128;
 
 /// Names that listings omit, but that the user may have meant.
 constexpr std::string_view kUnlisted[] = {"views", ".ctxfs"};
@@ -45,16 +41,17 @@ std::string TakeName(std::string_view& path) {
 /// is near.
 std::string NearestNameIn(SourceTree& tree, const SourceTree::File& directory,
                           const std::string& typed) {
-  NearestWordFinder finder(typed, kMaxCompareBytes);
+  NearestWordFinder finder(typed, kMaxNearNameBytes);
   const auto offer = [&](std::string_view name) {
     if (name != typed) finder.Offer(name);
   };
   for (const std::string_view name : kUnlisted) {
     if (tree.Find(Below(directory.path, name))) offer(name);
   }
-  size_t compared = 0;
+  size_t offered = 0;
   const auto visit = [&](const SourceTree::File& file) -> Status {
-    if (++compared > kMaxCompared) return Error{Code::kLimit, "enough names"};
+    if (++offered > kMaxNamesOffered)
+      return Error{Code::kLimit, "enough names"};
     offer(file.name());
     return {};
   };

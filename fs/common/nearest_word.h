@@ -30,6 +30,11 @@ class NearestWordFinder {
   std::string nearest_;
 };
 
+/// How many names of a directory commands offer to a NearestWordFinder, and how
+/// long names may be.
+constexpr size_t kMaxNamesOffered = 20'000;
+constexpr size_t kMaxNearNameBytes = 128;
+
 /// Returns the word of `words` that `typed` was probably meant to be: a word
 /// that NearestWordFinder finds. Empty if there is none.
 std::string_view NearestWord(std::string_view typed,

@@ -59,16 +59,14 @@ bool IsContainerAt(const std::string& path) {
 /// Returns the path that `path`, which does not exist, was probably meant to
 /// be: the nearest name in the same directory. Empty if no name is near.
 std::string MeantPath(const std::string& path) {
-  constexpr size_t kMaxCompared = 20'000;  // names
-  constexpr size_t kMaxBytes = 128;        // of a name
   namespace fs = std::filesystem;
   const std::string name = path.substr(path.rfind('/') + 1);
   const std::string above = path.substr(0, path.size() - name.size());
-  NearestWordFinder finder(name, kMaxBytes);
+  NearestWordFinder finder(name, kMaxNearNameBytes);
   std::error_code failed;
-  size_t compared = 0;
+  size_t offered = 0;
   for (fs::directory_iterator at(above.empty() ? "." : above, failed), end;
-       !failed && at != end && ++compared < kMaxCompared;
+       !failed && at != end && ++offered < kMaxNamesOffered;
        at.increment(failed)) {
     finder.Offer(at->path().filename().native());
   }
