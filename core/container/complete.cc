@@ -56,6 +56,13 @@ Status CheckComplete(const Container& container, const ReadContext& context) {
   return CheckFaults(container, context);
 }
 
+std::string JoinedView(const Exports& exports) {
+  if (!exports.bundle_name.empty()) {
+    return fmt::format("{}.safetensors", exports.bundle_name);
+  }
+  return exports.table != nullptr ? "table.csv" : "";
+}
+
 Status CheckPresent(const Container& container, const ReadContext& context) {
   const Status arrays = CheckExports(container, context);
   if (!arrays && arrays.error().code != Code::kUnsupported) return arrays;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+
 #include "core/base/result.h"
 #include "core/container/container.h"
+#include "core/container/exports.h"
 #include "core/content/read_context.h"
 
 namespace ctxfs {
@@ -14,6 +17,10 @@ namespace ctxfs {
 /// that only reading the data reveals, such as a checksum mismatch; the read
 /// reports them.
 Status CheckComplete(const Container& container, const ReadContext& context);
+
+/// The file in views/ that only a complete container has: that of all arrays,
+/// such as "model.safetensors", or else of the table. Empty if there is none.
+std::string JoinedView(const Exports& exports);
 
 /// Like CheckComplete, for a reader of bytes: an array of a type that ctxfs
 /// cannot decode counts as present.

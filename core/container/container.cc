@@ -18,12 +18,12 @@ Json Container::Info(const ReadContext& context) const {
                       {"verified", packed->verified}};
   }
   AddInfo(info, context);
-  const std::string_view bundle = Export().bundle_name;
+  const std::string view = JoinedView(Export());
   const Status complete =
-      bundle.empty() ? Status() : CheckComplete(*this, context);
+      view.empty() ? Status() : CheckComplete(*this, context);
   if (!complete) {
-    info["incomplete"] = fmt::format("there is no views/{}.safetensors: {}",
-                                     bundle, complete.error().Text());
+    info["incomplete"] =
+        fmt::format("there is no views/{}: {}", view, complete.error().Text());
   }
   return info;
 }

@@ -172,12 +172,14 @@ void AddLastingInfo(const Container& container, const Json& info,
   AddWarnings(LastingFaults(container), report);
 }
 
-/// Adds "incomplete", the text of IncompleteText, if there is one.
+/// Adds "incomplete", the text of IncompleteText, if there is one. Stores the
+/// text in `told`, which may be null.
 Status AddIncomplete(const Container& container, const ReadContext& context,
-                     Json& report) {
-  const std::optional<std::string> text =
+                     Json& report, std::optional<std::string>* told) {
+  std::optional<std::string> text =
       CTXFS_TRY(IncompleteText(container, context));
   if (text) report["incomplete"] = CutText(*text, kTextBytes);
+  if (told != nullptr) *told = std::move(text);
   return {};
 }
 
@@ -340,14 +342,14 @@ Json BriefReport(Json report) {
 Result<std::string> ContainerReport(
     const std::shared_ptr<const Container>& container, const std::string& name,
     const ReportOptions& options, ReportRoom& room, const ReadContext& context,
-    const FoundFaults* faults) {
+    const FoundFaults* faults, std::optional<std::string>* incomplete) {
   Json report = {{"name", CutText(name, kEntryNameBytes)},
                  {"left_out", Json::array()}};
   const bool index_only = options.depth == ReportDepth::kIndex;
   const Json info = container->Info(context);
   index_only ? AddLastingInfo(*container, info, report) : AddInfo(info, report);
   if (!index_only || !container->InfoMayChange()) {
-    CTXFS_TRY(AddIncomplete(*container, context, report));
+    CTXFS_TRY(AddIncomplete(*container, context, report, incomplete));
   }
   if (!index_only) CTXFS_TRY(AddIdentity(*container, context, report));
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/base/json/json.h"
@@ -80,11 +81,13 @@ struct FoundFaults;
 /// the fields of the overview. kIndex returns the same text at each call,
 /// without the parts of info.json that may change. Fails with kIo,
 /// kInterrupted, and with kLimit if the work limit of the request is exceeded.
-/// `faults` is the result of FindFaults or null.
+/// `faults` is the result of FindFaults or null. `incomplete` is null, or
+/// receives what the page says about a lacking view (IncompleteText).
 Result<std::string> ContainerReport(
     const std::shared_ptr<const Container>& container, const std::string& name,
     const ReportOptions& options, ReportRoom& room, const ReadContext& context,
-    const FoundFaults* faults = nullptr);
+    const FoundFaults* faults = nullptr,
+    std::optional<std::string>* incomplete = nullptr);
 
 /// The report of a container that cannot be opened.
 std::string FailedReport(const std::string& name, const Error& error);

@@ -24,7 +24,6 @@
 #include "core/io/io_error.h"
 #include "core/io/urls/url.h"
 #include "core/report/found_faults.h"
-#include "core/report/incomplete.h"
 #include "core/report/page.h"
 #include "core/vfs/source_tree.h"
 #include "core/vfs/sources.h"
@@ -137,15 +136,15 @@ class Reporter {
     const FoundFaults faults = FindFaults(**container, options_, room_,
                                           ReadContext(cache_).With(verifying));
     Work showing = limit.On(stored);
-    Result<std::string> report =
-        ContainerReport(*container, last_name_, options_, room_,
-                        ReadContext(cache_).With(showing), &faults);
+    std::optional<std::string> incomplete;
+    Result<std::string> report = ContainerReport(
+        *container, last_name_, options_, room_,
+        ReadContext(cache_).With(showing), &faults, &incomplete);
     if (!report) return AddFailure(found, report.error());
     ++opened_;
     containers_.push_back(*std::move(report));
     NoteFaults(found.shown(), faults);
-    NoteIncomplete(found.shown(), **container,
-                   ReadContext(cache_).With(showing));
+    if (incomplete) NoteIncomplete(found.shown(), *incomplete);
   }
 
   void NoteFaults(const std::string& path, const FoundFaults& faults) {
@@ -157,13 +156,10 @@ class Reporter {
                  Quote(path).c_str(), CountOf(faults.count(), "fault").c_str());
   }
 
-  void NoteIncomplete(const std::string& path, const Container& container,
-                      const ReadContext& context) {
-    const auto text = IncompleteText(container, context);
-    if (!text || !*text) return;
+  void NoteIncomplete(const std::string& path, const std::string& text) {
     progress_.Clear();
     std::fprintf(stderr, "ctxfs: %s: incomplete: %s\n", Quote(path).c_str(),
-                 ShownText(**text).c_str());
+                 ShownText(text).c_str());
   }
 
   void PrintTotals() const {

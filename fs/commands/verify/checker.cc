@@ -14,7 +14,6 @@
 #include "core/base/limits.h"
 #include "core/base/parallel.h"
 #include "core/codec/crypto/digest.h"
-#include "core/container/complete.h"
 #include "core/container/interfaces/has_identity.h"
 #include "core/content/read_through.h"
 #include "core/io/directory.h"
@@ -32,18 +31,6 @@ std::tuple<Code, uint64_t, std::string> KeyOf(const Error& error) {
 std::string VerifiedBy(const Container& container) {
   const auto packed = container.source()->packed_file();
   return packed && packed->verified ? std::string(packed->compression) : "";
-}
-
-/// Why the container lacks a view of all arrays or of all columns; empty if it
-/// has them.
-std::string WhyIncomplete(const Container& container, const Json& info,
-                          const ReadContext& context) {
-  if (info.contains("incomplete")) return info["incomplete"];
-  if (container.Export().table == nullptr) return {};
-  const Status complete = CheckComplete(container, context);
-  return complete ? ""
-                  : "there is no view of the whole table: " +
-                        complete.error().Text();
 }
 
 }  // namespace
@@ -184,7 +171,7 @@ void Checker::AddFindings(const Container& container, const Json& info,
                              {Code::kUnsupported, warning.text, warning.offset},
                              /*partial=*/true});
   }
-  const std::string incomplete = WhyIncomplete(container, info, cache_);
+  const std::string incomplete = info.value("incomplete", "");
   if (!incomplete.empty() && place.path.empty()) report.incomplete = incomplete;
   if (!incomplete.empty() && !place.path.empty()) {
     report.warnings.push_back(place.path + ": incomplete: " + incomplete);
