@@ -28,6 +28,12 @@ Json Container::Info(const ReadContext& context) const {
   return info;
 }
 
+std::string Container::FormatName(const ReadContext& context) const {
+  Json info = Json::object();
+  AddInfo(info, context);
+  return info.value("format", "unknown");
+}
+
 std::vector<Error> Container::Faults() const {
   std::vector<Error> faults;
   for (const Warning& warning : warnings_) {

@@ -109,6 +109,8 @@ class Container : public std::enable_shared_from_this<Container> {
   /// "packed" for a file that is compressed as a whole. If `context` is
   /// interrupted, the result is incomplete and must not be used.
   Json Info(const ReadContext& context) const;
+  /// The format in info.json. Computes less than Info.
+  std::string FormatName(const ReadContext& context) const;
 
   /// Whether the result of Info() may change when entries are read.
   virtual bool InfoMayChange() const { return false; }

@@ -148,7 +148,7 @@ class Writer {
 
   void AddContainer(const Container& container) {
     const Identity identity = Identity::Of(container, context_);
-    AddField("format", container.Info(context_).value("format", "unknown"));
+    AddField("format", container.FormatName(context_));
     for (const Fact& fact : identity.facts.all()) {
       AddField(fact.key, FactText(fact));
     }

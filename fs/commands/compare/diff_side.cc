@@ -167,7 +167,7 @@ Result<DiffSide::Scope*> DiffSide::ScopeAt(const SourceTree::File& directory) {
   scope->container = *std::move(container);
   scope->error = WhyUnreadable(*scope->container);
   if (!scope->error) {
-    scope->format = scope->container->Info(context()).at("format");
+    scope->format = scope->container->FormatName(context());
   }
   scope->arrays = ArraysOf(*scope->container, context());
   for (const ArrayInfo& array : scope->arrays) {

@@ -191,7 +191,7 @@ class Lister {
       return none ? "" : kUnreadable;
     }
     if (WhyUnreadable(**container)) return kUnreadable;
-    return (*container)->Info(tree_.context()).at("format");
+    return (*container)->FormatName(tree_.context());
   }
 
   /// time_ as text: in the local time zone on a terminal, else in UTC.
