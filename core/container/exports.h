@@ -68,10 +68,9 @@ struct Exports {
   /// codes for values. If null, `arrays` has all weights.
   std::function<Result<std::vector<ArrayInfo>>(const ReadContext&)> weights =
       nullptr;
-  /// Fails if `arrays` or `table` is incomplete for a reason that is not among
-  /// the container's Faults and the faults of its entries; CheckComplete checks
-  /// those itself. Reads no more than `arrays`. Null if there can be no such
-  /// reason.
+  /// Fails if `arrays` or `table` is incomplete for a reason that CheckComplete
+  /// does not find among the faults of the container and of its entries. Reads
+  /// no more than `arrays` does. Null if no such reason is possible.
   std::function<Status(const ReadContext&)> complete = nullptr;
   /// The base name of a file of all arrays, such as "model"; empty for none.
   std::string_view bundle_name = {};

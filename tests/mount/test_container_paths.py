@@ -112,7 +112,7 @@ def test_43_2_a_container_in_an_archive_that_does_not_parse_is_damaged(tmp_path)
     # `info` describes any file of a container.
     done = run(CTXFS, "info", f"{tmp_path}/a.zip//none.gguf")
     assert done.returncode == 0 and b"12 B" in done.stdout
-    # One that is none is copied as the file that it is.
+    # A member that is no container is copied as a file.
     assert extracted(f"{tmp_path}/a.zip//none.gguf", tmp_path / "out") == {
         "none.gguf": b"no container"}
 
