@@ -6,20 +6,19 @@
 OLD and NEW are folders of programs of the preset bench. In each round both take
 every measurement in turn, on a fresh mount, the container in the page cache; who
 begins alternates. The ratio of a round is OLD / NEW of the seconds (or KiB): above
-1, the new build is better. Prints a table in Markdown.
+1, the new build is better.
 """
 
 import argparse
 import json
 import pathlib
-import statistics
 import struct
 import subprocess
 import time
 import zipfile
-from collections.abc import Callable
 
-from . import lib, random
+from . import lib, random, results
+from .results import RUN
 
 MIB = 1 << 20
 NAMES = 200_000
@@ -111,16 +110,13 @@ class Build:
         self.command("20 times info of 2,000 tensors", "info", read.safetensors)
 
 
-def rows(old: Build, new: Build) -> list[list[str]]:
-    found = []
+def report(old: Build, new: Build) -> None:
     for name, before in old.values.items():
         after = new.values[name]
-        ratios = [a / b for a, b in zip(before, after, strict=True)]
-        form: Callable[[float], str] = (
-            (lambda v: f"{v / 1024:.1f} MiB") if "RSS" in name else (lambda v: f"{v:.3f} s"))
-        found.append([name, form(statistics.median(before)), form(statistics.median(after)),
-                      *lib.spread(ratios, ".2f")])
-    return found
+        scale, unit = (1 / 1024, "MiB") if "RSS" in name else (1, "s")
+        RUN.add(f"{name}, old", [value * scale for value in before], unit)
+        RUN.add(f"{name}, new", [value * scale for value in after], unit)
+        RUN.add(name, [a / b for a, b in zip(before, after, strict=True)], "old / new", 0.97)
 
 
 def main() -> int:
@@ -132,10 +128,11 @@ def main() -> int:
     args = options.parse_args()
     scratch = lib.scratch_folder(args.scratch)
     old, new = Build(args.old, scratch), Build(args.new, scratch)
+    for which, build in (("old", old), ("new", new)):
+        RUN.machine[which] = results.command_output(str(build.tools.build / "ctxfs"), "--version")
     read, reader = Containers(new.tools), lib.Reader()
     for number in range(args.rounds):
         for build in (old, new) if number % 2 == 0 else (new, old):
             build.round(read, reader)
-    heads = ["what", "old", "new", "old / new", "least", "most"]
-    print(lib.table(f"Two builds, {args.rounds} rounds, medians", heads, rows(old, new)))
+    report(old, new)
     return 0

@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the same CVC file by `decompressed.load_cvc` and through a mount.
 
-    scripts/bench.py cvc [--bin DIR] [--scratch DIR] [--mb 256] [--rounds 5]
+    scripts/bench.py cvc [--build DIR] [--scratch DIR] [--mb 256] [--rounds 5]
 
 Makes a virtual environment in the scratch folder with the package and numpy in
 the versions below, writes a file of each compression with the package, and
 times both readers in turn, within one run: only the ratio means anything. Each
 round is a new process with the container in the page cache; the mount's round
 includes mounting. Both end with the vectors as one array in memory, and the
-arrays are compared. Prints a table in Markdown.
+arrays are compared.
 """
 
 import pathlib
-import statistics
 import subprocess
 import sys
 
 from . import lib
+from .results import RUN
 
 PINNED = ["decompressed==2.1.1", "numpy==2.2.6"]
 DIMENSION = 768
@@ -70,17 +70,15 @@ def run(python: pathlib.Path, program: str, *args) -> tuple[list[float], list[st
 
 
 def main() -> int:
-    options = lib.peer_options(__doc__, rounds=5)
+    options = lib.options_of(__doc__, rounds=5)
     options.add_argument("--mb", type=int, default=256)
     chosen = options.parse_args()
     scratch = lib.scratch_folder(chosen.scratch)
     python = lib.python_with(PINNED, scratch / "venv")
     point = scratch / "mnt"
     point.mkdir(exist_ok=True)
-    print(f"{', '.join(PINNED)}; median of {chosen.rounds} rounds (least to most)\n")
-    print("| compression | stored | load_cvc | its CPU | mount and read | its CPU "
-          "| times as fast |")
-    print("|---|---|---|---|---|---|---|")
+    build = lib.build_of(chosen.build)
+    RUN.machine["packages"] = ", ".join(PINNED)
     for codec, stored in (("fp16", 2), ("int8", 1)):
         file = scratch / f"{codec}.cvc"
         rows = chosen.mb * 1_000_000 // (DIMENSION * stored)
@@ -88,19 +86,17 @@ def main() -> int:
         rounds: list[tuple] = []
         for _ in range(chosen.rounds):
             peer, array = run(python, LOAD, file)
-            ours, same = run(python, MOUNTED, file, chosen.bin / "mount.ctxfs", point)
+            ours, same = run(python, MOUNTED, file, build / "mount.ctxfs", point)
             if array != same:
                 print(f"{codec}: the arrays differ", file=sys.stderr)
                 return 1
             rounds.append((*peer, *ours))
         peer, peer_cpu, ours, ours_cpu = zip(*rounds)
-        cells = [f"{file.stat().st_size / 1e6:.0f} MB"]
-        for wall, used in ((peer, peer_cpu), (ours, ours_cpu)):
-            speed = int(array[1]) / 1e6 / statistics.median(wall)
-            cells.append(f"{speed:.0f} MB/s ({min(wall):.2f} to {max(wall):.2f} s)")
-            cells.append(f"{statistics.median(used):.2f} s")
-        ratio = statistics.median(peer) / statistics.median(ours)
-        print(f"| {codec} | {' | '.join(cells)} | {ratio:.1f} |", flush=True)
+        megabytes = int(array[1]) / 1e6
+        for who, wall, used in (("load_cvc", peer, peer_cpu), ("mount and read", ours, ours_cpu)):
+            RUN.add(f"{codec}, {who}", [megabytes / one for one in wall], "MB/s")
+            RUN.add(f"{codec}, {who}, processor time", list(used), "s")
+        RUN.add(codec, [a / b for a, b in zip(peer, ours)], "of load_cvc")
         file.unlink()
     return 0
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures what generated files add to listing many small containers.
 
-    scripts/bench.py documents [--bin DIR] [--scratch DIR] [--rounds N] [--count N]
+    scripts/bench.py documents [--build DIR] [--scratch DIR] [--rounds N] [--count N]
 
 Trees of small containers of two formats that have generated files (JSON made of
 sections), and trees of the same containers without those: the types of their
@@ -22,6 +22,7 @@ import time
 import zlib
 
 from . import lib
+from .results import RUN
 
 sys.path.insert(0, str(lib.ROOT / "tests" / "mount"))
 import shard  # noqa: E402
@@ -94,7 +95,7 @@ def measure(tools: lib.Tools, tree: pathlib.Path, command: list[str]) -> tuple[f
     return seconds, used
 
 
-def compare(tools: lib.Tools, name: str, args: argparse.Namespace) -> list[list[str]]:
+def compare(tools: lib.Tools, name: str, args: argparse.Namespace) -> None:
     source, without = KINDS[name]
     if not source.is_absolute():
         source = tools.scratch / source
@@ -104,26 +105,20 @@ def compare(tools: lib.Tools, name: str, args: argparse.Namespace) -> list[list[
     stripped.write_bytes(without(tools, source))
     trees = [copies(folder / "with", source, args.count),
              copies(folder / "without", stripped, args.count)]
-    rows = []
     for command, words in COMMANDS.items():
         rounds = [[measure(tools, tree, words) for tree in trees] for _ in range(args.rounds)]
-        cells = []
-        for which in range(2):
-            ratios = [made[which] / plain[which] for made, plain in rounds]
-            cells.append("{} ({} to {})".format(*lib.spread(ratios, ".2f")))
-        seconds = lib.spread([made[0] for made, _ in rounds], ".2f")[0]
-        rows.append([name, command, seconds, *cells])
-    return rows
+        RUN.add(f"{name}, {command}", [made[0] for made, _ in rounds], "s")
+        for which, what in enumerate(("seconds", "processor time")):
+            RUN.add(f"{name}, {command}, {what}",
+                    [plain[which] / made[which] for made, plain in rounds],
+                    "of the tree without")
 
 
 def main() -> None:
-    options = lib.peer_options(__doc__, rounds=3)
+    options = lib.options_of(__doc__, rounds=3)
     options.add_argument("--count", type=int, default=10_000, help="containers in each tree")
     args = options.parse_args()
-    tools = lib.Tools(args.bin.resolve(), lib.scratch_folder(args.scratch))
-    rows = []
-    for name in KINDS:
-        rows += compare(tools, name, args)
-    heads = ["generated", "by", "s", "with / without, seconds", "processor time"]
-    print(lib.table(f"{args.count:,} containers", heads, rows))
+    with lib.tools_of(args) as tools:
+        for name in KINDS:
+            compare(tools, name, args)
 

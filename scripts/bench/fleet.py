@@ -16,7 +16,6 @@ Run it with the Python that has the module ctxfs with its extra `dask`.
 
 import argparse
 import collections
-import os
 import pathlib
 import pickle
 import resource
@@ -36,6 +35,8 @@ from ctxfs.fleet import _report, _run
 from ctxfs.fleet._find import Candidate, find
 from ctxfs.fleet._units import UNIT_BYTES, units
 from ctxfs.fleet._work import Done, Job, work
+
+from .results import RUN
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "golden" / "wshard" / "sealed_lz4.wshard"
@@ -195,17 +196,16 @@ def simulate(count: int, workers: int, directory: pathlib.Path) -> None:
     own = seconds - client.seconds
     assert counts.found == count == sum(counts.outcomes.values()) and scheduler.left == 0
     tasks = scheduler.tasks
-    print(f"simulated: {count} containers, {workers} workers")
-    print(f"  tasks                {tasks}, at most {scheduler.most} at a time")
-    print(f"  scheduler            {scheduler.seconds * 1e6 / tasks:.0f} us a task, "
-          f"{tasks / scheduler.seconds:.0f} tasks/s")
-    print(f"  client               {own * 1e6 / count:.1f} us a container, "
-          f"{count / own:.0f} containers/s")
-    print(f"  memory of both       {memory() - before:.0f} MiB more")
-    print(f"  to workers           {client.sent / count:.0f} bytes a container")
-    print(f"  results              {client.received / count:.0f} bytes a container, "
-          f"{client.received / (1 << 20):.0f} MiB")
-    print(f"  report               {output.stat().st_size / count:.1f} bytes a container")
+    for row, value, unit in (
+            ("tasks", tasks, "tasks"),
+            ("tasks at a time", scheduler.most, "tasks"),
+            ("scheduler, a task", scheduler.seconds * 1e6 / tasks, "us"),
+            ("client, a container", own * 1e6 / count, "us"),
+            ("memory of both", memory() - before, "MiB"),
+            ("to workers", client.sent / count, "bytes a container"),
+            ("results", client.received / count, "bytes a container"),
+            ("report", output.stat().st_size / count, "bytes a container")):
+        RUN.add(f"{count:,} containers, {workers} simulated workers: {row}", [value], unit)
 
 
 def _units_of(path: pathlib.Path):
@@ -225,9 +225,9 @@ def measure(count: int, directory: pathlib.Path) -> None:
         subprocess.run([sys.executable, "-m", "ctxfs", "check", lake, "--local", str(workers),
                         "-o", output, "--unit", "32M"], check=True, stdout=subprocess.DEVNULL)
         times[workers] = time.perf_counter() - began
-        print(f"measured: {count} containers, {workers} workers: {times[workers]:.1f} s, "
-              f"{count / times[workers]:.0f} containers/s with the start of the cluster")
-    print(f"  two workers take {times[2] / times[1]:.2f} of the time of one")
+        RUN.add(f"{count:,} containers, {workers} workers, with the start of the cluster",
+                [count / times[workers]], "containers a second")
+    RUN.add(f"{count:,} containers, two workers", [times[1] / times[2]], "of one worker")
 
 
 def main() -> None:

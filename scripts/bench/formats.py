@@ -1,21 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads safetensors, GGUF, zip, tar and packed tar by their usual readers and by a mount.
 
-    scripts/bench.py formats [--bin DIR] [--scratch DIR] [--rounds 3] [--scale 1]
+    scripts/bench.py formats [--build DIR] [--scratch DIR] [--rounds 3] [--scale 1]
                              [--mount-zip PROGRAM]
 
 Makes a virtual environment in the scratch folder with the readers in the
 versions below and runs itself there. Files are written once, and are in the
 page cache. Each round asks each reader in turn, within one process: only the
 ratio means anything. The mount's time includes mounting. What both read is
-compared. `--scale 0.1` makes every file a tenth as large. Prints a table in
-Markdown. `--mount-zip` names a build of mount-zip, which Debian 12 does not have.
+compared. `--scale 0.1` makes every file a tenth as large. `--mount-zip` names a build of mount-zip, which Debian 12 does not have.
 """
 
 import io
 import pathlib
 import random
-import statistics
 import subprocess
 import sys
 import tarfile
@@ -24,6 +22,7 @@ import zipfile
 
 from . import lib
 from .peers import install_ratarmount
+from .results import RUN
 
 PINNED = ["gguf==0.19.0", "numpy==2.4.6", "safetensors==0.8.0"]
 TENSORS = 10_000
@@ -56,8 +55,6 @@ class Bench:
         self.mount_zip = mount_zip
         self.rounds = rounds
         self.scale = scale
-        print("| what | usual reader | s | by ctxfs, s | times as fast |")
-        print("|---|---|---|---|---|")
 
     def file(self, name: str, write) -> pathlib.Path:
         path = self.tools.scratch / name
@@ -80,14 +77,13 @@ class Bench:
             if not same(wanted, found):
                 raise SystemExit(f"{what}: both readers read something else")
             del wanted, found
-        ratio = statistics.median(peer) / statistics.median(own)
-        print(f"| {what} | {reader} | {spread(peer)} | {spread(own)} | {ratio:.2g} |",
-              flush=True)
+        report(what, reader, peer, own)
 
 
-def spread(seconds: list[float]) -> str:
-    middle = statistics.median(seconds)
-    return f"{middle:.3g} ({min(seconds):.3g} to {max(seconds):.3g})"
+def report(what: str, reader: str, peer: list[float], own: list[float]) -> None:
+    RUN.add(f"{what}, by {reader}", peer, "s")
+    RUN.add(f"{what}, by ctxfs", own, "s")
+    RUN.add(what, [a / b for a, b in zip(peer, own, strict=True)], f"of {reader}")
 
 
 def same(wanted, found) -> bool:
@@ -280,7 +276,7 @@ def packed_archives(bench: Bench) -> None:
                       unpacked, listed)
     program, missing = install_ratarmount(bench.tools.scratch / "venv-peers")
     if missing:
-        print(f"| ratarmount | {missing} | | | |")
+        print(f"bench.py: ratarmount: {missing}", file=sys.stderr)
         return
     for suffix in PACKERS:
         random_members(bench, packed(suffix), program, some)
@@ -303,19 +299,17 @@ def random_members(bench: Bench, path: pathlib.Path, program: pathlib.Path, some
         own.append(seconds)
         if wanted != found:
             raise SystemExit(f"{path.name}: both readers read something else")
-    ratio = statistics.median(peer) / statistics.median(own)
-    print(f"| 100 members of {path.name} | ratarmount | {spread(peer)} | {spread(own)} "
-          f"| {ratio:.1f} |", flush=True)
+    report(f"100 members of {path.name}", "ratarmount", peer, own)
 
 
 def main() -> int:
-    options = lib.peer_options(__doc__, rounds=3)
+    options = lib.options_of(__doc__, rounds=3)
     options.add_argument("--scale", type=float, default=1)
     options.add_argument("--mount-zip")
     chosen = options.parse_args()
     scratch = lib.scratch_folder(chosen.scratch)
     in_environment(scratch)
-    bench = Bench(lib.Tools(chosen.bin, scratch), chosen.rounds, chosen.scale,
+    bench = Bench(lib.Tools(lib.build_of(chosen.build), scratch), chosen.rounds, chosen.scale,
                   chosen.mount_zip)
     for measure in (safetensors_files, gguf_files, archives, packed_archives):
         measure(bench)

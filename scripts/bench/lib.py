@@ -18,13 +18,28 @@ PIECE = 1 << 20
 ENTRY_BYTES = 16 << 20
 
 
-def peer_options(doc: str, rounds: int) -> argparse.ArgumentParser:
-    """The options of every comparison with other readers."""
+def options_of(doc: str, rounds: int) -> argparse.ArgumentParser:
+    """The options of every benchmark that runs programs of ctxfs."""
     options = argparse.ArgumentParser(description=doc.splitlines()[0])
-    options.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/bench")
-    options.add_argument("--scratch", type=pathlib.Path)
+    options.add_argument("--build", type=pathlib.Path,
+                         help="folder of the programs; default: build/bench, built anew")
+    options.add_argument("--scratch", type=pathlib.Path,
+                         help="folder for containers, which stay there; default: a new one")
     options.add_argument("--rounds", type=int, default=rounds)
     return options
+
+
+def build_of(chosen: pathlib.Path | None) -> pathlib.Path:
+    """The folder of the programs; builds them unless one was chosen."""
+    if chosen:
+        return chosen.resolve()
+    for command in (
+        ["scripts/install.sh", "build", "bench"],
+        ["cmake", "--preset", "bench"],
+        ["cmake", "--build", "--preset", "bench"],
+    ):
+        subprocess.run(command, cwd=ROOT, check=True, stdout=sys.stderr)
+    return ROOT / "build" / "bench"
 
 
 def scratch_folder(chosen: pathlib.Path | None) -> pathlib.Path:
@@ -125,6 +140,21 @@ def mounted(
         yield time.perf_counter() - start
     finally:
         unmount(point)
+
+
+class Samples:
+    """Seconds (or KiB) by name, one a round, in the order first measured."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, list[float]] = {}
+
+    def add(self, name: str, value: float) -> None:
+        self.values.setdefault(name, []).append(value)
+
+    def ratio(self, above: str, below: str) -> list[float]:
+        """above / below of each round: what disturbs a round disturbs both."""
+        pairs = zip(self.values[above], self.values[below], strict=True)
+        return [a / b for a, b in pairs]
 
 
 class Tools:
@@ -243,6 +273,17 @@ def split_frames(container: pathlib.Path, folder: pathlib.Path) -> list[str]:
             path.write_bytes(file.read(int.from_bytes(record[24:32], "little")))
             paths.append(str(path))
     return paths
+
+
+@contextlib.contextmanager
+def tools_of(chosen: argparse.Namespace) -> Iterator[Tools]:
+    """What is measured, in a scratch folder that goes away unless it was chosen."""
+    build = build_of(chosen.build)
+    if chosen.scratch:
+        yield Tools(build, scratch_folder(chosen.scratch))
+        return
+    with tempfile.TemporaryDirectory(prefix="ctxfs-bench-") as scratch:
+        yield Tools(build, pathlib.Path(scratch).resolve())
 
 
 def warm(path: pathlib.Path) -> None:

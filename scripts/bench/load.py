@@ -1,22 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures np.load of a GiB of float32 through views/npy.
 
-    scripts/bench.py load [--bin DIR] [--scratch DIR] [--rounds N] [--mib N]
+    scripts/bench.py load [--build DIR] [--scratch DIR] [--rounds N] [--mib N]
 
 The array is a tensor of a safetensors file, and the vectors of a CVC of four chunks,
 stored as they are, with a CRC-32 each. Each is loaded three times from a fresh mount,
 and again with -o materialize=, where the second load waits until the first was written.
-The last column is by how many times the array the page cache grew since the mount.
+"page cache" is by how many times the array that grew since the mount.
 The yardstick, in the same round, is the same .npy on disk. All files are in the page
-cache. Every load is a new process, which times np.load alone. Prints a table in
-Markdown.
+cache. Every load is a new process, which times np.load alone.
 """
 
 import collections
 import json
 import os
 import pathlib
-import statistics
 import struct
 import subprocess
 import sys
@@ -25,10 +23,12 @@ import zlib
 import numpy as np
 
 from . import lib
+from .results import RUN
 
 COLUMNS = 1 << 10  # of float32: 256 rows are a MiB
 CHUNKS = 4
 LOADS = ("first", "second", "third")
+DISK = ("disk", "")
 
 LOAD = """
 import sys, time, numpy
@@ -96,7 +96,7 @@ def measure(tools: lib.Tools, paths: dict[str, pathlib.Path],
     """Appends the seconds of one round, and the growth of the page cache."""
     for path in paths.values():
         lib.warm(path)
-    taken["disk", ""].append(load(paths["npy"]))
+    taken[DISK].append(load(paths["npy"]))
     for kind, *options in (("safetensors",), ("safetensors", "materialize=4G"),
                            ("cvc",), ("cvc", "materialize=4G")):
         what = ", ".join([kind, *options])
@@ -112,21 +112,21 @@ def measure(tools: lib.Tools, paths: dict[str, pathlib.Path],
 
 
 def main() -> None:
-    options = lib.peer_options(__doc__, rounds=5)
+    options = lib.options_of(__doc__, rounds=5)
     options.add_argument("--mib", type=int, default=1024)
     chosen = options.parse_args()
-    tools = lib.Tools(chosen.bin.resolve(), lib.scratch_folder(chosen.scratch))
-    paths = write_sources(tools.scratch, chosen.mib)
     taken: dict[tuple[str, str], list[float]] = collections.defaultdict(list)
     grown: dict[tuple[str, str], list[float]] = collections.defaultdict(list)
-    for _ in range(chosen.rounds):
-        measure(tools, paths, taken, grown)
-    print(lib.row("np.load", "", "seconds", "disk / this", "page cache"))
-    print(lib.row("---", "---", "---", "---", "---"))
-    for (what, which), seconds in taken.items():
-        ratios = [disk / this for disk, this in zip(taken["disk", ""], seconds)]
-        spreads = [lib.spread(values, ".2f") for values in (seconds, ratios)]
-        print(lib.row(what, which, *(f"{middle} ({least} to {most})"
-                                     for middle, least, most in spreads),
-                      f"{statistics.median(grown.get((what, which), [0])):.2f}"))
+    with lib.tools_of(chosen) as tools:
+        paths = write_sources(tools.scratch, chosen.mib)
+        for _ in range(chosen.rounds):
+            measure(tools, paths, taken, grown)
+    disk = taken.pop(DISK)
+    RUN.add("from the disk", disk, "s")
+    for key, seconds in taken.items():
+        what = ", ".join(key)
+        RUN.add(what, seconds, "s")
+        RUN.add(f"{what}, beside the disk", [a / b for a, b in zip(disk, seconds)],
+                "of the file on disk", 0.5)
+        RUN.add(f"{what}, page cache", grown[key], "times the array")
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures np.load of one sample after the other, as a DataLoader's workers do.
 
-scripts/bench.py loader [--rounds N] [--passes N] [--samples N] [--build DIR]:
+scripts/bench.py loader [--build DIR] [--scratch DIR] [--rounds N] [--passes N] [--samples N]:
 writes samples as .npy files into a directory and a tar file, mounts each, and lets
 two processes load every other sample of a shuffled order, again and again: from the
 directory, from its mirror, and from the tar file, with options that let the kernel
-ask less. Prints the samples a second of the first pass over a fresh mount and of the
-passes after it, as ratios to the directory itself.
+ask less. Gives the samples a second of the first pass over a fresh mount and of the
+passes after it, and their ratios to the directory itself.
 """
 
 import argparse
@@ -14,14 +14,15 @@ import multiprocessing
 import os
 import pathlib
 import random
-import statistics
 import tarfile
 import tempfile
 import time
 from collections.abc import Callable
 
-from . import lib
 import numpy as np
+
+from . import lib
+from .results import RUN
 
 WORKERS = 2
 TAR = "samples.tar"
@@ -74,45 +75,42 @@ def write_samples(folder: pathlib.Path, count: int, shape: tuple[int, ...]) -> l
     return names
 
 
-def show(what: str, got: list[float], base: list[float]) -> None:
-    ratios = [a / b for a, b in zip(got, base)]
-    print(f"  {what:34} {statistics.median(got):9.0f} a second  "
-          f"{statistics.median(ratios):5.2f} ({min(ratios):.2f} to {max(ratios):.2f})")
+def report(what: str, got: list[float], base: list[float]) -> None:
+    RUN.add(what, got, "a second")
+    RUN.add(f"{what}, beside the files", [a / b for a, b in zip(got, base)], "of plain files")
 
 
-def measure(folder: pathlib.Path, names: list[str], read: Callable,
+def measure(tools: lib.Tools, folder: pathlib.Path, names: list[str], size: str,
             options: argparse.Namespace) -> None:
     """Each pass over a mount comes right after one over the directory."""
-    point = folder.parent / "mnt"
+    point, read = tools.point, SIZES[size][0]
     one_pass(folder, names, 0, read)  # into the page cache
     for what, (packed, more) in MOUNTS.items():
         source = folder.parent / TAR if packed else folder
         samples = point / TAR if packed else point
         first, later = ([], []), ([], [])
         for seed in range(options.rounds):
-            with lib.mounted(options.build, source, point, *more, *options.options):
+            with lib.mounted(tools.build, source, point, *more, *options.options):
                 for passes, into in ((1, first), (options.passes, later)):
                     for _ in range(passes):
                         for where, rates in ((samples, into[0]), (folder, into[1])):
                             # As in a long pass, each file was last used a while ago.
                             time.sleep(1.1)
                             rates.append(one_pass(where, names, seed, read))
-        show(f"{what}: first pass", *first)
-        show(f"{what}: later", *later)
+        report(f"{size}, {what}: first pass", *first)
+        report(f"{size}, {what}: later", *later)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--passes", type=int, default=3)
-    parser.add_argument("--samples", type=int, default=2000)
-    parser.add_argument("--build", type=pathlib.Path, default=lib.ROOT / "build" / "release")
-    parser.add_argument("--options", action="append", default=[])
-    options = parser.parse_args()
-    for size, (read, shape) in SIZES.items():
-        with tempfile.TemporaryDirectory() as folder:
-            samples = pathlib.Path(folder) / "samples"
-            names = write_samples(samples, options.samples, shape)
-            print(f"{options.samples} samples of {size}, {WORKERS} processes:")
-            measure(samples, names, read, options)
+    options = lib.options_of(__doc__, 5)
+    options.add_argument("--passes", type=int, default=3)
+    options.add_argument("--samples", type=int, default=2000)
+    options.add_argument("--options", action="append", default=[])
+    chosen = options.parse_args()
+    with lib.tools_of(chosen) as tools:
+        for size, (_, shape) in SIZES.items():
+            with tempfile.TemporaryDirectory(dir=tools.scratch) as folder:
+                samples = pathlib.Path(folder) / "samples"
+                names = write_samples(samples, chosen.samples, shape)
+                measure(tools, samples, names, size, chosen)
 

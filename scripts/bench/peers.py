@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares ctxfs with other programs that mount archives: scripts/bench.py yardsticks --peers.
+"""Compares ctxfs with other programs that mount archives.
+
+    scripts/bench.py peers [--build DIR] [--scratch DIR] [--rounds N] [--entries N]
+                           [--names N] [--mount-zip PROGRAM]
 
 The same bytes in the formats of each: large entries, compressed and stored, and
 many small ones, stored, in 100 folders, and in a folder for every two. ctxfs reads
@@ -27,10 +30,10 @@ import zipfile
 from collections.abc import Callable, Iterator
 
 from . import lib
+from .results import RUN
 
 PINNED = ["ratarmount==1.3.0", "ratarmountcore==0.11.1", "mfusepy==3.1.1"]
 PACKAGES = ("squashfs-tools", "squashfuse", "fuse-zip")
-CODECS = {"shard": "zstd", "squashfs": "zstd", "zip": "deflate"}
 FOLDERS = 100
 OPENED = 4000
 SMALL_BYTES = 16
@@ -369,50 +372,42 @@ class Comparison:
         if digest != self.digest:
             raise Different("serves other bytes than ctxfs")
 
-    def lines(self) -> list[list[str]]:
-        """The rows of the report: each row of each task, program by program."""
-        return [self.line(task, row, program)
-                for task in self.tasks for row in task.rows for program in self.programs]
+    def report(self) -> None:
+        """Adds each row of each task, and how many times as fast as each peer ctxfs is."""
+        own, *peers = self.programs
+        for task in self.tasks:
+            for row in task.rows:
+                if (row, own.name) in self.failed:
+                    continue
+                ours = self.seconds[row, own.name]
+                if task.size:
+                    RUN.add(f"{row}, ctxfs", [task.size / 1e9 / one for one in ours], "GB/s")
+                else:
+                    RUN.add(f"{row}, ctxfs", ours, "s")
+                for peer in peers:
+                    self.report_peer(row, ours, peer)
 
-    def line(self, task: Task, row: str, program: Program) -> list[str]:
-        codec = f" ({CODECS[program.kind]})" if task.data == "compressed" else ""
-        cells = [row, program.name + codec]
-        if why := self.failed.get((row, program.name)):
-            return [*cells, f"no result: {why}", ""]
-        seconds = self.seconds[row, program.name]
-        if task.size:
-            rates = [task.size / 1e9 / one for one in seconds]
-            return [*cells, show(rates, ".2f") + " GB/s", self.ratio(row, program)]
-        return [*cells, show(seconds, ".3f") + " s", self.ratio(row, program)]
-
-    def ratio(self, row: str, program: Program) -> str:
-        """How many times as fast ctxfs is, by round: a disturbance hits both."""
-        own = self.programs[0].name
-        if program.name == own or (row, own) in self.failed:
-            return ""
-        pairs = zip(self.seconds[row, program.name], self.seconds[row, own], strict=True)
-        return show([theirs / ours for theirs, ours in pairs], ".2f")
+    def report_peer(self, row: str, ours: list[float], peer: Program) -> None:
+        if why := self.failed.get((row, peer.name)):
+            print(f"bench.py: {row}, {peer.name}: no result: {why}", file=sys.stderr)
+            return
+        pairs = zip(self.seconds[row, peer.name], ours, strict=True)
+        RUN.add(row + f", beside {peer.name}", [a / b for a, b in pairs], f"of {peer.name}")
 
 
-def show(values: list[float], form: str) -> str:
-    middle, least, most = lib.spread(values, form)
-    return f"{middle} ({least} to {most})"
-
-
-def compare(tools: lib.Tools, rounds: int, reads: int, names: int,
-            mount_zip: str | None) -> None:
-    """Prints the table: `reads` entries of 16 MiB, `names` small entries."""
+def main() -> None:
+    options = lib.options_of(__doc__, 3)
+    options.add_argument("--entries", type=int, default=32, help="of 16 MiB")
+    options.add_argument("--names", type=int, default=200_000, help="small files")
+    options.add_argument("--mount-zip", metavar="PROGRAM",
+                         help="a build of mount-zip, which Debian 12 does not have")
+    chosen = options.parse_args()
     install_packages()
-    found = programs(tools, mount_zip)
-    print(f"- Peers: {versions(found)}\n", flush=True)
-    comparison = Comparison(tools, Archives(tools, reads, names), found)
-    for i in range(rounds):
-        print(f"bench.py: round {i + 1} of {rounds}", file=sys.stderr)
-        comparison.round()
-    size = reads * lib.ENTRY_BYTES >> 20
-    print(lib.table(
-        f"ctxfs and its peers: {size} MiB in {reads} files; {names} small files in "
-        f"{FOLDERS} folders, and in {names // 2}",
-        ["what", "program", "median (least to most)",
-         "ctxfs / peer (more than 1: ctxfs is faster)"],
-        comparison.lines()))
+    with lib.tools_of(chosen) as tools:
+        found = programs(tools, chosen.mount_zip)
+        RUN.machine["peers"] = versions(found)
+        comparison = Comparison(tools, Archives(tools, chosen.entries, chosen.names), found)
+        for i in range(chosen.rounds):
+            print(f"bench.py: round {i + 1} of {chosen.rounds}", file=sys.stderr)
+            comparison.round()
+        comparison.report()

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures plain files of a mirrored directory against the files themselves.
 
-    scripts/bench.py plain [--bin DIR] [--scratch DIR] [--rounds N] [--mib N]
+    scripts/bench.py plain [--build DIR] [--scratch DIR] [--rounds N] [--mib N]
 
 A safetensors file, which stays a file in a mirror, is read from end to end twice, by
 preads and faults of mmap of 4 KiB at random, opened and closed again and again, and
 loaded by safetensors.numpy if that is installed; through a mount as it is, and through
 one with -o passthrough=off. The yardstick, in the same round, is the file below, which
-is in the page cache. The last column is by how many times the file the page cache grew
-since the mount. Prints a table in Markdown.
+is in the page cache. "page cache" is by how many times the file that grew since the
+mount.
 """
 
+import argparse
 import collections
 import os
 import pathlib
 import random
-import statistics
 import time
 from collections.abc import Callable
 
@@ -24,6 +24,7 @@ import numpy as np
 from . import lib
 from .load import cached, write_safetensors
 from .random import PAGE, faults, preads
+from .results import RUN
 
 READS = 20_000
 OPENS = 4_000
@@ -63,11 +64,7 @@ def tasks(size: int) -> dict[str, Callable[[pathlib.Path], float]]:
     return found | {"safetensors load_file": load}
 
 
-def main() -> None:
-    options = lib.peer_options(__doc__, rounds=5)
-    options.add_argument("--mib", type=int, default=256)
-    chosen = options.parse_args()
-    tools = lib.Tools(chosen.bin.resolve(), lib.scratch_folder(chosen.scratch))
+def measure(tools: lib.Tools, chosen: argparse.Namespace) -> None:
     folder = tools.scratch / "plain"
     folder.mkdir(exist_ok=True)
     source = folder / "model.safetensors"
@@ -85,10 +82,14 @@ def main() -> None:
                     through = run(tools.point / source.name)
                     ratios[what, mode].append(run(source) / through)
                     grown[what, mode].append((cached() - before) / source.stat().st_size)
-    print(lib.row("", "", "of the file below", "page cache"))
-    print(lib.row("---", "---", "---", "---"))
-    for (what, mode), values in ratios.items():
-        middle, least, most = lib.spread(values, ".2f")
-        print(lib.row(what, mode, f"{middle} ({least} to {most})",
-                      f"{statistics.median(grown[what, mode]):.2f}"))
+    for key, values in ratios.items():
+        RUN.add(", ".join(key), values, "of the file below")
+        RUN.add(", ".join(key) + ", page cache", grown[key], "times the file")
 
+
+def main() -> None:
+    options = lib.options_of(__doc__, rounds=5)
+    options.add_argument("--mib", type=int, default=256)
+    chosen = options.parse_args()
+    with lib.tools_of(chosen) as tools:
+        measure(tools, chosen)

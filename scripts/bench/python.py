@@ -6,16 +6,14 @@
     /tmp/v/bin/pip install build/wheel/dist/*.whl -r packaging/wheel/bench_requirements.txt
     /tmp/v/bin/python scripts/bench.py python [--scratch DIRECTORY] [--gib 1] [--rounds 5]
 
-Rounds take turns, so that what else the machine does hits both alike. Prints the median time of
-each, and of the ratios within rounds (above 1: ctxfs is faster). What is not installed is left
-out, such as torch.
+Rounds take turns, so that what else the machine does hits both alike. A ratio above 1: ctxfs is
+faster. What is not installed is left out, such as torch.
 """
 
 import argparse
 import importlib.util
 import io
 import pathlib
-import statistics
 import struct
 import subprocess
 import sys
@@ -28,6 +26,8 @@ import numpy as np
 
 import ctxfs
 
+from .results import RUN
+
 
 def has(module: str) -> bool:
     return importlib.util.find_spec(module) is not None
@@ -39,14 +39,13 @@ def seconds(work) -> float:
     return time.perf_counter() - start
 
 
-def compare(what: str, ours, theirs, rounds: int, aim: float) -> None:
-    """Prints one line; `ours` and `theirs` do the same work."""
+def compare(what: str, reader: str, ours, theirs, rounds: int, aim: float) -> None:
+    """Adds the rows of one; `ours` and `theirs` do the same work."""
     ours(), theirs()  # into the page cache, and imports
     times = [(seconds(ours), seconds(theirs)) for _ in range(rounds)]
-    mine, other = (statistics.median(one) for one in zip(*times))
-    ratio = statistics.median(b / a for a, b in times)
-    print(f"{what:52} {mine * 1e3:9.1f} ms {other * 1e3:9.1f} ms {ratio:7.2f}  aim {aim}",
-          flush=True)
+    RUN.add(f"{what}, by ctxfs", [a * 1e3 for a, _ in times], "ms")
+    RUN.add(f"{what}, by {reader}", [b * 1e3 for _, b in times], "ms")
+    RUN.add(what, [b / a for a, b in times], f"of {reader}", aim)
 
 
 # ---- Large arrays
@@ -70,7 +69,7 @@ def large_arrays(folder: pathlib.Path, gib: float, rounds: int) -> None:
                 (name,) = c.arrays
                 return c.arrays[name]
         assert np.array_equal(ours(), values)
-        compare(f"{gib} GiB stored, {'' if verify else 'un'}verified / safetensors.numpy",
+        compare(f"{gib} GiB stored, {'' if verify else 'un'}verified", "safetensors.numpy",
                 ours, theirs, rounds, aim)
     path.unlink(), stored.unlink()
 
@@ -115,7 +114,7 @@ def zstd_arrays(folder: pathlib.Path, gib: float, rounds: int) -> None:
             return np.frombuffer(reader.read(len(member.getvalue())), np.int32, offset=header)
 
     assert np.array_equal(ours(), theirs())
-    compare(f"{values.nbytes / 2**30:.2g} GiB of zstd, verified / zstandard + frombuffer",
+    compare(f"{values.nbytes / 2**30:.2g} GiB of zstd, verified", "zstandard and frombuffer",
             ours, theirs, rounds, 1.5)
     path.unlink()
 
@@ -222,7 +221,7 @@ def many_containers(folder: pathlib.Path, count: int, rounds: int) -> None:
         for path in paths[1:]:
             path.write_bytes(first.read_bytes())
         assert ours(first) == read(first) > 0
-        compare(f"open {len(paths)} of {kind} / {module}",
+        compare(f"open {len(paths)} of {kind}", module,
                 lambda: [ours(path) for path in paths],
                 lambda: [read(path) for path in paths], rounds, aim)
 
@@ -250,7 +249,7 @@ def webdataset(folder: pathlib.Path, rounds: int) -> None:
                                             nodesplitter=wds.split_by_node,
                                             workersplitter=wds.split_by_worker, empty_check=False))
     assert ours() == theirs() == 3000 * len(picture)
-    compare("DataLoader of 2 workers, 3000 samples / webdataset", ours, theirs, rounds, 1)
+    compare("DataLoader of 2 workers, 3000 samples", "webdataset", ours, theirs, rounds, 1)
 
 
 def importing(rounds: int) -> None:
@@ -262,8 +261,8 @@ def importing(rounds: int) -> None:
                                     text=True).stdout)
     whole, alone = ([run(code) for _ in range(rounds)]
                     for code in (("pass", "import ctxfs"), ("import numpy", "import ctxfs")))
-    print(f"import ctxfs: {statistics.median(whole) * 1e3:.1f} ms, aim 60; "
-          f"after numpy {statistics.median(alone) * 1e3:.1f} ms", flush=True)
+    RUN.add("import ctxfs", [one * 1e3 for one in whole], "ms", 60)
+    RUN.add("import ctxfs after numpy", [one * 1e3 for one in alone], "ms")
 
 
 def main() -> int:
@@ -273,7 +272,8 @@ def main() -> int:
     options.add_argument("--count", type=int, default=1000)
     options.add_argument("--rounds", type=int, default=5)
     args = options.parse_args()
-    print(f"ctxfs {ctxfs.__version__}, numpy {np.__version__}, Python {sys.version.split()[0]}")
+    RUN.machine["packages"] = (f"ctxfs {ctxfs.__version__}, numpy {np.__version__}, "
+                               f"Python {sys.version.split()[0]}")
     importing(args.rounds)
     with tempfile.TemporaryDirectory(dir=args.scratch, prefix="ctxfs-bench-") as scratch:
         folder = pathlib.Path(scratch)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures random access through a mount: preads of 4 KiB and faults of mmap.
 
-    scripts/bench.py random [--bin DIR] [--scratch DIR] [--rounds N]
+    scripts/bench.py random [--build DIR] [--scratch DIR] [--rounds N]
 
 Files of a GiB on fresh mounts, opened and verified before: a stored entry, a zstd
 entry (decoded to a temporary file, since it is larger than cache=), one of 256 MiB
@@ -10,18 +10,17 @@ a FUSE server with nothing behind it, in the same round. Served and read are the
 bytes that left the daemon and the container, per byte wanted.
 """
 
-import argparse
 import mmap
 import os
 import pathlib
 import random
 import re
-import statistics
 import struct
 import time
 from collections.abc import Callable, Iterator
 
 from . import lib
+from .results import RUN
 
 GIB = 1 << 30
 PAGE = 4096
@@ -146,22 +145,23 @@ class Bench:
                     self.factors[how.__name__, name] = counters.per_byte(READS * PAGE)
 
     def report(self) -> None:
-        print(lib.row("what", "of", "per second", "of null_fs", "served", "read"))
-        print(lib.row(*["---"] * 6))
         for (how, name), taken in self.seconds.items():
+            RUN.add(f"{how}, {name}", [READS / one for one in taken], "a second")
+            if name == NULL:
+                continue
             null = self.seconds[how, NULL]
-            ratios = [a / b for a, b in zip(null, taken, strict=True)]
+            RUN.add(f"{how}, {name}, beside null_fs",
+                    [a / b for a, b in zip(null, taken, strict=True)], "of null_fs")
             served, read = self.factors[how, name]
-            print(lib.row(how, name, f"{READS / statistics.median(taken):,.0f}",
-                          f"{statistics.median(ratios):.2f} "
-                          f"({min(ratios):.2f} to {max(ratios):.2f})",
-                          f"{served:.2f}", f"{read:.2f}"))
+            RUN.add(f"{how}, {name}, bytes served", [served], "bytes moved per byte")
+            RUN.add(f"{how}, {name}, bytes read", [read], "bytes moved per byte")
 
 
 def main() -> None:
-    args: argparse.Namespace = lib.peer_options(__doc__, rounds=5).parse_args()
-    bench = Bench(lib.Tools(args.bin.resolve(), lib.scratch_folder(args.scratch)))
-    for number in range(args.rounds):
-        bench.round(number)
-    bench.report()
+    chosen = lib.options_of(__doc__, rounds=5).parse_args()
+    with lib.tools_of(chosen) as tools:
+        bench = Bench(tools)
+        for number in range(chosen.rounds):
+            bench.round(number)
+        bench.report()
 

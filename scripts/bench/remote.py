@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures containers on a web server: nginx on the loopback, near and 20 ms away.
 
-    scripts/bench.py remote [--bin DIR] [--scratch DIR] [--rounds N] [--mib N] [--only NAME]
+    scripts/bench.py remote [--build DIR] [--scratch DIR] [--rounds N] [--mib N] [--only NAME]
 
 What is moved is counted from nginx's log. Speeds are ratios of medians in one run, with
 cold caches of ctxfs and rclone, the server's files in the page cache. Needs nginx, curl
@@ -15,7 +15,6 @@ import os
 import pathlib
 import random
 import shutil
-import statistics
 import struct
 import subprocess
 import sys
@@ -24,6 +23,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from . import lib
+from .results import RUN
 
 sys.path.append(str(lib.ROOT / "tests" / "support"))
 
@@ -37,6 +37,8 @@ HUGE_TENSORS = 256  # 4 GiB
 READS = 200
 ROUND_TRIP = 0.02
 STREAMS = 8  # of curl
+BEST = "of the better of curl with 8 ranges and rclone cat"
+PER_BYTE = "bytes moved per byte"
 KEYS, PAGE = 20_000, 1000  # of a bucket
 
 CONFIG = """
@@ -118,6 +120,7 @@ def make_model(path: pathlib.Path, count: int, size: int, *, full: bool) -> None
 class Bench:
     """The programs, on a server that is near or far."""
 
+    place: str
     build: pathlib.Path
     scratch: pathlib.Path
     server: Server
@@ -125,6 +128,9 @@ class Bench:
     rounds: int
     mib: int
     colds: int = 0  # cold caches so far
+
+    def add(self, row: str, values: list[float], unit: str, aim: float | None = None) -> None:
+        RUN.add(f"{self.place}: {row}", values, unit, aim)
 
     def url(self, name: str) -> str:
         return f"http://127.0.0.1:{self.port}/{name}"
@@ -203,31 +209,30 @@ def curl_ranges(url: str, size: int, target: str) -> float:
     return time.perf_counter() - start
 
 
-def ratio(part: list[float], whole: list[float]) -> str:
-    """How fast the first is, as a part of the second: the median, least and most by round."""
-    each = [b / a for a, b in zip(part, whole, strict=True)]
-    return f"{statistics.median(each):.2f} ({min(each):.2f} to {max(each):.2f})"
+def ratio(part: list[float], whole: list[float]) -> list[float]:
+    """How fast the first is, as a part of the second, by round."""
+    return [b / a for a, b in zip(part, whole, strict=True)]
 
 
-def one_tensor(bench: Bench) -> Iterator[tuple[str, str]]:
+def one_tensor(bench: Bench) -> None:
     name = "huge.safetensors"
     make_model(bench.server.www / name, HUGE_TENSORS, TENSOR, full=False)
     bench.server.forget()
     bench.cat(f"{bench.url(name)}//tensors/t77")
-    yield "bytes moved by `ctxfs cat`, per byte of the tensor", f"{bench.server.moved() / TENSOR:.3f}"
-    yield "requests", str(bench.server.requests())
+    bench.add("`ctxfs cat` of a tensor", [bench.server.moved() / TENSOR], PER_BYTE)
+    bench.add("`ctxfs cat` of a tensor, requests", [bench.server.requests()], "requests")
     with bench.mounted(name) as tensors:
         bench.server.forget()
         ours = timed(["cat", tensors / "t78"])
-        yield "bytes moved in a mount, per byte of the tensor", f"{bench.server.moved() / TENSOR:.3f}"
+        bench.add("a tensor of a mount", [bench.server.moved() / TENSOR], PER_BYTE)
     with bench.rclone_mounted() as point:
         bench.server.forget()
         theirs = timed(["dd", f"if={point / name}", "bs=1M", "skip=1248", "count=16", "status=none"])
-    yield "bytes moved by `rclone mount`, per byte of the tensor", f"{bench.server.moved() / TENSOR:.3f}"
-    yield "speed of the mount, as a part of `rclone mount`", ratio([ours], [theirs])
+    bench.add("a tensor of `rclone mount`", [bench.server.moved() / TENSOR], PER_BYTE)
+    bench.add("a tensor of a mount, speed", ratio([ours], [theirs]), "of rclone mount")
 
 
-def whole_model(bench: Bench) -> Iterator[tuple[str, str]]:
+def whole_model(bench: Bench) -> None:
     name = f"whole-{bench.mib}.safetensors"
     path = bench.server.www / name
     make_model(path, bench.mib // 16, TENSOR, full=True)
@@ -257,17 +262,21 @@ def whole_model(bench: Bench) -> Iterator[tuple[str, str]]:
         with bench.rclone_mounted() as point:
             times.setdefault("rclone mount", []).append(timed(["cat", point / name]))
     best = [min(pair) for pair in zip(times["curl"], times["rclone"], strict=True)]
-    yield "`ctxfs cat`, as a part of the better of curl with 8 ranges and `rclone cat`", ratio(times["cat"], best)
-    yield "the same without a cache directory", ratio(times["uncached"], best)
-    yield "`ctxfs cat`, as a part of curl with 8 ranges that writes files", ratio(times["cat"], times["curl to files"])
-    yield "`ctxfs cat`, as a part of one curl", ratio(times["cat"], times["one curl"])
-    yield "`ctxfs cat`, as a part of `rclone cat`", ratio(times["cat"], times["rclone"])
-    yield "the mount, as a part of `rclone mount`", ratio(times["mount"], times["rclone mount"])
-    yield "the mount, as a part of the better of curl with 8 ranges and `rclone cat`", ratio(times["mount"], best)
-    yield "seconds of " + ", ".join(times), ", ".join(f"{statistics.median(t):.2f}" for t in times.values())
+    for what, own, other, unit, aim in (
+            ("`ctxfs cat`", "cat", best, BEST, 0.8),
+            ("`ctxfs cat` without a cache directory", "uncached", best, BEST, None),
+            ("`ctxfs cat`, beside ranges to files", "cat", times["curl to files"],
+             "of curl with 8 ranges that writes files", None),
+            ("`ctxfs cat`, beside one curl", "cat", times["one curl"], "of one curl", None),
+            ("`ctxfs cat`, beside rclone", "cat", times["rclone"], "of rclone cat", None),
+            ("mount, beside rclone", "mount", times["rclone mount"], "of rclone mount", 1),
+            ("mount", "mount", best, BEST, None)):
+        bench.add(f"a whole model, {what}", ratio(times[own], other), unit, aim)
+    for what, seconds in times.items():
+        bench.add(f"a whole model, seconds of {what}", seconds, "s")
 
 
-def from_cache(bench: Bench) -> Iterator[tuple[str, str]]:
+def from_cache(bench: Bench) -> None:
     name = f"whole-{bench.mib}.safetensors"
     path = bench.server.www / name
     make_model(path, bench.mib // 16, TENSOR, full=True)
@@ -284,12 +293,12 @@ def from_cache(bench: Bench) -> Iterator[tuple[str, str]]:
         with lib.mounted(bench.build, path, bench.scratch / "mnt"):
             tensors = next((bench.scratch / "mnt").rglob("tensors"))
             local_mount.append(timed(["cat", *[tensors / f.split("/")[-1] for f in files]]))
-    yield "second `ctxfs cat`, as a part of one of a local container", ratio(cached, local)
-    yield "the same in mounts", ratio(cached_mount, local_mount)
-    yield "bytes moved by the second", str(bench.server.moved())
+    bench.add("from the cache, `ctxfs cat`", ratio(cached, local), "of a local container")
+    bench.add("from the cache, mount", ratio(cached_mount, local_mount), "of a local container")
+    bench.add("from the cache, moved", [bench.server.moved()], "bytes")
 
 
-def many_readers(bench: Bench) -> Iterator[tuple[str, str]]:
+def many_readers(bench: Bench) -> None:
     name = "huge.safetensors"
     make_model(bench.server.www / name, HUGE_TENSORS, TENSOR, full=False)
     with bench.mounted(name) as tensors:
@@ -300,7 +309,7 @@ def many_readers(bench: Bench) -> Iterator[tuple[str, str]]:
             reader.start()
         for reader in readers:
             reader.join()
-        yield "bytes moved for 16 readers of a tensor, per byte of it", f"{bench.server.moved() / TENSOR:.3f}"
+        bench.add("16 readers of a tensor", [bench.server.moved() / TENSOR], PER_BYTE)
 
 
 def random_reads(path: pathlib.Path, start: int, size: int) -> float:
@@ -315,7 +324,7 @@ def random_reads(path: pathlib.Path, start: int, size: int) -> float:
         return time.perf_counter() - begin
 
 
-def random_places(bench: Bench) -> Iterator[tuple[str, str]]:
+def random_places(bench: Bench) -> None:
     name = "one.safetensors"
     size = 4096 * MIB
     make_model(bench.server.www / name, 1, size, full=False)
@@ -323,14 +332,15 @@ def random_places(bench: Bench) -> Iterator[tuple[str, str]]:
     with bench.mounted(name) as tensors:
         bench.server.forget()
         ours = random_reads(tensors / "t0", 0, size)
-        yield f"bytes moved for {READS} reads of 4 KiB, per byte asked for", f"{bench.server.moved() / asked:.1f}"
+        bench.add(f"{READS} reads of 4 KiB", [bench.server.moved() / asked], PER_BYTE)
     for options in ((), ("--vfs-cache-mode", "full")):
         with bench.rclone_mounted(*options) as point:
             bench.server.forget()
             theirs = random_reads(point / name, 200, size)
         shown = " ".join(("rclone mount", *options))
-        yield f"`{shown}`: bytes moved", f"{bench.server.moved() / asked:.1f}"
-        yield f"speed, as a part of `{shown}`", ratio([ours], [theirs])
+        bench.add(f"{READS} reads of 4 KiB, `{shown}`", [bench.server.moved() / asked], PER_BYTE)
+        bench.add(f"{READS} reads of 4 KiB, speed, beside `{shown}`", ratio([ours], [theirs]),
+                  "of rclone mount")
 
 
 def page_of_keys(number: int) -> str:
@@ -347,7 +357,7 @@ def page_of_keys(number: int) -> str:
             f"<KeyCount>{PAGE}</KeyCount>{token}{objects}</ListBucketResult>")
 
 
-def listing(bench: Bench) -> Iterator[tuple[str, str]]:
+def listing(bench: Bench) -> None:
     """Beside curl, which fetches the same pages one after another over one connection."""
     pages = bench.server.www / "pages"
     pages.mkdir(exist_ok=True)
@@ -363,12 +373,13 @@ def listing(bench: Bench) -> Iterator[tuple[str, str]]:
         command = [bench.build / "ctxfs", "ls", "s3://bucket/"]
         ours.append(timed(command, variables))
         again.append(timed([*command, "--offline"], variables))
-    yield f"`ctxfs ls` of {KEYS:,} keys, as a multiple of curl for the pages", ratio(theirs, ours)
-    yield "seconds of curl, of it, and of it from the cache, offline", ", ".join(
-        f"{statistics.median(each):.3f}" for each in (theirs, ours, again))
+    bench.add(f"`ctxfs ls` of {KEYS:,} keys", ratio(ours, theirs), "of curl for the pages")
+    for what, seconds in (("curl", theirs), ("`ctxfs ls`", ours),
+                          ("`ctxfs ls --offline`", again)):
+        bench.add(f"{KEYS:,} keys, seconds of {what}", seconds, "s")
 
 
-def first_ls(bench: Bench) -> Iterator[tuple[str, str]]:
+def first_ls(bench: Bench) -> None:
     """By a server that counts: a request is one later than all that were answered."""
     files = {path.name: path.read_bytes()
              for path in large_files.largest(lib.ROOT / "golden").values()} | large_files.made()
@@ -379,22 +390,23 @@ def first_ls(bench: Bench) -> Iterator[tuple[str, str]]:
             done = subprocess.run([bench.build / "ctxfs", "ls", far.url("far", name)], check=False,
                                   capture_output=True, env=bench.environment())
             if done.returncode == 0:
-                yield (f"round trips of the first `ls` of {name} ({len(data) >> 10} KiB)",
-                       f"{far.answered} ({len(far.seen)} requests)")
+                what = f"first `ls` of {name} ({len(data) >> 10} KiB)"
+                bench.add(what, [far.answered], "round trips")
+                bench.add(f"{what}, requests", [len(far.seen)], "requests")
 
 
-ALL: dict[str, Callable[[Bench], Iterator[tuple[str, str]]]] = {
+ALL: dict[str, Callable[[Bench], None]] = {
     "tensor": one_tensor, "whole": whole_model, "cache": from_cache, "readers": many_readers,
     "random": random_places, "listing": listing, "ls": first_ls}
 
 
 def main() -> None:
-    options = lib.peer_options(__doc__, 5)
+    options = lib.options_of(__doc__, 5)
     options.add_argument("--mib", type=int, default=1024, help="of the whole model")
     options.add_argument("--only", choices=ALL, action="append")
     options.add_argument("--near", action="store_true", help="not over 20 ms")
     given = options.parse_args()
-    scratch = lib.scratch_folder(given.scratch)
+    build, scratch = lib.build_of(given.build), lib.scratch_folder(given.scratch)
     # Those of another run would not be cold.
     shutil.rmtree(scratch / "caches", ignore_errors=True)
     with Server(scratch).running() as server, contextlib.ExitStack() as stack:
@@ -402,8 +414,8 @@ def main() -> None:
         if not given.near:
             places.append(("20 ms away", stack.enter_context(slow_link(server.port, ROUND_TRIP))))
         for place, port in places:
-            bench = Bench(given.bin.resolve(), scratch, server, port, given.rounds, given.mib)
-            names = given.only or [name for name in ALL if name != "ls" or port == server.port]
-            rows = [list(row) for name in names for row in ALL[name](bench)]
-            print(lib.table(place, ["what", "result"], rows), flush=True)
+            bench = Bench(place, build, scratch, server, port, given.rounds, given.mib)
+            for name in given.only or ALL:
+                if name != "ls" or port == server.port:
+                    ALL[name](bench)
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures how mounting and listing grow with the number of entries.
 
-    scripts/bench.py scale [--bin DIR] [--scratch DIR] [--rounds N] [--svg FILE]
+    scripts/bench.py scale [--build DIR] [--scratch DIR] [--rounds N] [--svg FILE]
 
 Shards of 10^3 to 10^7 entries, 1,000 in each folder, and a directory tree of
-100,000 containers. Prints tables of medians; --svg draws the first.
+100,000 containers. --svg draws the medians of the first.
 """
 
 import math
@@ -16,8 +16,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from . import lib
 import largest
+
+from . import lib
+from .results import RUN
 
 PER_FOLDER = 1000
 COUNTS = [10**power for power in range(3, 8)]
@@ -94,20 +96,21 @@ def measure_containers(tools: lib.Tools, folder: pathlib.Path) -> dict[str, floa
     return out
 
 
-def medians(rounds: list[dict[str, float]]) -> dict[str, float]:
+def report(what: str, rounds: list[dict[str, float]]) -> dict[str, float]:
+    """Adds a row of each measurement, whose name ends in its unit; returns the medians."""
+    for name in rounds[0]:
+        measured, unit = name.rsplit(", ", 1)
+        RUN.add(f"{what}: {measured}", [one[name] for one in rounds], unit)
     return {name: statistics.median(one[name] for one in rounds) for name in rounds[0]}
 
 
-def three_digits(value: float | None) -> str:
-    return "" if value is None else f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
-def table(by_count: dict[int, dict[str, float]]) -> list[str]:
-    names = list(dict.fromkeys(name for one in by_count.values() for name in one))
-    head = [lib.row("entries", *(f"{count:,}" for count in by_count)),
-            lib.row(*["---"] * (len(by_count) + 1))]
-    return head + [lib.row(name, *(three_digits(one.get(name)) for one in by_count.values()))
-                   for name in names]
+def all_of_entries(tools: lib.Tools, count: int, rounds: int) -> dict[str, float]:
+    source = tools.scratch / f"entries-{count}.shard"
+    if not source.exists():
+        write_entries(source, count)
+    rounds = rounds if count < COUNTS[-1] else 1
+    return report(f"{count:,} entries",
+                  [measure_entries(tools, source, count) for _ in range(rounds)])
 
 
 class Plot:
@@ -172,24 +175,16 @@ def draw(by_count: dict[int, dict[str, float]]) -> str:
 
 
 def main() -> None:
-    options = lib.peer_options(__doc__, rounds=3)
+    options = lib.options_of(__doc__, rounds=3)
     options.add_argument("--svg", type=pathlib.Path)
     args = options.parse_args()
-    tools = lib.Tools(args.bin.resolve(), lib.scratch_folder(args.scratch))
-    by_count = {}
-    for count in COUNTS:
-        source = tools.scratch / f"entries-{count}.shard"
-        if not source.exists():
-            write_entries(source, count)
-        rounds = args.rounds if count < COUNTS[-1] else 1
-        by_count[count] = medians([measure_entries(tools, source, count) for _ in range(rounds)])
-    print("\n".join(table(by_count)))
-    if args.svg:
-        args.svg.write_text(draw(by_count), encoding="utf-8")
-    folder = tools.scratch / "containers"
-    if not folder.exists():
-        write_containers(folder)
-    found = medians([measure_containers(tools, folder) for _ in range(args.rounds)])
-    print(f"\n{CONTAINERS:,} containers in {CONTAINERS // PER_FOLDER} folders\n")
-    print("\n".join(lib.row(name, three_digits(value)) for name, value in found.items()))
+    with lib.tools_of(args) as tools:
+        by_count = {count: all_of_entries(tools, count, args.rounds) for count in COUNTS}
+        if args.svg:
+            args.svg.write_text(draw(by_count), encoding="utf-8")
+        folder = tools.scratch / "containers"
+        if not folder.exists():
+            write_containers(folder)
+        report(f"{CONTAINERS:,} containers in {CONTAINERS // PER_FOLDER} folders",
+               [measure_containers(tools, folder) for _ in range(args.rounds)])
 
