@@ -3,7 +3,6 @@
 
 import io
 import json
-import json
 import os
 import shutil
 

@@ -164,6 +164,24 @@ def test_43_10_the_page_of_a_comparison_shows_formats(report, tmp_path):
     assert texts(page, "header p") == ["differentsafetensors \u2192 npz"]
 
 
+def test_43_10_names_side_by_side_are_whole_on_a_narrow_screen(report, tmp_path):
+    """Beside a third column they were cut in the middle of a word."""
+    save_file({"w": numpy.zeros(4, "f4")}, tmp_path / "before.safetensors")
+    save_file({"w": numpy.ones(4, "f4")}, tmp_path / "after1.safetensors")
+    page = report(tmp_path / "before.safetensors", tmp_path / "after1.safetensors",
+                  flags=["--diff"], code=1)
+    page.size(400, 900)
+    try:
+        lines = page.run("""[...document.querySelectorAll(".sides td, .sides thead th")]
+            .filter((one) => /safetensors$/.test(one.textContent)).map((one) => {
+              const range = document.createRange();
+              range.selectNodeContents(one);
+              return range.getClientRects().length; })""")
+        assert lines == [1, 1, 1, 1]
+    finally:
+        page.size(1280, 900)
+
+
 @pytest.mark.parametrize("width", [1200, 1300])
 def test_43_10_no_column_of_the_overview_is_cut(report, tmp_path, width):
     folder = tmp_path / "models"
