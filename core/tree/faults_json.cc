@@ -38,18 +38,17 @@ struct Known {
   }
 };
 
-/// Adds a fault if the view of all arrays does not exist because an array is
-/// missing or damaged.
+/// Adds a fault if the view of all arrays, or of the table, does not exist
+/// because a part is missing or damaged.
 void AddIncomplete(const ContainerTree& tree, const ReadContext& context,
                    Known& known) {
   const std::optional<NodeId> views = tree.Aside(Role::kViews);
-  const std::string_view bundle = tree.container().Export().bundle_name;
-  if (!views || bundle.empty()) return;
+  const std::string view = JoinedView(tree.container().Export());
+  if (!views || view.empty()) return;
   const Status complete = CheckComplete(tree.container(), context);
   // An array of a type that ctxfs cannot decode is no fault of the container.
   if (complete || complete.error().code == Code::kUnsupported) return;
-  known.Add({"", Within("there is no " + tree.Path(*views) + "/" +
-                            std::string(bundle) + ".safetensors",
+  known.Add({"", Within("there is no " + tree.Path(*views) + "/" + view,
                         complete.error())});
 }
 

@@ -136,3 +136,17 @@ def test_43_1_extract_says_of_each_container_in_a_directory_what_is_incomplete(t
     assert b"'missing_file_manifest.wshard': incomplete: " in done.stderr
     whole = run(CTXFS, "extract", "-a", tmp_path / "in/sealed_lz4.wshard", tmp_path / "whole")
     assert whole.returncode == 0 and whole.stdout.endswith(b" 0 failed\n")
+
+
+def test_43_1_a_table_that_lacks_a_column_says_so_in_its_place(mount, tmp_path):
+    """With salvage; without it such a container is refused."""
+    data = bytearray((GOLDEN / "shard-profiles" / "all_encodings.cshard").read_bytes())
+    record = 64 + 48  # of the second entry, a column of a row group
+    data[record + 16:record + 24] = (1 << 40).to_bytes(8, "little")  # its offset
+    (tmp_path / "table.cshard").write_bytes(data)
+    made = mount(tmp_path / "table.cshard", "salvage")
+    views = os.listdir(made / "views")
+    assert "table.csv" not in views and "table.csv.incomplete.txt" in views
+    faults = json.loads((made / ".ctxfs" / "faults.json").read_text())
+    [said] = [one for one in faults if "there is no views/table.csv" in one["reason"]]
+    assert (said["path"], said["offset"]) == ("", 128) and "i64_plain" in said["reason"]
