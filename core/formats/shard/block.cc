@@ -15,7 +15,7 @@
 namespace ctxfs::shard {
 namespace {
 
-// Offsets in a record, for positions of faults.
+// Offset in a record, for the position of a fault.
 constexpr uint64_t kOrigSizeAt = 32;
 
 }  // namespace
@@ -128,9 +128,10 @@ class ShardBlock final : public Block {
                 checksum_.Text()};
   }
 
-  /// Writers set the codec flags in four ways, and compute the checksum over
-  /// decoded or over stored bytes. The checksum decides which of these applies
-  /// (sections 9.3 and 10).
+  /// Some writers flag entries as compressed that are not, and some compute the
+  /// checksum over the stored instead of the decoded bytes. The checksum
+  /// decides which applies (sections 9.3 and 10). Without one, an entry with
+  /// equal sizes that cannot be decoded counts as not compressed.
   Result<Buffer> DecodeAndCheck(Buffer stored,
                                 const Interrupt& interrupt) const {
     const bool same_size = record_.disk_size == record_.orig_size;

@@ -20,8 +20,9 @@ namespace ctxfs::shard {
 namespace {
 
 /// Collects ctxfs's conventions from the metadata: for each NAME an object with
-/// "encryption" and "delta", which are objects of scalars. Stores values of
-/// other types unchanged, to be reported.
+/// "encryption" and "delta", which are objects of scalars. Where such an object
+/// should be, also stores a scalar, or an empty array for an array, so that
+/// ReadConventions can report it.
 class Conventions final : public JsonVisitor {
  public:
   using ByName = std::unordered_map<std::string, Json>;

@@ -19,7 +19,7 @@
 namespace ctxfs::shard {
 namespace {
 
-// Maximum of entries' faults reported as warnings.
+// Maximum number of entries' faults that info.json lists as warnings.
 constexpr size_t kFaultsShown = 100;
 
 std::string RoleName(uint8_t role) {
@@ -48,7 +48,7 @@ std::string ContentTypeText(uint16_t type) {
 }
 
 /// Reads at most limits::kJsonBytes from `start` on; nothing if `start` is 0,
-/// because then there is no metadata.
+/// because then there is no metadata. Fails if `start` is past the end.
 Result<Buffer> MetadataText(const Source& source, uint64_t start,
                             const Request& request) {
   const uint64_t size = source.size();
@@ -83,7 +83,8 @@ class ValueCounter final : public JsonVisitor {
   uint64_t count_ = 0;
 };
 
-/// Returns the bytes of the JSON at `start`, with trailing white space.
+/// Returns the number of bytes of the JSON at `start`, including white space
+/// after it.
 Result<uint64_t> MetadataLength(const Source& source, uint64_t start,
                                 const Request& request) {
   const Buffer text = CTXFS_TRY(MetadataText(source, start, request));
@@ -243,7 +244,8 @@ void ShardContainer::Annotate(const Json& metadata, EntryInfo& info) const {
 Result<Content> ShardContainer::OpenMetadata(const Request& request) const {
   const uint64_t start = header_.schema_offset;
   uint64_t length = source()->size() - start;
-  // Omits bytes after the JSON value; if it is not JSON, shows all bytes.
+  // Omits bytes after the JSON value; if the value cannot be parsed, shows all
+  // bytes.
   const Result<uint64_t> json = MetadataLength(*source(), start, request);
   if (json) length = std::min(length, *json);
   if (!json && !json.error().Permanent()) return json.error();

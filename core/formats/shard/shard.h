@@ -136,7 +136,8 @@ class ShardContainer : public Container, public SaysFacts {
   /// Returns the path of the entry's file: its name, or "#N".
   virtual std::string_view EntryPath(uint32_t entry,
                                      std::string& scratch) const;
-  /// Returns the size of the entry's file, bytes; 0 for an unreadable entry.
+  /// Returns the size of the entry's file in bytes; 0 for an entry that is
+  /// unreadable or too large to decode.
   uint64_t EntrySize(uint32_t entry) const;
   virtual EntryInfo Describe(uint32_t entry, const Request& request) const;
   /// See EntryInfo::add_findings.
@@ -163,29 +164,34 @@ class ShardContainer : public Container, public SaysFacts {
   /// compressed are stored as is if neither they nor the header name a codec.
   bool Encoded(const ShardRecord& record) const;
   Codec PickCodec(const ShardRecord& record, Bytes stored) const;
-  /// Whether the entry can be decoded in pieces, even if it would fit in
-  /// memory: it is zstd, and has at most limits::kStreamedBytes.
+  /// Whether the entry can be decoded in pieces, whether or not it would fit in
+  /// memory. Its codec must be zstd and not ambiguous, it must decode to at
+  /// most limits::kStreamedBytes, and its stored and decoded sizes must differ
+  /// and be possible for zstd.
   bool Streams(const ShardRecord& record) const;
   /// Returns kLimit if the entry is too large to decode: as one block in memory
   /// if `in_memory`, else in any way.
   std::optional<Error> TooLarge(const ShardRecord& record,
                                 bool in_memory) const;
   /// Returns the bytes of an entry, encoded or not, as one block. If the entry
-  /// is too large for memory, fails if `in_memory`, and otherwise returns a
-  /// block that must be streamed.
+  /// is too large for memory, returns a block that must be streamed; fails if
+  /// `in_memory`, or if the entry cannot be streamed, as encrypted ones never
+  /// can.
   Result<std::shared_ptr<const Block>> OpenBlock(uint32_t entry,
                                                  bool in_memory = true) const;
-  /// Returns the guard of an unencoded entry; null without a checksum.
+  /// Returns the guard of an unencoded entry; null if it has no checksum to
+  /// verify (ExpectedChecksum).
   std::shared_ptr<const ChecksumGuard> OpenGuard(uint32_t entry) const;
   const Json* ConventionsOf(uint32_t entry) const;
   const ShardSeal* Seal(uint32_t entry) const;
   /// Returns a label for messages: "entry 7 'NAME'".
   std::string Label(uint32_t entry) const;
-  /// Reads all bytes of an entry, decoded and verified, bypassing the cache:
-  /// for blocks that are computed from them, and for Load.
+  /// Reads all bytes of an entry, decoded, decrypted and verified, bypassing
+  /// the cache: for blocks that are computed from them, and for Load.
   Result<Buffer> ReadEntry(uint32_t entry, const ReadContext& context) const;
   /// StoredChecksum returns the checksum in the index, ExpectedChecksum the one
-  /// to verify; both may be empty.
+  /// to verify: none if checksums are ignored (OpenOptions::verify). Both may
+  /// be empty.
   virtual Checksum StoredChecksum(const ShardRecord& record) const;
   Checksum ExpectedChecksum(const ShardRecord& record) const;
   std::shared_ptr<AtomicVerdict> VerdictOf(uint32_t entry) const;
@@ -203,8 +209,7 @@ class ShardContainer : public Container, public SaysFacts {
   /// Returns the error; with salvage, adds it as a warning instead.
   Status Fault(Error error);
   Status CheckOverlaps(const ReadContext& context);
-  /// Parses the value at schema_offset; null if there is none.
-  /// ParsedJson::length includes trailing white space.
+  /// Parses the value at schema_offset; returns a JSON null if there is none.
   Result<ParsedJson> ParseMetadata(const Request& request) const;
   Result<Content> OpenMetadata(const Request& request) const;
 
@@ -214,8 +219,8 @@ class ShardContainer : public Container, public SaysFacts {
   /// Returns the decrypted and decoded size of an entry with a payload of
   /// `payload` bytes; 0 if it exceeds limits::kDecodedBytes.
   uint64_t SealedSize(const ShardSeal& seal, uint64_t payload) const;
-  /// OpenBlock for readable entries: OpenStoredBlock if the entry is not
-  /// encrypted, else OpenSealedBlock.
+  /// The two cases of OpenBlock for an entry without a fault: OpenStoredBlock
+  /// if the entry is not encrypted, else OpenSealedBlock.
   Result<std::shared_ptr<const Block>> OpenStoredBlock(uint32_t entry,
                                                        bool in_memory) const;
   Result<std::shared_ptr<const Block>> OpenSealedBlock(uint32_t entry) const;
