@@ -111,8 +111,10 @@ std::vector<std::string_view> ExtensionsWithout(bool Traits::*trait) {
 
 namespace {
 
-/// Returns the format inside a compressed file that starts with `stored`; null
-/// if the file is not compressed, or a format reads it compressed.
+/// Returns the format of the decoded bytes of a compressed file that starts
+/// with `stored`. Null if the file is not compressed, if no format accepts
+/// these bytes, or if their format reads the compressed file itself
+/// (Traits::zstd_is_own).
 const Format* FormatInside(Bytes stored) {
   const Compression compression = CompressionOf(stored);
   if (compression == Compression::kNone) return nullptr;
@@ -147,7 +149,8 @@ bool IsContainerInPlaceOfFile(Bytes head) {
 
 bool IsContainerIfNamed(Bytes head) {
   if (CompressionOf(head) != Compression::kNone) {
-    // bzip2 and zstd decode whole blocks, for which the head can be too short.
+    // The head can be too short to decode, because bzip2 and zstd decode only
+    // whole blocks.
     std::array<std::byte, limits::kProbeBytes> start{};
     return DecodeHead(head, start) < start.size();
   }
@@ -291,7 +294,8 @@ bool IsNamedOtherwise(const Format& format, const Source& source) {
 }
 
 /// Returns the compression of a file whose decoded bytes are a container, or
-/// should be by the file's name; else kNone. `head`: start of `source`.
+/// should be according to its name, which counts unless the file was found by a
+/// search (`options.found`); else kNone. `head`: start of `source`.
 Result<Compression> CompressionAround(const Source& source, Bytes head,
                                       const OpenOptions& options,
                                       const Request& request) {
@@ -327,9 +331,9 @@ Result<std::shared_ptr<const Container>> OpenRecognised(
     return opened;
   }
   // A foreign format's signature explains a file better than the error of a
-  // format that the file resembles. Without a signature (text included), this
-  // holds only if the file has a name that is not one of the resembled
-  // format's.
+  // format that the file resembles. If the file is of a foreign format without
+  // a signature, or text, this holds only if it has a name, and the resembled
+  // format does not have such names.
   const ForeignFormat* const foreign =
       RecogniseForeign(head.span(), source.get(), context);
   const bool certain = foreign != nullptr && !foreign->signature.empty();

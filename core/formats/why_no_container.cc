@@ -16,7 +16,8 @@
 namespace ctxfs {
 namespace {
 
-/// Decodes the start of a compressed file, as much as probes see.
+/// Decodes the start of a compressed file, at most as many bytes as probes see.
+/// If `source` is null or cannot be read, decodes `head`.
 std::string DecodedHead(Bytes head, const Source* source,
                         const Request& request) {
   Result<Buffer> read = Buffer();
@@ -51,7 +52,8 @@ std::string TextKind(Bytes head) {
   return json ? "JSON text" : "text";
 }
 
-/// Names the kind of a file, with an article; empty if unknown.
+/// Returns the kind of a file, such as "an onnx file" or "JSON text"; empty if
+/// unknown.
 std::string KindOf(Bytes head) {
   for (const Format* const format : Formats()) {
     if (format->probe(head)) return WithArticle(format->name);
@@ -65,7 +67,7 @@ std::string KindOf(Bytes head) {
 /// The contents of a compressed file, as far as known.
 struct Contents {
   std::string kind;         // such as "a tar"; empty if unknown
-  std::string_view advice;  // empty: use the file's
+  std::string_view advice;  // empty: use that of the compressed file
 };
 
 Contents ContentsOf(Bytes head, const Source* source, const Request& request) {
