@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Checkpoints of torch.save and archives of torch.jit.save
-// (docs/formats/torch.md): a ZIP archive whose members all are in one folder.
+// (docs/formats/torch.md): a ZIP archive. torch writes all members into one
+// folder, here TOP.
 //
 //   TOP/data.pkl        the object, a pickle
 //   TOP/data/KEY        the bytes of a storage
@@ -262,7 +263,7 @@ Status Checkpoint::ReadPickleRecord(Which which, const std::string& storages,
     if (!error.Permanent()) return error;
     const char* key =
         error.code == Code::kChecksum ? "pickle_crc: " : "pickle: ";
-    // Errors of the value's walk already start with a key.
+    // The error of a value that is too deep already starts with a key.
     const bool keyed = error.what.starts_with("pickle_");
     Warn({(keyed ? "" : key) + std::string(name) + ": " + error.what,
           archive_->member(*member).header, Severity::kDamage});

@@ -68,8 +68,9 @@ class Checkpoint final : public TensorContainer, public SaysFacts {
         archive_(std::move(archive)),
         options_(options) {}
 
-  /// Opens an archive of torch.save, and no other file. Fails with
-  /// kNotContainer for an archive of another program, and as Load does.
+  /// Opens an archive of torch.save without salvage, and opens no file beside
+  /// it. Fails with kNotContainer if `source` is not such an archive, and as
+  /// zip::OpenDirectory and Load do.
   static Result<std::shared_ptr<const Checkpoint>> OpenArchive(
       std::shared_ptr<const Source> source, const OpenOptions& options,
       const ReadContext& context);
@@ -136,13 +137,13 @@ class Checkpoint final : public TensorContainer, public SaysFacts {
   Status ReadPickleRecord(Which which, const std::string& storages,
                           const ReadContext& context);
   void WarnOfMissingChecksums();
-  /// If the archive was truncated, calls NeedMore with the size that it must
-  /// have had, including the missing records.
+  /// If the archive was truncated, calls NeedMore with the least size that it
+  /// must have had, including the missing records.
   void NeedRecords();
 
   /// Returns the record `name`; nullopt if there is none or several.
   std::optional<uint32_t> Record(std::string_view name) const;
-  /// Returns the number of the storage in record `name`.
+  /// Returns the number of the storage in record `name`; adds it if it is new.
   uint32_t StorageRecord(const std::string& name, const StorageId& id);
 
   Status LoadLegacy(const ReadContext& context);
@@ -152,16 +153,19 @@ class Checkpoint final : public TensorContainer, public SaysFacts {
                             const Pickle& object, const ReadContext& context);
   /// Warns of bytes after the storages; the storages end at byte `at`.
   Status WarnOfLegacyEnd(uint64_t at, const Request& request);
-  /// Locates `elements` elements of `width` bytes at byte `at`; moves `at`.
+  /// Locates a storage at byte `at`: a count, which must be `elements`, and as
+  /// many elements of `width` bytes. Moves `at` to the storage's end.
   Status PlaceLegacy(uint64_t width, int64_t elements, Storage& storage,
                      uint64_t& at, const Request& request) const;
 
-  /// Adds the globals and tensors of a pickle. Fails as FindTensors does, and
-  /// with kLimit for too many tensors, which sets too_many_.
+  /// Adds the tensors of a pickle, with `prefix` before their names; `storages`
+  /// precedes the key in the name of a storage's record. Fails as FindTensors
+  /// and AddFound do, and with kLimit for too many tensors, which sets
+  /// too_many_.
   Status AddPickle(Which which, const Pickle& pickle, const std::string& prefix,
                    const std::string& storages, const ReadContext& context);
-  /// Adds the tensors `found` in `pickle`. Fails if interrupted, and with
-  /// kCorrupt if `found` is of another pickle.
+  /// Adds the tensors `found` in `pickle`. Fails if interrupted or out of
+  /// memory, and with kCorrupt if `found` is of another pickle.
   Status AddFound(const Pickle& pickle, std::vector<FoundTensor> found,
                   const std::string& storages, const ReadContext& context);
   void WarnOfFaults();
@@ -227,7 +231,7 @@ class Checkpoint final : public TensorContainer, public SaysFacts {
   std::unordered_map<std::string, uint32_t> storage_numbers_;
   std::vector<Tensor> tensors_;
   GlobalNames globals_;
-  std::vector<Document> documents_;  // other files of the folder for views
+  std::vector<Document> documents_;  // model files in the same folder
 };
 
 bool StartsLegacy(Bytes head);

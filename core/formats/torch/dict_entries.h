@@ -24,14 +24,14 @@ std::string KeyText(const Pickle& pickle, NodeId key);
 /// linear.
 std::string DecimalDigits(std::string_view twos_complement);
 
-// If memory is refused, these functions stop early; HeapAllowance::Check then
-// fails.
+// If memory is refused, the functions below stop early; HeapAllowance::Check
+// then fails.
 
 /// Appends the entries of an alternating list of keys and values.
 void AddEntries(const Pickle& pickle, uint32_t link,
                 std::vector<Entry>& entries);
 
-/// Appends the entries of an iterable of pairs, such as the list of an
+/// Appends the entries of a list or tuple of pairs, such as the list of an
 /// OrderedDict. Returns false if an element is not a pair. Stops when the
 /// budget is exhausted.
 bool AddPairs(const Pickle& pickle, NodeId pairs, WalkBudget& budget,

@@ -67,11 +67,15 @@ class DistributedCheckpoint final : public TensorContainer, public SaysFacts {
                      size_t end);
   void SetFault(uint32_t piece, std::string fault);
   Result<uint64_t> CheckTensors(const ReadContext& context);
-  /// Returns why the chunks do not cover the tensor exactly once; empty if they
-  /// do.
+  /// Returns why a tensor cannot be read: a piece has a fault or is too short,
+  /// or the chunks do not cover the tensor exactly once. Empty if there is no
+  /// such fault. Subtracts the comparisons of chunks from `compared`, the
+  /// number that is still allowed.
   Result<std::string> FaultOf(const ChunkedTensor& tensor, uint64_t& compared,
                               const ReadContext& context) const;
-  /// Shows a tensor of unknown type as the bytes of its only chunk.
+  /// Shows a tensor of unknown type as the bytes of its only chunk; sets its
+  /// fault if it has several chunks, or if the piece cannot be opened, which is
+  /// necessary to find the number of these bytes.
   Status ShowAsBytes(ChunkedTensor& tensor, const ReadContext& context);
   Status SetShapeOfBytes(ChunkedTensor& tensor, uint64_t size);
   /// Returns the error code for a tensor with a fault.
@@ -89,8 +93,9 @@ class DistributedCheckpoint final : public TensorContainer, public SaysFacts {
   Result<Content> OpenTensorIn(uint32_t number,
                                const ReadContext& context) const;
   /// Returns `stored`, the record with a piece's elements, as a range of the
-  /// piece's file, if it is not decoded. Its guard records the verdict in
-  /// verdicts_, which outlives the content.
+  /// piece's file, whose guard records its verdict in verdicts_. So the verdict
+  /// outlives the content. Returns `stored` unchanged if the record must be
+  /// decoded.
   Content Guarded(uint32_t piece, Content stored) const;
   /// Returns a position for messages: "the file '__0_0.distcp', byte 12".
   std::string Where(uint32_t piece) const;

@@ -93,11 +93,13 @@ class IndexReader {
   Status AddValue(const Entry& entry);
   Status AddTensor(NodeId value, std::string name, std::string_view fqn);
   Status AddChunks(NodeId chunks, std::string_view fqn, ChunkedTensor& tensor);
-  /// Returns why the tensor cannot be read; empty if nothing is wrong.
+  /// Returns the fault of the chunk, such as "is nowhere in storage_data";
+  /// empty if there is none.
   Result<std::string> AddChunk(NodeId node, std::string_view fqn,
                                ChunkedTensor& tensor);
   std::string_view TypeNameOf(NodeId tensor) const;
-  /// Sets the type; if `name` is not a type, sets the fault.
+  /// Sets the type from its name. For a type that ctxfs lacks, also sets
+  /// unknown_type; if `name` does not look like a type, sets the fault.
   void SetType(std::string_view name, ChunkedTensor& tensor) const;
   uint32_t PieceAt(std::string_view fqn, const Numbers& offset) const;
   Place PlaceOf(std::string_view fqn, const Numbers& offset) const;
@@ -118,7 +120,7 @@ class IndexReader {
   std::unordered_map<std::string_view, uint32_t, NameHash> file_numbers_;
   std::unordered_map<std::string_view, NodeId, NameHash> paths_;
   uint64_t name_bytes_ = 0;
-  uint64_t visited_ = 0;  // offsets and sizes of chunks
+  uint64_t visited_ = 0;  // chunks, and dimensions of each
   uint32_t steps_ = 0;
 };
 
@@ -241,7 +243,8 @@ Status IndexReader::ReadValues(NodeId values) {
   return {};
 }
 
-/// Returns the keys that lead to a value, joined by '/'; `fqn` if unknown.
+/// Returns the keys that lead to a value, joined by '/'. Returns `fqn` if a key
+/// is neither a text nor an integer, or the result is empty or too long.
 std::string PathText(const Pickle& pickle, NodeId path, std::string_view fqn) {
   std::string text;
   for (uint32_t link = pickle.at(path).first; link != kNoNode;
@@ -357,7 +360,8 @@ Status IndexReader::AddChunks(NodeId chunks, std::string_view fqn,
   for (uint32_t link = pickle_.at(chunks).first; link != kNoNode;
        link = pickle_.Next(link)) {
     CTXFS_TRY(Step());
-    // Charge each visit: a shared list costs the file almost nothing.
+    // Each visit of a chunk is charged, because a list that many tensors share
+    // takes few bytes of the file.
     visited_ += 1 + tensor.shape.size();
     if (visited_ > kMaxNodes) {
       return OverLimit("metadata: the numbers of all chunks are", kMaxNodes);
@@ -438,15 +442,16 @@ bool IsDistributedName(std::string_view name) {
 }
 
 bool StartsDistributedIndex(Bytes head) {
-  // Maximum of bytes before the module's name: PROTO, FRAME with its length,
-  // and the opcode of the name.
+  // Maximum number of bytes before the module's name: PROTO, FRAME with its
+  // length, and the opcode of the name.
   constexpr size_t kMaxBefore = 24;
   constexpr std::byte kProto{0x80};
   if (head.size() < 2 || head[0] != kProto) return false;
   const std::string_view text = AsText(head);
   const size_t at = text.substr(0, kMaxBefore + kModule.size()).find(kModule);
   if (at == std::string_view::npos) return false;
-  // From module to class: a line feed (GLOBAL) or 3 opcodes (STACK_GLOBAL).
+  // Maximum number of bytes between module and class: a line feed (GLOBAL), or
+  // the opcodes between two texts (STACK_GLOBAL).
   constexpr size_t kMaxBetween = 8;
   constexpr std::string_view kClass = "Metadata";
   const std::string_view after = text.substr(at + kModule.size());

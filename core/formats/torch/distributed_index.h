@@ -83,7 +83,7 @@ struct DistributedIndex {
 Result<DistributedIndex> ReadDistributedIndex(const Pickle& pickle,
                                               const ReadContext& context);
 
-/// Whether `name` is a class of such an index.
+/// Whether `name` is a global that torch's writers use in such an index.
 bool IsDistributedName(std::string_view name);
 
 /// Whether `head` starts like the pickle of such an index.

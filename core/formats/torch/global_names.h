@@ -67,14 +67,15 @@ class GlobalNames {
   /// The first reason for missing names; empty if the names are complete.
   const std::string& gap() const { return gap_; }
 
-  /// Returns at most kMaxGlobals names: first the unsafe names, then the safe
-  /// names, sorted within each group. A name longer than kMaxListedName is
-  /// truncated, and states its full length. `script`: classes of the archive's
-  /// own code are safe.
+  /// Returns at most kMaxGlobals names: those of unknown_, then of script_,
+  /// then of known_, each sorted. So unsafe names precede safe ones. A name
+  /// longer than kMaxListedName is truncated, and states its full length.
+  /// `script`: whether classes of the archive's own code are safe.
   std::vector<Listed> List(bool script) const;
 
-  // The number of distinct names, listed or not. Exact up to kMaxGlobals +
-  // kMaxCounted of each kind.
+  // The number of distinct names, listed or not. Beyond kMaxGlobals +
+  // kMaxCounted names of a kind, no more of this kind are counted. Long names
+  // with the same listed form count as one.
   uint64_t Count() const;
   uint64_t CountUnsafe(bool script) const;
 
@@ -99,7 +100,9 @@ struct SafeNames {
   bool (*known)(std::string_view name) = nullptr;
 };
 
-/// Adds the list of names to `info`, the result of Container::Info.
+/// Adds to `info`, which AddInfo fills, the list of names, the number of unsafe
+/// names, whether the list is complete, and a warning if there are unsafe
+/// names.
 void DescribeGlobals(const GlobalNames& names, const SafeNames& safe,
                      Json& info);
 /// Adds the list of names in `info` to `facts`.

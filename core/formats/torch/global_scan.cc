@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collects the names in a pickle without building its values. The stack and the
-// memo hold only texts, because STACK_GLOBAL takes its names from them. All
-// other values are kUnknown.
+// Collects the names in a pickle without building its values. Of the values on
+// the stack and in the memo, only texts are stored, because STACK_GLOBAL takes
+// its names from them. A mark is kMarkValue, any other value kUnknown.
 #include "core/formats/torch/global_scan.h"
 
 #include <fmt/core.h>
@@ -22,7 +22,8 @@
 namespace ctxfs::torch {
 namespace {
 
-/// A value on the stack: the offset of its text in texts_, or a constant below.
+/// A value on the stack: the offset of its text in texts_, or one of the
+/// constants that follow.
 using Value = uint32_t;
 constexpr Value kMarkValue = UINT32_MAX;
 constexpr Value kUnknown = UINT32_MAX - 1;  // not text, or text not stored

@@ -15,9 +15,9 @@ namespace ctxfs::torch {
 /// all opcodes of protocols 0 to 5, and continues after opcodes that ReadPickle
 /// rejects, so that no name can hide behind a fault (docs/formats/torch.md,
 /// section 12). Marks `names` as incomplete if the scan must stop early, or if
-/// a name is not in the pickle as text. Returns whether the scan reached the
-/// end of the pickle. Fails only if reading the content fails, memory runs out,
-/// or the request is interrupted.
+/// a name is too long or is not in the pickle as text. Returns whether the scan
+/// reached the end of the pickle. Fails only if reading the content fails,
+/// memory runs out, or the request is interrupted.
 Result<bool> ScanGlobals(const Content& content, uint64_t offset,
                          const ReadContext& context, GlobalNames& names,
                          uint64_t& end);

@@ -33,7 +33,7 @@ bool MayBeLoaded(std::string_view name) {
          EqualsInAnyCase(name, "constants.pkl");
 }
 
-/// "1 function or class", "3 functions or classes".
+/// Returns "1 function or class", "3 functions or classes".
 std::string Counted(uint64_t count) {
   return std::to_string(count) +
          (count == 1 ? " function or class" : " functions or classes");
@@ -66,8 +66,9 @@ Status Checkpoint::ListGlobalsOf(uint32_t member, const ReadContext& context) {
   };
   Status scanned = scan(*archive_);
   if (!scanned && scanned.error().code == Code::kChecksum) {
-    // torch verifies no checksums, so the scan reads again without them. The
-    // copy of the directory can be large.
+    // torch verifies no checksums, so the scan reads the record again without
+    // verifying it. The second archive copies the directory, which can be
+    // large.
     CTXFS_TRY(HeapAllowance::Admit(archive_->directory().CopyBytes() +
                                    archive_->count() * sizeof(AtomicVerdict)));
     scanned = scan(*std::make_shared<const zip::Archive>(

@@ -49,8 +49,8 @@ Result<NamedStorages> FindNamedStorages(const Pickle& pickle,
   return named;
 }
 
-/// Returns the end of a storage that starts at byte `at`, from the bytes of an
-/// element and the number of elements.
+/// Returns the end of a storage that starts at byte `at`. `storage`: bytes of
+/// an element, and number of elements.
 uint64_t EndOfLegacy(uint64_t at, std::pair<uint64_t, int64_t> storage) {
   const auto [width, elements] = storage;
   if (elements < 0) return at;

@@ -16,12 +16,13 @@ namespace ctxfs::torch {
 constexpr uint64_t kMaxPickleBytes = 256 * limits::kMiB;
 constexpr uint64_t kMaxInflated = 64 * limits::kKiB;
 constexpr uint64_t kMaxInflatedPerByte = 32;
-/// Maximum of each of these, separately: values in a pickle, elements in all of
-/// its lists together, values on its stack, and values in its memo.
+/// Maximum of each of these, separately: values in a pickle, children of all
+/// its containers together, values on its stack, and values in its memo.
 constexpr uint32_t kMaxNodes = 16'000'000;
 /// Maximum nesting depth of values.
 constexpr unsigned kMaxDepth = 1000;
-/// Bytes of a module or class name, of all names, and of an integer.
+/// Bytes of a module's name and of the name in it; of all names together; of an
+/// integer.
 constexpr uint64_t kMaxNameBytes = 64 * limits::kKiB;
 constexpr uint64_t kMaxNamesBytes = 64 * limits::kMiB;
 constexpr uint64_t kMaxIntegerBytes = 4096;
@@ -31,13 +32,15 @@ constexpr uint64_t kMaxKeyBytes = 256;
 /// Different names that are listed; bytes of a listed name.
 constexpr size_t kMaxGlobals = 10'000;
 constexpr size_t kMaxListedName = 1024;
-/// Different names that are counted besides the listed ones.
+/// Different names of one GlobalNames::Kind that are counted besides the listed
+/// ones.
 constexpr size_t kMaxCounted = 1'000'000;
 /// Records of an archive that are searched for names; their total bytes.
 constexpr size_t kMaxPickleRecords = 16;
 constexpr uint64_t kMaxSearchedBytes = 2 * kMaxPickleBytes;
 
-/// Visits of values; a shared list is visited at each of its places.
+/// Visits of values in one walk. A shared value is visited at each of its
+/// places, even if only a reference to the first is written there.
 constexpr uint64_t kMaxVisits = 2ULL * kMaxNodes;
 /// Bytes of value.json; bytes of a value.json that stays in memory.
 constexpr uint64_t kMaxValueText = 64 * limits::kMiB;
@@ -47,7 +50,8 @@ constexpr uint64_t kMaxKeptText = limits::kMiB;
 constexpr uint32_t kMaxTensors = 1'000'000;
 constexpr uint64_t kMaxTensorNames = limits::kTreeNameBytes;
 constexpr size_t kMaxRank = 64;
-/// Bytes of a tensor that exceeds its storage, for example after expand().
+/// Bytes of a tensor that is larger than its storage, for example after
+/// expand().
 constexpr uint64_t kMaxExpanded = limits::kGiB;
 
 /// Bytes by which all tensors together may repeat storages: kMaxRepeated, plus

@@ -33,8 +33,9 @@ class Memo {
     return HeapAllowance::Admit(2 * buckets * sizeof(void*));
   }
 
-  /// Sets the value of a key. Returns false beyond kMaxNodes keys in the vector
-  /// or `most_far` keys in the table.
+  /// Sets the value of a key. A new key is added to the vector if it is the
+  /// next one and the vector has fewer than kMaxNodes keys, else to the table.
+  /// Returns false if the table already has `most_far` keys.
   bool Put(uint64_t key, uint32_t value, size_t most_far) {
     if (IsNear(key)) {
       near_[static_cast<size_t>(key)] = value;

@@ -81,7 +81,7 @@ std::optional<SparseId> SparseParts(const Pickle& pickle, NodeId parts,
 }  // namespace
 
 NodeId Lookup(const Pickle& pickle, NodeId dict, std::string_view key) {
-  constexpr int kMaxLooked = 64;  // real dicts have two keys
+  constexpr int kMaxLooked = 64;  // real dicts have a few keys
   NodeId found = kNoNode;
   uint32_t link = pickle.at(dict).first;
   for (int i = 0; i < kMaxLooked && link != kNoNode; ++i) {

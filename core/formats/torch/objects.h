@@ -83,16 +83,17 @@ std::string_view GlobalName(const Pickle& pickle, NodeId node);
 std::string_view CalleeName(const Pickle& pickle, NodeId node);
 
 /// Returns the value of a text key among the first 64 entries of a dict;
-/// kNoNode if missing. If the key is repeated, the last value counts, like in
+/// kNoNode if missing. If these repeat the key, the last value counts, like in
 /// Python.
 NodeId Lookup(const Pickle& pickle, NodeId dict, std::string_view key);
 
 /// Returns argument `index` of an object; kNoNode if there are fewer.
 NodeId Argument(const Pickle& pickle, NodeId object, uint32_t index);
 
-/// Returns a number, saturated to int64; nullopt for another value.
+/// Returns an integer, saturated to int64; nullopt for another value.
 std::optional<int64_t> AsInteger(const Pickle& pickle, NodeId node);
-/// Returns the numbers of a tuple, list or torch.Size.
+/// Returns the integers of a tuple, list or torch.Size; nullopt for another
+/// value, or for more than kMaxRank integers.
 std::optional<std::vector<int64_t>> AsIntegers(const Pickle& pickle,
                                                NodeId node);
 

@@ -37,8 +37,8 @@ class OpcodeReader {
  protected:
   ~OpcodeReader() = default;
 
-  /// Reads opcodes until Stop. Sets `end` to the offset of the next byte.
-  /// Returns the first failure.
+  /// Reads opcodes until Stop or the first failure, which it returns. Sets
+  /// `end` to the offset of the next byte.
   Status Read(uint64_t& end);
 
   /// Called at the start of an opcode, before its operand is read. The operand
@@ -79,7 +79,7 @@ class OpcodeReader {
  private:
   bool going() const { return !stopped_ && !error_; }
   void ReadOperand(const Opcode& opcode);
-  // The next functions return false, 0 or nothing after a failure or Stop.
+  // The functions below return false, 0 or nothing after a failure or Stop.
   bool HasLeft(uint64_t size);
   /// Takes the next `size` bytes, at most PickleInput::kPiece.
   Bytes Take(uint64_t size);

@@ -42,9 +42,9 @@ constexpr std::array<Opcode, 256> MakeOpcodes() {
   set("\x8D", {O::kCounted, 8, 0, E::kPushText});
   set("S", {O::kLine, 0, 0, E::kPushQuoted});
   set("V", {O::kLine, 0, 0, E::kPushEscaped});
-  // Containers and objects. All values above a mark: TUPLE, LIST, DICT,
-  // FROZENSET, OBJ; one value: TUPLE1, BINPERSID; two values: TUPLE2, REDUCE,
-  // NEWOBJ; three values: TUPLE3, NEWOBJ_EX.
+  // Containers and objects. TUPLE, LIST, DICT, FROZENSET and OBJ pop all values
+  // above a mark; TUPLE1 and BINPERSID pop one value; TUPLE2, REDUCE and NEWOBJ
+  // two; TUPLE3 and NEWOBJ_EX three.
   set("tldo\x91", {O::kNone, 0, Opcode::kToMark, E::kPush});
   set("\x85Q", {O::kNone, 0, 1, E::kPush});
   set("\x86R\x81", {O::kNone, 0, 2, E::kPush});

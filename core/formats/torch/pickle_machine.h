@@ -22,7 +22,7 @@ namespace ctxfs::torch {
 /// failing operation may leave it invalid.
 class PickleMachine final : public OpcodeReader {
  public:
-  /// Applies an opcode to its operand.
+  /// Applies an opcode with its operand to a machine.
   using Run = void (*)(PickleMachine& machine, const Operand& operand);
   struct Operation {
     std::string_view codes;
@@ -114,13 +114,14 @@ class PickleMachine final : public OpcodeReader {
   bool HasMarkFrom(size_t start) const;
 
   void Link(NodeId node, uint32_t& first, uint32_t& last);
-  /// Appends the stack values from index `start` to the children of `to`. For
-  /// an Object, appends to its entries if `kind` is kDict, else to its items.
+  /// Appends to the children of `to` all stack values from index `start` on.
+  /// For an Object, appends to its entries if `kind` is kDict, else to its
+  /// items.
   void LinkFrom(size_t start, NodeId to, Kind kind);
-  /// Creates a value of `kind` with the stack values from index `start`. Drops
-  /// all values from index `to`, and pushes the new value.
+  /// Creates a value of `kind` with all stack values from index `start` on.
+  /// Drops all values from index `to` on, and pushes the new value.
   void MakeFrom(size_t start, size_t to, Kind kind);
-  /// Appends the stack values from index `start` to the value at index `to`,
+  /// Appends to the value at index `to` all stack values from index `start` on,
   /// and drops all values above `to`.
   void AppendFrom(size_t start, size_t to, Kind kind);
 

@@ -16,7 +16,8 @@ using PlaceId = uint32_t;
 constexpr PlaceId kRootPlace = 0;
 constexpr PlaceId kNoPlace = UINT32_MAX;
 
-/// Steps that are neither keys nor indexes of the value.
+/// Steps with fixed names, to parts of a value that have neither a key nor an
+/// index.
 enum class Word : uint32_t { kAttributes, kKey, kArgs, kKwargs, kCallable };
 
 /// The places at which a walk has met values; each is a step from its parent

@@ -40,7 +40,8 @@ std::optional<uint64_t> Count(const std::vector<uint64_t>& shape) {
   return count;
 }
 
-/// Returns the elements from the storage's start to the tensor's last one.
+/// Returns the number of elements from layout.start to the tensor's last one,
+/// inclusive; nullopt from 2^64 on. No dimension may be 0.
 std::optional<uint64_t> Reach(const Layout& layout) {
   const Extents& shape = *layout.shape;
   std::optional<uint64_t> last = layout.offset;

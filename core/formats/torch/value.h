@@ -21,8 +21,8 @@ struct FoundTensor {
 
 /// Appends the tensors of a pickle's value to `found`, in value order; a tensor
 /// at several places is found at each. `prefix` precedes all names. `found` may
-/// hold at most kMaxTensors. Fails with kLimit for a value that is too deep
-/// ("pickle_depth"), too large, or has too many tensors.
+/// hold at most kMaxTensors. Fails with kLimit if the value is too deep
+/// ("pickle_depth") or too large, or has too many tensors or too long names.
 Status FindTensors(const Pickle& pickle, const std::string& prefix,
                    const ReadContext& context, std::vector<FoundTensor>& found);
 

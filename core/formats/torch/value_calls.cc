@@ -50,7 +50,8 @@ bool EncodeLatin1(std::string_view text, std::string& bytes) {
   return true;
 }
 
-/// Returns the bytes for the arguments (text, "latin1").
+/// Returns the bytes, in `scratch`, for the arguments (text, "latin1"); nullopt
+/// for other arguments, or if memory is refused.
 std::optional<std::string_view> EncodedText(const Pickle& pickle, NodeId call,
                                             WalkBudget& budget,
                                             std::string& scratch) {

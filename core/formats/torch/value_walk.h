@@ -78,7 +78,8 @@ class ValueWalk {
   void Storage(const StorageId& storage);
 
   // value_calls.cc: names and calls. A function that returns false has written
-  // nothing, because the arguments do not fit; the call is then opaque.
+  // nothing, because the callable has no known meaning or the arguments do not
+  // fit; the call is then opaque.
   void Global(NodeId node);
   void Persistent(NodeId node, PlaceId place, unsigned depth);
   void Call(NodeId node, PlaceId place, unsigned depth);
@@ -105,8 +106,9 @@ class ValueWalk {
   /// Whether another value may be visited; otherwise fails the walk.
   bool MayWalk(unsigned depth);
 
-  /// Whether a value needs a place: it is an object or a container that is not
-  /// empty. Most values are plain; skipping their places saves memory.
+  /// Whether a value needs a place: it is an object, a persistent id, or a
+  /// container that is not empty. Most values are plain; skipping their places
+  /// saves memory.
   bool HasPlaces(NodeId node) const;
   std::string PathTo(PlaceId place, uint64_t limit);
   /// Writes a reference to a value met before; returns false for any other.

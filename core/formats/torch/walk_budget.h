@@ -17,7 +17,8 @@ class WalkBudget {
 
   bool exhausted() const { return spent_ > kMaxVisits; }
 
-  /// Whether an interrupt check is due: first call, then every 16,384 visits.
+  /// Whether an interrupt check is due: at the first call, then every 16,384
+  /// visits.
   bool CheckIsDue() {
     if (spent_ < next_check_) return false;
     next_check_ = spent_ + kVisitsPerCheck;
