@@ -33,9 +33,9 @@ struct GgufQuant {
   GgufUnpack unpack = nullptr;  // null for plain types and for q8_1
   uint32_t group = 0;           // elements that share a scale
   bool adds = false;
-  /// Number of float16 fields from byte halves_at of a block on, which a
-  /// big-endian file stores swapped. nullopt: the type defines no big-endian
-  /// form.
+  /// Number of adjacent float16 fields, from byte halves_at of a block on. A
+  /// big-endian file stores these fields swapped, and nothing else of the
+  /// block. nullopt: the type defines no big-endian form.
   std::optional<uint32_t> halves = std::nullopt;
   uint32_t halves_at = 0;
 };
@@ -49,15 +49,16 @@ struct GgufType {
   GgufQuant quant = {};
 };
 
-/// Returns null for a removed or unknown code.
+/// Returns the type of a code; null for a removed or unknown code.
 const GgufType* GgufTypeOf(uint32_t code);
-/// Like GgufTypeOf; also null if ctxfs cannot dequantise the type.
+/// Like GgufTypeOf; also null if the type is plain, or if ctxfs cannot
+/// dequantise it.
 const GgufType* GgufQuantOf(uint32_t code);
 /// Returns a name such as "f32", "q4_k", "type_99".
 std::string GgufTypeName(uint32_t code);
 
 /// Converts `count` blocks to float32 with the fastest kernels of this
-/// processor. `out` need not be aligned.
+/// processor. GgufQuantOf must accept the type. `out` need not be aligned.
 void GgufDequantize(const GgufType& type, const std::byte* blocks, size_t count,
                     std::byte* out);
 /// Like GgufDequantize; `kernels` compute codes * scales + adds.

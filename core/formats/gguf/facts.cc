@@ -45,8 +45,9 @@ class Pairs {
         facts_(facts),
         used_(header.pairs.size()) {}
 
-  /// Adds the value of `pair`: a scalar, the start of a text, the items of a
-  /// short array, or type and length of a longer one.
+  /// Adds the value of `pair`: a scalar, the start of a text, the items of an
+  /// array that is short and has short items, or type and length of another
+  /// array.
   Status Add(std::string_view key, const GgufPair& pair,
              std::string_view unit = {}) {
     // The window is long enough for a short text, the usual value.

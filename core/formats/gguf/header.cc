@@ -388,8 +388,8 @@ Result<GgufHeader> ReadGgufHeader(const Source& source, bool salvage,
             header.data_at, source.size()),
         header.end};
   }
-  // CheckGgufLayout needs a list of all offsets, and later one of the numbers
-  // of tensors.
+  // CheckGgufLayout makes a list of all offsets, and after freeing it a list of
+  // tensor numbers, which is smaller.
   CTXFS_TRY(HeapAllowance::Admit(header.tensors.size() * sizeof(uint64_t)));
   CheckGgufLayout(header, source.size());
   if (header.fault_count > 0 && !salvage) return header.faults.front();

@@ -77,7 +77,7 @@ struct GgufHeader {
   uint64_t fault_count = 0;
   std::vector<Warning> warnings;
   uint64_t data_end = 0;   // highest end of a tensor; byte of the file
-  uint64_t shown_end = 0;  // highest end within the file, padded
+  uint64_t shown_end = 0;  // highest end of a whole tensor, padded
 
   /// Returns the pair with `key`; null if there is none.
   const GgufPair* Find(std::string_view key) const;
@@ -93,9 +93,8 @@ struct GgufHeader {
 };
 
 /// Reads and checks the header of `source`. Fails with kVersion, kLimit,
-/// kInterrupted or an error of the source, and with kCorrupt for a fault. With
-/// `salvage`, fails only for the faults that salvage does not accept (section
-/// 8).
+/// kInterrupted or an error of the source, and with kCorrupt for a fault; with
+/// `salvage`, only for a fault that salvage does not accept (section 8).
 Result<GgufHeader> ReadGgufHeader(const Source& source, bool salvage,
                                   const ReadContext& context);
 
@@ -103,8 +102,8 @@ Result<GgufHeader> ReadGgufHeader(const Source& source, bool salvage,
 /// faults and warnings to `header`.
 void CheckGgufLayout(GgufHeader& header, uint64_t file_size);
 
-/// Returns an integer of the metadata; nullopt if it is missing or not of
-/// `type`, which is kGgufUint16, kGgufUint32 or kGgufInt32.
+/// Returns an integer of the metadata; nullopt if it is missing, not of `type`,
+/// or cannot be read. `type` must be kGgufUint16, kGgufUint32 or kGgufInt32.
 std::optional<int64_t> GgufInteger(const GgufHeader& header,
                                    const Source& source, std::string_view key,
                                    uint32_t type, const Request& request);

@@ -75,7 +75,7 @@ struct Model {
 };
 
 /// Returns the prefix of lm_head for a model whose other names start with
-/// `prefix`. In a model of several parts it is "language_model.", else empty.
+/// `prefix`: "language_model." if `prefix` starts with that, else empty.
 std::string_view BeforeHead(std::string_view prefix) {
   constexpr std::string_view kInside = "language_model.";
   return prefix.starts_with(kInside) ? kInside : std::string_view();

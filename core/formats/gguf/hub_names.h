@@ -11,7 +11,8 @@
 namespace ctxfs::gguf {
 
 /// Returns the hub's names of the tensors of a model, from its architecture
-/// (docs/formats/gguf.md, section 12); nullopt if there is no table for it.
+/// (docs/formats/gguf.md, section 12); nullopt if there is no table for it, or
+/// if a llama model lacks the counts of heads.
 std::optional<NamesOnHub> GgufHubNames(const Source& source,
                                        const GgufHeader& header,
                                        const Request& request);

@@ -97,8 +97,9 @@ class LayoutCheck {
     return Fault::kNone;
   }
 
-  /// Sets the sizes of tensors of unknown type: each ends at the next offset,
-  /// or with the data. Warns about tensors whose values cannot be shown.
+  /// Sets the sizes of tensors of unknown type: each ends at the next higher
+  /// offset of a tensor, or at the end of the file. Warns about tensors whose
+  /// values cannot be shown.
   void MeasureUnknown() {
     std::vector<uint64_t> offsets;
     offsets.reserve(count());

@@ -26,13 +26,14 @@ constexpr uint64_t kMaxWalkedItems = 100'000'000;
 
 constexpr uint64_t kMaxMetadataText = limits::kGiB;
 
-/// Larger metadata is not copied into the header of views/model.safetensors.
+/// Maximum bytes of the scalar pairs, and maximum bytes of metadata.json, that
+/// are copied into the header of views/model.safetensors.
 constexpr uint64_t kMaxCopiedMetadata = limits::kMiB;
 
 /// Files of a split model; all stay open.
 constexpr size_t kMaxParts = 500;
 
-/// Faults and warnings reported as text.
+/// Faults of one header, and warnings about a split, that are reported as text.
 constexpr size_t kMaxFaults = 100;
 
 /// Bounds of a tokenizer file: tokens or merges; bytes of all tokens or of all

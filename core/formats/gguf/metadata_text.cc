@@ -19,9 +19,9 @@ namespace {
 
 // Longer strings are written in parts of this size, bytes.
 constexpr uint64_t kStringPart = 64 * limits::kKiB;
-// Maximum of array items written at once.
+// Maximum number of array items written at once.
 constexpr uint64_t kItemsAtOnce = 1024;
-// Bytes of text between two saved states.
+// Minimum number of text bytes between two saved states.
 constexpr uint64_t kBetweenPlaces = 256 * limits::kKiB;
 
 template <typename T, typename... Form>
@@ -41,9 +41,10 @@ void AppendFloat(T value, std::string& text) {
   } else {
     const size_t before = text.size();
     ctxfs::AppendFloat(value, text);
-    // Write the fewest digits that identify the number (docs/formats/gguf.md,
-    // section 9). to_chars writes all digits of a large whole number where an
-    // exponent would be shorter.
+    // Write the fewest significant digits that identify the number
+    // (docs/formats/gguf.md, section 9). to_chars omits the exponent if that
+    // takes no more characters, and then writes all digits of a large whole
+    // number: 134217728, not 1.3421773e+08.
     if (text.ends_with(".0") && std::abs(value) > T{1 << 24}) {
       text.resize(before);
       AppendDigits(value, text, std::chars_format::scientific);
@@ -51,8 +52,9 @@ void AppendFloat(T value, std::string& text) {
   }
 }
 
-/// Appends `utf8` with the escapes of docs/formats/gguf.md, section 9. The
-/// escapes of JsonLine differ: it writes \t and \r, and does not escape DEL.
+/// Appends `utf8` with the escapes of docs/formats/gguf.md, section 9. JsonLine
+/// has other escapes: it writes a tab as \t and a carriage return as \r, and
+/// does not escape DEL.
 void AppendEscaped(std::string_view utf8, std::string& text) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   for (const char c : utf8) {

@@ -61,7 +61,8 @@ class GgufMetadataWriter {
   GgufReader in_;
 };
 
-/// Writes a scalar as JSON: shortest decimals; "NaN", "inf", "-inf".
+/// Reads a scalar from `in` and appends it as JSON: a float with the fewest
+/// digits that identify it, or as the string "NaN", "inf" or "-inf".
 void AppendGgufScalar(uint32_t type, GgufReader& in, std::string& text);
 
 /// Returns metadata.json; fails with kLimit beyond kMaxMetadataText. Renders it

@@ -21,8 +21,8 @@ struct GgufLayout {
   uint64_t count_bytes() const { return narrow ? 4 : 8; }
 };
 
-/// Reads a file sequentially in windows of some KiB. Like ByteReader, fails at
-/// the first missing field; all later fields read as zero.
+/// Reads fields of a file in order, through a window of bytes. Like ByteReader,
+/// fails at the first missing field; all later fields read as zero.
 class GgufReader {
  public:
   /// Reads `window` bytes at a time; `window` must be at least 8. A small

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Generates the files that Hugging Face's libraries read from the tokenizer in
-// the metadata (docs/formats/gguf.md, section 11).
+// Generates the files of a tokenizer that Hugging Face's libraries read, from
+// the tokenizer in the metadata (docs/formats/gguf.md, section 11).
 #include "core/formats/gguf/tokenizer.h"
 
 #include <fmt/core.h>
@@ -132,7 +132,7 @@ class Keys {
   }
 
   /// Returns the length of an array; 0 if it is missing or has another item
-  /// type. Moves `in` to the first item.
+  /// type. Sets `in` to a reader at the first item.
   Result<uint64_t> Begin(std::string_view key, uint32_t type,
                          std::optional<GgufReader>& in) const {
     const GgufPair* pair = header_.Find(key);
@@ -214,8 +214,9 @@ Status PutMerges(const Keys& keys, JsonWriter& json) {
   return all;
 }
 
-/// Writes the unknown token. Unigram models always have the members: unk_id is
-/// null without metadata.
+/// Writes the unknown token: for Unigram its number as unk_id, which is null if
+/// the metadata has none, and byte_fallback; for other models its text as
+/// unk_token, if the metadata has its number.
 Status PutUnknown(const Keys& keys, bool unigram, JsonWriter& json) {
   const std::optional<int64_t> unknown =
       keys.Number("tokenizer.ggml.unknown_token_id");
