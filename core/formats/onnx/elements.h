@@ -32,7 +32,8 @@ std::shared_ptr<const Block> DecodedElements(
 /// Returns the strings of a tensor as JSON lines, row-major.
 Result<std::string> StringText(WireReader& reader, const WireRanges& message);
 
-/// Unpacks `count` integers of 2 or 4 bits to a byte each.
+/// Unpacks `count` integers of 2 or 4 bits to a byte each; extends the sign of
+/// signed ones.
 Content UnpackIntegers(const ElementType& type, Content packed, uint64_t count);
 
 }  // namespace ctxfs::onnx

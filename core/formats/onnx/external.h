@@ -15,7 +15,7 @@ namespace ctxfs::onnx {
 
 /// Normalises a location of external data to a path below the model's directory
 /// (docs/formats/onnx.md, section 6); nullopt if it is absolute, leads outside,
-/// is too long, or contains a NUL.
+/// names no file, is too long, or contains a NUL.
 std::optional<std::string> LocationBelow(std::string_view location);
 
 /// A model's files of external data. The last few stay open. Thread-safe.

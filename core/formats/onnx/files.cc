@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Builds the files of a model (docs/formats/onnx.md, section 9): tensors/,
-// constants/, model.json, and documents for views.
+// constants/ and model.json. Exports its arrays for views.
 #include <fmt/core.h>
 
 #include <string>
@@ -289,8 +289,8 @@ void Model::AddArrays(const TensorList& list, const std::string& directory,
         small ? DTypeOf(type->dtype[0] == 'i' ? "i8" : "u8")
               : DTypeOf(type->dtype);
     if (!dtype) continue;
-    // Out of memory: returns an incomplete list, as after an interrupt. Views
-    // detect that arrays are missing.
+    // Out of memory: returns an incomplete list, as after an interrupt, which
+    // the caller discards.
     if (!AdmitGrowth(arrays) ||
         !HeapAllowance::Admit(2 * (directory.size() + list.path(i).size()))) {
       return;

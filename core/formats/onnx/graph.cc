@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reads each graph in two passes (docs/formats/onnx.md, section 5): first the
-// initializers, then the nodes. A file stores nodes before initializers; a
-// mount lists nodes after initializers.
+// initializers, then the nodes. A file stores nodes before initializers, but a
+// mount lists the tensors in nodes after the initializers.
 #include "core/formats/onnx/graph.h"
 
 #include <fmt/core.h>
@@ -49,7 +49,7 @@ Error TooMany(uint64_t most, const char* what, uint64_t at) {
           fmt::format("the model has more than {} {}", most, what), at};
 }
 
-/// The used fields of a NodeProto.
+/// The fields of a NodeProto that ctxfs uses.
 struct GraphReader::Node {
   std::string name;  // "#3" if unnamed
   std::string op_type;

@@ -44,20 +44,20 @@ struct GraphCounts {
   uint64_t nodes = 0;
   uint64_t initializers = 0;
   OperatorCounts operators;
-  uint64_t operator_bytes = 0;  // bytes of their names
+  uint64_t operator_bytes = 0;  // memory of `operators`
 };
 
 /// Walks graphs (docs/formats/onnx.md, sections 3 and 5).
 class GraphReader {
  public:
-  /// `visitor`: null to count operators only. `salvage`: after damage behind
-  /// the nodes of a graph, still visit the tensors in these nodes.
+  /// `visitor`: null to count nodes and operators only. `salvage`: after damage
+  /// behind the nodes of a graph, still visit the tensors in these nodes.
   GraphReader(WireReader& reader, GraphVisitor* visitor, bool salvage = false)
       : reader_(reader), visitor_(visitor), salvage_(salvage) {}
 
   /// Walks the graph of a model. Fails with kCorrupt, kLimit ("nesting", or a
-  /// limit of section 7), and as the visitor does; everything before the fault
-  /// has then been visited.
+  /// limit of section 7), and as the visitor does; the visitor has then
+  /// received what the walk met before the fault.
   Status ReadGraph(const WireRanges& graph, GraphCounts& counts);
 
   /// Walks the nodes of a function, field 7 of `function`.

@@ -11,13 +11,15 @@ namespace ctxfs::onnx {
 
 constexpr uint32_t kMaxTensors = 1'000'000;
 constexpr uint64_t kMaxNodes = 16'000'000;
-/// Bytes of all tensors' paths; dimensions of all tensors.
+/// Bytes of all tensors' paths, and separately of any one name, of all
+/// operators' names and of all subgraphs' prefixes. Dimensions of all tensors.
 constexpr uint64_t kMaxNameBytes = 256 * limits::kMiB;
 constexpr uint64_t kMaxDims = 16'000'000;
 /// Nesting depth of messages; protobuf has the same limit.
 constexpr unsigned kMaxLevels = 100;
-/// Ranges stored while a message is read: the occurrences of one message, the
-/// attributes of a node, or the sparse tensors of a graph.
+/// Ranges of one kind stored while a message is read: the occurrences of a
+/// field that should occur once, such as a model's graph (protobuf merges
+/// them), or of a repeated one, such as the attributes of a node.
 constexpr size_t kMaxRemembered = 1'000'000;
 /// Bytes of model.json; bytes of a doc_string in it.
 constexpr uint64_t kMaxJson = 64 * limits::kMiB;

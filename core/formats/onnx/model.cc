@@ -175,8 +175,9 @@ Status Model::ReadModel(const ReadContext& context) {
   Status read = ReadParts(reader, parts);
   if (!read && parts.graph.empty()) return read;
   GraphCounts counts;
-  // With salvage, damage in one part hides neither earlier parts nor the next
-  // part. Reports the first damage; an interrupt or I/O error replaces it.
+  // With salvage, the graph's fields and its tensors are read in spite of
+  // earlier damage; functions are not. Reports the first damage; an interrupt
+  // or I/O error replaces it.
   const auto go_on = [&](auto part) {
     if (!read && (!options_.salvage || read.error().code != Code::kCorrupt)) {
       return;

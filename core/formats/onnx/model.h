@@ -29,12 +29,13 @@ namespace ctxfs::onnx {
 bool IsModelField(uint64_t number, WireType type);
 
 /// The tensors of one TensorUse, in the order of docs/formats/onnx.md, section
-/// 5. Each takes 52 bytes, plus its path and dimensions.
+/// 5. Each takes 52 bytes, plus its path, its dimensions and, unless kStored,
+/// the detail of its storage.
 class TensorList {
  public:
   struct Record {
     uint64_t at = 0;    // start of the bytes, or of the message
-    uint64_t size = 0;  // bytes; 0 if not yet known
+    uint64_t size = 0;  // bytes of the tensor's file; 0 for kFault
     uint64_t elements = 0;
     uint64_t dims_at = 0;  // in dims_
     uint32_t rank = 0;
@@ -77,9 +78,9 @@ class Model final : public Container, public SaysFacts, private GraphVisitor {
  public:
   Model(std::shared_ptr<const Source> source, const OpenOptions& options);
 
-  /// Reads the heads of all messages and fields. Must be called once, first.
-  /// Fails with kNotContainer if this is not a model, and with kCorrupt and
-  /// kLimit (docs/formats/onnx.md, section 8).
+  /// Walks all messages, but reads of the elements of tensors only strings.
+  /// Must be called once, first. Fails with kNotContainer if this is not a
+  /// model, and with kCorrupt and kLimit (docs/formats/onnx.md, section 8).
   Status Load(const ReadContext& context);
 
   void AddInfo(Json& info, const ReadContext& context) const override;

@@ -233,7 +233,8 @@ Status ModelJson::AddName(WireRange range, Json& list) {
 Json ModelJson::Operators(const GraphCounts& counts) {
   Json operators = Json::object();
   for (const auto& [name, count] : counts.operators) {
-    // Out of memory: opening the model fails later (HeapAllowance), so the
+    // Stops if model.json becomes too large, or memory is refused. In the
+    // second case opening the model fails later (HeapAllowance), so the
     // incomplete object is never shown.
     if (!Charge(name.size()) || !HeapAllowance::Admit(2 * name.size())) break;
     operators[name] = count;

@@ -34,7 +34,7 @@ class ModelJson {
   int64_t ir_version() const { return ir_version_; }
   std::string TakeProducer() { return std::move(producer_); }
 
-  /// Returns the text, with the graph's counts. Must not be called if
+  /// Returns the text, with the graph's counts. The text is incomplete if
   /// too_large().
   std::string Text(const GraphCounts& graph) &&;
 

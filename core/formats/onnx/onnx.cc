@@ -20,9 +20,9 @@ bool IsTextField(uint64_t number) {
   return number == 2 || number == 3 || number == 4 || number == 6;
 }
 
-/// Whether `text`, possibly truncated, has only printable characters and white
-/// space. Files of other protobuf formats often have lengths and tags at these
-/// positions.
+/// Whether `text`, possibly truncated, is UTF-8 without control characters
+/// other than white space. Files of other protobuf formats often have lengths
+/// and tags at these positions.
 bool IsPlainText(std::string_view text) {
   const bool plain = std::none_of(text.begin(), text.end(), [](char c) {
     return static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\t' &&

@@ -43,8 +43,8 @@ WireType WireTypeOf(TypedField field);
 /// Returns "f32"; "undefined" for 0, "dtype_99" for an unknown code.
 std::string DTypeNameOf(int64_t code);
 
-/// Returns the bytes of `count` elements in raw_data; nullopt if they have 2^64
-/// bits or more.
+/// Returns the number of bytes of `count` elements in raw_data; nullopt if they
+/// have 2^64 bits or more.
 std::optional<uint64_t> BytesOf(const ElementType& type, uint64_t count);
 
 /// Returns the number of values that the typed field has for `count` elements;

@@ -24,7 +24,8 @@ struct WireRange {
   uint64_t size() const { return end - begin; }
 };
 
-/// The occurrences of one message, in order; protobuf concatenates them.
+/// Ranges in order of position. If they are the occurrences of one message,
+/// protobuf reads them as one, concatenated.
 using WireRanges = std::vector<WireRange>;
 
 enum class WireType : uint8_t {
@@ -44,7 +45,7 @@ constexpr size_t FixedBytes(WireType type) {
 struct WireField {
   uint64_t number = 0;
   WireType type = WireType::kVarint;
-  uint64_t value = 0;  // bits of a number
+  uint64_t value = 0;  // bits of a number; for kBytes, the length
   WireRange bytes;     // of kBytes
   uint64_t at = 0;     // of the field; byte of the model
 
