@@ -23,7 +23,7 @@ enum class CowrieCoding : uint8_t {
   kUvarint,    // i64
   kZigzag,     // i64
   kAdjacency,  // for each node: zigzag id, uvarint count, zigzag neighbours
-  kText,       // ids of edges, not adjacent: `made` has the bytes of the file
+  kText,       // ids stored apart, in edges: `made` has the file's bytes
 };
 
 /// An array in a cowrie value (docs/formats/cowrie.md, section 4).
@@ -50,7 +50,7 @@ class EdgeIds {
     Append(from, from_);
     Append(to, to_);
   }
-  /// Whether all ids so far were decimal integers.
+  /// Whether all ids so far were decimal integers of 64 bits.
   bool ok() const { return ok_; }
   uint64_t count() const { return from_.size() / sizeof(int64_t); }
   const std::string& from() const { return from_; }  // i64, little-endian
@@ -137,7 +137,8 @@ class CowrieArrays {
   std::vector<CowrieArray> Take() && { return std::move(all_); }
 
  private:
-  /// Whether the decoded array is at most limits::kDecodedBytes.
+  /// Whether the decoded array is at most limits::kDecodedBytes even if every
+  /// stored byte is a number.
   static bool Fits(const CowrieArray& array) {
     constexpr uint64_t kMax = limits::kDecodedBytes / sizeof(int64_t);
     const bool decoded = array.coding == CowrieCoding::kUvarint ||

@@ -14,7 +14,8 @@
 
 namespace ctxfs::cowrie {
 
-/// Whether `bytes` start like a framed value of generation 2.
+/// Whether `bytes` start with the magic "SJ" of a framed value, of generation 2
+/// or later.
 bool LooksLikeCowrie(Bytes bytes);
 
 /// Whether `bytes` start like a graph of generation 1. Such a graph has no

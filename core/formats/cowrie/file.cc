@@ -133,9 +133,9 @@ bool Probe(Bytes head) {
          head[2] == kGeneration2 && (head[3] & kUnusedFlags) == std::byte{0};
 }
 
-/// Whether a file called NAME.cowrie is a value, possibly of a later version.
-/// Its bytes alone do not prove that: generation 1 has no magic, and the magic
-/// of generation 2 is short.
+/// Whether a file is called NAME.cowrie and starts like a value, possibly of a
+/// later version. The bytes alone would not be enough: generation 1 has no
+/// magic, and the magic of generation 2 is short.
 bool IsNamedCowrie(const Source& source, const Request& request) {
   constexpr auto kFirstLetter = std::byte{' '};
   if (source.is_directory() || !source.name().ends_with(".cowrie")) {

@@ -46,8 +46,9 @@ bool StartsLikeLengths(Bytes head);
 /// fit in the file or is malformed, with kVersion, and with kLimit.
 Result<std::vector<StreamRecord>> WalkFrames(const Source& source,
                                              const ReadContext& context);
-/// Like WalkFrames, for length-prefixed values. Sets `end` to the offset after
-/// the records and, if there is one, the end mark.
+/// Like WalkFrames, for length-prefixed values; fails with kNotContainer if the
+/// first value does not fit in the file. Sets `end` to the offset after the
+/// records and, if there is one, the end mark.
 Result<std::vector<StreamRecord>> WalkLengths(const Source& source,
                                               uint64_t& end,
                                               const ReadContext& context);

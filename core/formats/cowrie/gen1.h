@@ -26,8 +26,8 @@ class CowrieGen1 : private CowrieReader {
   Result<Json> Decode() { return Finish(Value()); }
 
   using CowrieReader::odd_values;
-  /// Whether the value has a tag whose meaning depends on the table of tags,
-  /// and one whose meaning depends on the form of graphs.
+  /// Whether the decoder has met a tag whose meaning depends on the table of
+  /// tags (met_tags), or on the form of graphs (met_graphs).
   bool met_tags() const { return met_tags_; }
   bool met_graphs() const { return met_graphs_; }
 

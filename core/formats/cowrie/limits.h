@@ -8,9 +8,9 @@
 
 namespace ctxfs::cowrie {
 
-/// Limits of one value (docs/formats/cowrie.md, section 6): decompressed bytes,
-/// nesting, values, names in its dictionary, bytes of text in its JSON, bytes
-/// of an integer, dimensions of a tensor, listed arrays.
+/// Limits of one value (docs/formats/cowrie.md, section 6): stored bytes and
+/// decompressed bytes, nesting, values, names in its dictionary, bytes of text
+/// in its JSON, bytes of an integer, dimensions of a tensor, listed arrays.
 constexpr uint64_t kMaxBytes = 256 * limits::kMiB;
 constexpr unsigned kMaxDepth = 1000;
 constexpr uint64_t kMaxValues = 4'000'000;

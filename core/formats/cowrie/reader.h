@@ -35,9 +35,10 @@ struct StoredAdjacency {
 };
 
 /// Reads the parts of cowrie values of either generation, within their limits
-/// (docs/formats/cowrie.md, section 6). The first fault is final: all functions
-/// then return zero or nothing and read nothing. An interrupt counts as a
-/// fault.
+/// (docs/formats/cowrie.md, section 6). The first fault is final: ok() stays
+/// false. Functions that read a varint, a count, a text, a list or a value then
+/// return zero or nothing. U8 to U64, F32, F64, Take and Skip may read on, so
+/// their results are valid only if ok(). An interrupt counts as a fault.
 class CowrieReader {
  public:
   /// `offset`: added to the offsets of errors and arrays.
@@ -91,7 +92,7 @@ class CowrieReader {
   }
 
   /// Counts `bytes` of text; must be called before they are decoded. Returns
-  /// false beyond the limit, or after a fault.
+  /// false beyond the limit, if memory is refused, or after a fault.
   bool ChargeText(uint64_t bytes) {
     if (bytes > kMaxText - text_) {
       Fail("its text is over the limit", Code::kLimit);
@@ -114,7 +115,7 @@ class CowrieReader {
     return Worked(values);
   }
   /// Checks for an interrupt once enough steps (100 ns each) have accumulated.
-  /// Returns false after a fault. Functions that read numbers or count values
+  /// Returns false after a fault. Functions that read varints or count values
   /// and text call it; other long loops must call it, too.
   bool Worked(uint64_t steps) {
     steps_ += steps;

@@ -13,7 +13,8 @@ namespace ctxfs::cowrie {
 /// Converts a big-endian two's complement number to decimal, in quadratic time.
 std::string BigInteger(Bytes bytes);
 
-/// Inserts a decimal point `scale` digits from the right; may append zeros.
+/// Inserts a decimal point `scale` digits from the right, after leading zeros
+/// if necessary; if `scale` is negative, appends -scale zeros instead.
 std::string Decimal(std::string digits, int scale);
 
 /// Formats nanoseconds since 1970 as ISO 8601 in UTC. The fraction has 6 or 9
