@@ -8,8 +8,8 @@
 
 namespace ctxfs::graph {
 
-/// Returns views/json/NAME.json: entries that are cowrie values according to
-/// the index, as JSON (docs/formats/cowrie.md, section 2).
+/// Returns views/json/NAME.json: the entries that are cowrie values according
+/// to the index, and not locked, as JSON (docs/formats/cowrie.md, section 2).
 std::shared_ptr<const FileTable> CowrieFiles(
     std::shared_ptr<const shard::ShardContainer> shard);
 

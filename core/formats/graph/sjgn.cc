@@ -40,7 +40,7 @@ uint8_t ImpliedEncoding(uint64_t kind) {
 
 }  // namespace
 
-/// Detects whether a meta section is cowrie from its first bytes, because
+/// Detects from its first bytes whether a meta section is cowrie, because
 /// writers always store the encoding 0.
 void Graph::FindEncoding(Section& section, const ReadContext& context) const {
   std::byte head[2] = {};
@@ -121,9 +121,9 @@ void Graph::AddInfo(Json& info, const ReadContext& context) const {
   }
 }
 
-/// Finds the arrays of a section. A section that cannot be parsed as its kind
-/// appears only in .ctxfs/raw. Fails on transient errors, because the tree must
-/// not depend on whether a read has failed.
+/// Finds the arrays or the table of a section. A section that cannot be parsed
+/// as its kind appears only in .ctxfs/raw. Fails on transient errors, because
+/// the tree must not depend on whether a read has failed.
 Status Graph::ReadBody(const Section& section, const ReadContext& context) {
   SjgnCursor in(*data_, section.offset, section.offset + section.length,
                 context);

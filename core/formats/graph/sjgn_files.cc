@@ -213,8 +213,9 @@ std::vector<ArrayInfo> Graph::AllArrays(const ReadContext& context) const {
   uint32_t unlisted = SjgnArray::kStored;  // a table without ids
   for (const SjgnArray& array : ids_) {
     if (array.table == unlisted) continue;
-    // After an interrupt the result is discarded, too. A failed read proves
-    // nothing about the table; its arrays fail when they are read.
+    // After an interrupt the result is discarded, too. A transient error proves
+    // nothing about the table, so its arrays are listed, and fail when they are
+    // read.
     if (!context.Check() || !AdmitGrowth(all)) return all;
     const Result<Content> ids = OpenArray(array, context);
     if (!ids && ids.error().Permanent()) {

@@ -94,7 +94,8 @@ Result<Json> ReadFrame(Bytes frame, uint64_t offset, const Interrupt& interrupt,
   return event;
 }
 
-/// Makes the JSON of an event, where fields have longer names.
+/// Makes the JSON of an event, where fields have longer names. Read returns the
+/// fault, if any.
 class EventReader {
  public:
   /// `text` counts the text bytes of all events of a table.

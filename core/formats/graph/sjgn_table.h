@@ -32,10 +32,12 @@ enum class SjgnWanted : uint8_t { kLines, kIds };
 void MeasureSjgnTable(SjgnCursor& in, const ReadContext& context,
                       SjgnSection& table);
 
-/// Decodes the `wanted` part of a table in `data`; `key` is its cache key.
-/// Producing the block fails with kCorrupt if the section is not a table, or
-/// for kIds not a list of edges or nodes, and with kLimit for more than
-/// cowrie::kMaxText bytes of text.
+/// Returns a block of the `wanted` part of a table in `data`; `key` is its
+/// cache key. Producing the block fails with kCorrupt if the section is not a
+/// table, or for kIds not a list of edges or nodes. It fails with kLimit for
+/// events of more than cowrie::kMaxText bytes of text (with kCorrupt if only
+/// the names that they repeat exceed that), and for more than
+/// limits::kDecodedBytes of JSON.
 std::shared_ptr<const Block> DecodeSjgnTable(Key key,
                                              std::shared_ptr<const Source> data,
                                              const SjgnSection& table,

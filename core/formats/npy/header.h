@@ -23,18 +23,19 @@ struct Array {
 
 bool HasMagic(Bytes head);
 
-/// Returns the bytes of all elements; nullopt if there are 2^64 or more.
+/// Returns the number of bytes of all elements; nullopt from 2^64 on.
 std::optional<uint64_t> ElementBytes(const Array& array);
 
-/// Returns the bytes before the elements: magic, version, length and header.
-/// `start`: the first 12 bytes of the file, or the whole file if shorter. Fails
-/// as ReadArray does.
+/// Returns the number of bytes before the elements: of magic, version, length
+/// and header. `start`: the first 12 bytes of the file, or the whole file if
+/// shorter. Fails as ReadArray does.
 Result<uint64_t> HeaderBytes(Bytes start);
 
-/// Parses the header of an .npy file that starts with `start`, as text: nothing
-/// in it is evaluated. Fails with kCorrupt or kVersion, and with kUnsupported
-/// if the elements are not numbers. The message starts with the reason:
-/// version, header, dtype, object or shape.
+/// Parses the header of an .npy file as text: nothing in it is evaluated.
+/// `start`: the first bytes of the file, at least up to the end of the header,
+/// or the whole file if shorter. Fails with kCorrupt or kVersion, and with
+/// kUnsupported if the elements are not numbers. The message starts with the
+/// reason: version, header, dtype, object or shape.
 Result<Array> ReadArray(Bytes start);
 
 /// Returns the error of a file whose `size` bytes disagree with the elements.
