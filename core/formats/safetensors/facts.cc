@@ -41,7 +41,7 @@ std::string FrequentWords(const Json& metadata, const Request& request) {
   return text;
 }
 
-/// Finds the first adapter among the tensors; nullopt if there is none.
+/// Finds the first tensor of an adapter; nullopt if there is none.
 Result<std::optional<uint32_t>> FindAdapter(const FileTable& tensors,
                                             const ReadContext& context) {
   std::string scratch;

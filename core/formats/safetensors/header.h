@@ -37,20 +37,21 @@ struct SafetensorsFaults {
   void Add(std::string what, uint64_t offset);
 };
 
-/// A parsed header. Tensors are in text order.
+/// A parsed header. Tensors are in the order of its text.
 struct SafetensorsHeader {
   NameList names;
   std::vector<uint64_t> dims;
   std::vector<SafetensorsTensor> tensors;
   std::vector<std::string> other_dtypes;  // in lower case
-  /// Range of the `__metadata__` object. `metadata` is unset if the header has
-  /// no such object, or repeats its key.
+  /// Range of the `__metadata__` object in the text of the header. `metadata`
+  /// is unset if the header has no such object, if a value in it is not a
+  /// string, or if its key is repeated.
   struct Part {
     size_t offset = 0;
     size_t length = 0;
   };
   std::optional<Part> metadata;
-  /// Malformed entries, which `tensors` omits.
+  /// Number of malformed entries, which `tensors` omits.
   uint64_t left_out = 0;
 
   std::span<const uint64_t> Shape(uint32_t tensor) const;
@@ -75,8 +76,9 @@ Result<SafetensorsHeader> ParseSafetensorsHeader(std::string_view json,
 std::optional<Error> SafetensorsRangeFault(const SafetensorsHeader& header,
                                            uint32_t tensor, uint64_t data);
 
-/// Returns why a tensor's bytes, which are in the file, disagree with its type
-/// and shape; nullopt if they agree or the type is unknown.
+/// Returns why the length of a tensor's range disagrees with its type and
+/// shape; nullopt if it agrees or the type is unknown. Does not check that the
+/// range is in the file.
 std::optional<Error> SafetensorsShapeFault(const SafetensorsHeader& header,
                                            uint32_t tensor);
 

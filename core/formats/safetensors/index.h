@@ -76,7 +76,7 @@ class SafetensorsIndexContainer final : public TensorContainer,
   SafetensorsIndexJson index_;
   std::vector<Shard> shards_;
   std::vector<Item> items_;
-  std::vector<Document> documents_;  // other files of the folder for views
+  std::vector<Document> documents_;  // model files in the same folder
   uint64_t further_warnings_ = 0;
 };
 

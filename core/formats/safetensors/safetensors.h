@@ -57,7 +57,8 @@ class SafetensorsContainer final : public TensorContainer, public SaysFacts {
   /// Returns the bytes of the `__metadata__` object.
   std::optional<Content> MetadataText() const;
   void WarnOf(const SafetensorsFaults& faults);
-  /// Calls Need with the end of every tensor.
+  /// Calls Need with the end of every tensor whose range does not contradict
+  /// its shape.
   void NeedTensors();
 
   static constexpr uint64_t kLengthBytes = 8;
