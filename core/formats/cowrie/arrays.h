@@ -106,7 +106,8 @@ class CowrieArrays {
 
   /// Adds `array`, named after the keys that lead to it, plus `array.name`
   /// unless it is the only array of its value (`alone`). Without keys, the name
-  /// is `array.name`.
+  /// is `array.name`. Ignores arrays in lists, and only counts arrays beyond a
+  /// limit.
   void Add(CowrieArray array, bool alone = false) {
     if (lists_ != 0) return;
     if (all_.size() == kMaxArrays || path_.size() > limits::kKiB ||

@@ -36,8 +36,8 @@ struct StreamRecord {
   uint64_t payload_end() const { return payload_at() + payload; }
 };
 
-/// Whether `head` starts a master stream. False for version 1 of the magic,
-/// which is another format: indexed streams.
+/// Whether `head` starts a master stream. False for a stream of version 1,
+/// which is another format: an indexed stream.
 bool StartsLikeFrames(Bytes head);
 /// Whether `head` starts a stream of length-prefixed values.
 bool StartsLikeLengths(Bytes head);

@@ -35,8 +35,8 @@ class CowrieStream final : public Container, public SaysFacts {
   uint64_t PayloadSize(uint32_t record) const;
 
   /// Returns the record's value or metadata. Fails with kChecksum, kCorrupt,
-  /// kVersion or kLimit, identically at each call; the offset of the error is
-  /// the record's first byte.
+  /// kVersion or kLimit, each time with the same error, or with a transient
+  /// error. The offset of the error is the record's first byte.
   Result<Json> Value(uint32_t record, const ReadContext& context) const;
   Result<Json> RecordMetadata(uint32_t record,
                               const ReadContext& context) const;

@@ -213,7 +213,7 @@ Status ShardContainer::CheckEntries(const ReadContext& context) {
 
 Status ShardContainer::CheckOverlaps(const ReadContext& context) {
   // In a container of role 5 (an episode) entries may overlap, because stream
-  // writers interleave its lanes (docs/formats/shard.md, section 18).
+  // writers interleave its lanes (docs/formats/wshard.md, section 5).
   if (header_.role == kWShardRole) return {};
 
   // Most writers store data in index order, which needs no sorting.

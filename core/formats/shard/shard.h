@@ -54,8 +54,8 @@ constexpr uint16_t kTensorContent = 1;
 constexpr uint16_t kJsonContent = 2;
 constexpr uint16_t kCowrieContent = 3;
 
-/// Every entry has a checksum, even if it is 0 (section 10). No other header
-/// flag has an effect.
+/// The header flag that every entry has a checksum, even where the field is 0
+/// (section 10). No other header flag has an effect.
 constexpr uint16_t kHasChecksums = 0x0020;
 
 bool HasShardRole(Bytes head, uint8_t role);
@@ -169,8 +169,8 @@ class ShardContainer : public Container, public SaysFacts {
   /// most limits::kStreamedBytes, and its stored and decoded sizes must differ
   /// and be possible for zstd.
   bool Streams(const ShardRecord& record) const;
-  /// Returns kLimit if the entry is too large to decode: as one block in memory
-  /// if `in_memory`, else in any way.
+  /// Returns a kLimit error if the entry is too large to decode: as one block
+  /// in memory if `in_memory`, else in any way.
   std::optional<Error> TooLarge(const ShardRecord& record,
                                 bool in_memory) const;
   /// Returns the bytes of an entry, encoded or not, as one block. If the entry
