@@ -294,8 +294,8 @@ bool IsNamedOtherwise(const Format& format, const Source& source) {
 }
 
 /// Returns the compression of a file whose decoded bytes are a container, or
-/// should be according to its name, which counts unless the file was found by a
-/// search (`options.found`); else kNone. `head`: start of `source`.
+/// should be according to its name; else kNone. The name counts only if the
+/// file was not found by a search (`options.found`). `head`: start of `source`.
 Result<Compression> CompressionAround(const Source& source, Bytes head,
                                       const OpenOptions& options,
                                       const Request& request) {

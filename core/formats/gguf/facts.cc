@@ -45,8 +45,8 @@ class Pairs {
         facts_(facts),
         used_(header.pairs.size()) {}
 
-  /// Adds the value of `pair`: a scalar, the start of a text, the items of an
-  /// array that is short and has short items, or type and length of another
+  /// Adds the value of `pair`: a scalar, the start of a text, the items of a
+  /// short array of scalars or short texts, or type and length of another
   /// array.
   Status Add(std::string_view key, const GgufPair& pair,
              std::string_view unit = {}) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Builds the files of a graph: sections/, arrays/, tables/ and meta.json
-// (docs/formats/sjgn.md, section 3).
+// (docs/formats/sjgn.md, section 2).
 #include <iterator>
 #include <string>
 #include <utility>

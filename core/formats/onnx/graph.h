@@ -23,8 +23,9 @@ class GraphVisitor {
  public:
   virtual ~GraphVisitor() = default;
 
-  /// Receives a tensor. `path`: its name, prefixed by the nodes and attributes
-  /// that contain it (docs/formats/onnx.md, section 5).
+  /// Receives a tensor. `path`: its name, or for a constant that of the node's
+  /// output, prefixed by the nodes and attributes that contain it
+  /// (docs/formats/onnx.md, section 5).
   virtual Status OnTensor(TensorUse use, const std::string& path,
                           const WireRanges& message, Tensor tensor) = 0;
 

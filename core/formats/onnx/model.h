@@ -78,9 +78,9 @@ class Model final : public Container, public SaysFacts, private GraphVisitor {
  public:
   Model(std::shared_ptr<const Source> source, const OpenOptions& options);
 
-  /// Walks all messages, but reads of the elements of tensors only strings.
-  /// Must be called once, first. Fails with kNotContainer if this is not a
-  /// model, and with kCorrupt and kLimit (docs/formats/onnx.md, section 8).
+  /// Walks all messages. Of the elements of tensors, reads only strings. Must
+  /// be called once, first. Fails with kNotContainer if this is not a model,
+  /// and with kCorrupt and kLimit (docs/formats/onnx.md, section 8).
   Status Load(const ReadContext& context);
 
   void AddInfo(Json& info, const ReadContext& context) const override;

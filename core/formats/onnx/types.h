@@ -34,13 +34,14 @@ struct ElementType {
   bool IsPacked() const { return bits == 2 || bits == 4; }
 };
 
-/// Returns null for an unknown code, and for 0 (undefined).
+/// Returns the type of a code; null for an unknown code, and for 0 (undefined).
 const ElementType* ElementTypeOf(int64_t code);
 
 /// Returns the wire type of an unpacked value of the field.
 WireType WireTypeOf(TypedField field);
 
-/// Returns "f32"; "undefined" for 0, "dtype_99" for an unknown code.
+/// Returns the name of a type, such as "f32"; "undefined" for 0, "dtype_99" for
+/// an unknown code.
 std::string DTypeNameOf(int64_t code);
 
 /// Returns the number of bytes of `count` elements in raw_data; nullopt if they

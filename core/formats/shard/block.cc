@@ -130,8 +130,8 @@ class ShardBlock final : public Block {
 
   /// Some writers flag entries as compressed that are not, and some compute the
   /// checksum over the stored instead of the decoded bytes. The checksum
-  /// decides which applies (sections 9.3 and 10). Without one, an entry with
-  /// equal sizes that cannot be decoded counts as not compressed.
+  /// decides between these cases (sections 9.3 and 10). Without one, an entry
+  /// with equal sizes that cannot be decoded counts as not compressed.
   Result<Buffer> DecodeAndCheck(Buffer stored,
                                 const Interrupt& interrupt) const {
     const bool same_size = record_.disk_size == record_.orig_size;

@@ -164,7 +164,7 @@ class ShardContainer : public Container, public SaysFacts {
   /// compressed are stored as is if neither they nor the header name a codec.
   bool Encoded(const ShardRecord& record) const;
   Codec PickCodec(const ShardRecord& record, Bytes stored) const;
-  /// Whether the entry can be decoded in pieces, whether or not it would fit in
+  /// Whether the entry can be decoded in pieces, even if it would fit in
   /// memory. Its codec must be zstd and not ambiguous, it must decode to at
   /// most limits::kStreamedBytes, and its stored and decoded sizes must differ
   /// and be possible for zstd.
@@ -175,8 +175,7 @@ class ShardContainer : public Container, public SaysFacts {
                                 bool in_memory) const;
   /// Returns the bytes of an entry, encoded or not, as one block. If the entry
   /// is too large for memory, returns a block that must be streamed; fails if
-  /// `in_memory`, or if the entry cannot be streamed, as encrypted ones never
-  /// can.
+  /// `in_memory`, or if the entry cannot be streamed. Encrypted entries cannot.
   Result<std::shared_ptr<const Block>> OpenBlock(uint32_t entry,
                                                  bool in_memory = true) const;
   /// Returns the guard of an unencoded entry; null if it has no checksum to

@@ -74,8 +74,8 @@ class DistributedCheckpoint final : public TensorContainer, public SaysFacts {
   Result<std::string> FaultOf(const ChunkedTensor& tensor, uint64_t& compared,
                               const ReadContext& context) const;
   /// Shows a tensor of unknown type as the bytes of its only chunk; sets its
-  /// fault if it has several chunks, or if the piece cannot be opened, which is
-  /// necessary to find the number of these bytes.
+  /// fault if it has several chunks, or if the piece cannot be opened. Only
+  /// opening it shows the number of these bytes.
   Status ShowAsBytes(ChunkedTensor& tensor, const ReadContext& context);
   Status SetShapeOfBytes(ChunkedTensor& tensor, uint64_t size);
   /// Returns the error code for a tensor with a fault.

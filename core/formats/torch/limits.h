@@ -7,7 +7,7 @@
 #include "core/base/limits.h"
 
 /// Bounds on what a PyTorch checkpoint may require (docs/formats/torch.md,
-/// sections 4 and 8).
+/// sections 4, 6, 8, 12 and 13).
 namespace ctxfs::torch {
 
 /// Bytes of one pickle. If the record is compressed, the pickle may also not

@@ -29,7 +29,8 @@ class OpcodeReader {
   /// The operand of an opcode.
   struct Operand {
     uint64_t number = 0;  // for counted text, its size in bytes
-    // Counted bytes or the first line, and the second line; nullopt if skipped.
+    // text: the counted bytes, or the first line. second_text: the second line.
+    // nullopt if skipped; valid only for opcodes with such an operand.
     std::optional<std::string> text;
     std::optional<std::string> second_text;
   };
@@ -47,7 +48,8 @@ class OpcodeReader {
   /// Returns whether to keep an operand of `size` bytes, or a line of which
   /// `size` bytes have been read. Otherwise the operand is skipped.
   virtual bool Keeps(uint64_t size) = 0;
-  /// Appends a piece to the text of a counted operand.
+  /// Appends a piece of counted bytes to Operand::text; PickleMachine stores it
+  /// elsewhere.
   virtual void AddText(std::string_view piece) { *operand_.text += piece; }
   /// Applies the effect of the opcode.
   virtual void Apply(const Operand& operand) = 0;

@@ -9,7 +9,8 @@
 /// Operands of protocol 0, which are lines of text (Python's pickletools).
 namespace ctxfs::torch {
 
-/// Returns the text of STRING, a Python bytes literal in quotes, or nullopt.
+/// Returns the text of STRING, a Python bytes literal in quotes; nullopt for
+/// another line.
 std::optional<std::string> QuotedText(std::string_view line);
 
 /// Returns the text of UNICODE, Latin-1 with \uXXXX and \UXXXXXXXX, as UTF-8;
