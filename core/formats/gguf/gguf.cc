@@ -20,8 +20,8 @@ namespace ctxfs::gguf {
 namespace {
 
 /// Checks the magic, and that the version is plausible in one of the byte
-/// orders, because cut or damaged files of other formats begin with the same
-/// letters.
+/// orders, because files of other formats, also cut or damaged ones, can begin
+/// with the same letters.
 bool Probe(Bytes head) {
   if (head.size() < 4 || LoadLe<uint32_t>(head.data()) != kGgufMagic)
     return false;

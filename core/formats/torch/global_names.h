@@ -75,7 +75,7 @@ class GlobalNames {
 
   // The number of distinct names, listed or not. Beyond kMaxGlobals +
   // kMaxCounted names of a kind, no more of this kind are counted. Long names
-  // with the same listed form count as one.
+  // whose truncated form is in the list already count as one.
   uint64_t Count() const;
   uint64_t CountUnsafe(bool script) const;
 
