@@ -68,7 +68,8 @@ CTXFS_API enum ctxfs_code ctxfs_error_code(const ctxfs_error* error);
 CTXFS_API int ctxfs_error_errno(const ctxfs_error* error);
 /* Returns the message, in UTF-8, without control characters. */
 CTXFS_API const char* ctxfs_error_message(const ctxfs_error* error);
-/* Returns the path that the failed call received; "" if there is none. */
+/* Returns the path, file name or array name that the failed call was for; "" if
+ * there is none. */
 CTXFS_API const char* ctxfs_error_path(const ctxfs_error* error);
 /* Returns the byte offset of the fault in the container, or CTXFS_NO_OFFSET. */
 CTXFS_API uint64_t ctxfs_error_offset(const ctxfs_error* error);
@@ -110,8 +111,8 @@ typedef struct ctxfs_options {
  * The program ctxfs-fetch fetches URLs, so that the code that parses containers
  * needs no network. The first call for a URL starts ctxfs-fetch with the
  * current environment, where ctxfs-fetch looks for credentials. ctxfs-fetch
- * ends with this process. After a fork, the child reopens trees of URLs, which
- * starts another ctxfs-fetch. */
+ * ends with this process. After a fork, the child must reopen trees of URLs,
+ * which starts another ctxfs-fetch. */
 CTXFS_API int ctxfs_open(const char* source, const ctxfs_options* options,
                          ctxfs_tree** tree, ctxfs_error** error);
 /* `tree` may be NULL. Close its files and arrays before. */
@@ -325,10 +326,10 @@ enum ctxfs_report_depth {
 
 /* Creates the HTML page of `ctxfs report` about the container at `path`
  * (docs/views.md, section 10). The page calls the container `name` (NULL:
- * `path`). Reads about `read_bytes` at most for each kind of value (0: the
- * default of `ctxfs report`); CTXFS_REPORT_EXACT ignores the limit. `*page` is
- * ASCII and ends with NUL; the caller must free() it. Fails with
- * CTXFS_NOT_CONTAINER if `path` is not a container. */
+ * `path`). Reads about `read_bytes` at most for each kind of value, and never
+ * more than the default of `ctxfs report`, which 0 selects; CTXFS_REPORT_EXACT
+ * ignores both limits. `*page` is ASCII and ends with NUL; the caller must
+ * free() it. Fails with CTXFS_NOT_CONTAINER if `path` is not a container. */
 CTXFS_API int ctxfs_report(ctxfs_tree* tree, const char* path, const char* name,
                            enum ctxfs_report_depth depth, uint64_t read_bytes,
                            char** page, ctxfs_error** error);

@@ -17,7 +17,7 @@ namespace ctxfs::api {
 namespace {
 
 /// The reading limits of a page if the caller allows `bytes` for each kind of
-/// value; 0: the defaults.
+/// value: at most the defaults; 0: the defaults.
 ReportRoom RoomOf(uint64_t bytes) {
   ReportRoom room;
   if (bytes == 0) return room;

@@ -41,7 +41,7 @@ using Child = std::unique_ptr<T, Released<T>>;
 /// The bytes of all buffers of a batch, aligned as Arrow recommends.
 using Body = std::unique_ptr<std::byte, decltype(&std::free)>;
 
-/// private_data of a schema; frees itself and its children.
+/// private_data of a schema. Its destructor releases the children.
 struct SchemaParts {
   std::string format;
   std::string name;
@@ -66,7 +66,7 @@ struct StreamParts {
 
 namespace {
 
-/// Sets the common members of a schema and an array.
+/// Sets the members that a schema and an array have in common.
 template <typename T, typename Parts>
 void Finish(T* out, std::unique_ptr<Parts> parts) {
   for (const Child<T>& child : parts->children) {

@@ -99,8 +99,9 @@ void AddFacts(const Json& info, bool texts_only, Json& report) {
   report["facts"] = std::move(facts);
 }
 
-/// Adds "contents": [number, unit], such as [50, "samples"], from the first
-/// fact in `facts` that counts a kind of content.
+/// Adds "contents": [number, unit], such as [50, "samples"]. Of the facts that
+/// count a kind of content, takes samples first, then rows, length and
+/// parameters.
 void AddContents(const Facts& facts, Json& report) {
   for (const char* const key : {"samples", "rows", "length", "parameters"}) {
     for (const Fact& fact : facts.all()) {
@@ -267,7 +268,7 @@ void AddFaults(const FoundFaults& faults, const FileTable& entries,
     texts.insert(text);
     listed.push_back({std::move(name), std::move(text)});
   }
-  // Removes warnings that repeat a listed fault.
+  // Removes warnings that repeat a fault.
   std::erase_if(report["warnings"].get_ref<Json::array_t&>(),
                 [&texts](const Json& warning) {
                   return texts.contains(warning.get<std::string>());
@@ -287,9 +288,9 @@ void AddFaults(const FoundFaults& faults, const FileTable& entries,
 }
 
 /// Adds "verified_by", the compression of a packed file whose checksums cover
-/// all of it. Adds the sizes at the top of the page, from info.json where it
-/// has them, because sizes summed over entries depend on which entries are
-/// readable.
+/// all of it. Adds the sizes at the top of the page. Unless `index_only`, takes
+/// them from info.json where it has them, because sizes summed over entries
+/// depend on which entries are readable.
 void AddSizes(const Container& container, const Json& info, bool index_only,
               Json& report) {
   const uint64_t all = container.StoredSize();

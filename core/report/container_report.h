@@ -33,10 +33,11 @@ struct ReportOptions {
   ReportDepth depth = ReportDepth::kIndex;
   /// Maximum number of entries described; further ones are only counted.
   uint64_t described = UINT64_MAX;
-  /// Runs the measurements of arrays; null: sequentially.
+  /// Runs the measurements of arrays and the verification of entries; null:
+  /// sequentially.
   ForEachNumber for_each = nullptr;
-  /// Called on any thread with the bytes of an array: `expect` before it is
-  /// read, `done` after. May be null.
+  /// Called on any thread with the bytes of an array or entry: `expect` before
+  /// it is read, `done` after. May be null.
   std::function<void(uint64_t bytes)> expect = nullptr;
   std::function<void(uint64_t bytes)> done = nullptr;
 };

@@ -13,7 +13,7 @@ namespace ctxfs {
 /// Counts the entries of several containers once each, although two containers
 /// may show the entries of the same file: a shard of a model is a container
 /// itself, and the container of the whole model has the shard's tensors, too.
-/// Keeps 16 bytes per file.
+/// Stores the device and inode of each file.
 class CountedOnce {
  public:
   /// Sums over a part of a container. They saturate at UINT64_MAX.

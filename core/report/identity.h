@@ -25,7 +25,7 @@ struct Identity {
   /// [[key, text]]; measured numbers have 4 digits.
   Json PageFacts() const;
 
-  /// The error, and "200 more facts were left out", where they apply.
+  /// "200 more facts are left out", and the error, where they apply.
   std::vector<std::string> Notes() const;
 };
 

@@ -20,9 +20,10 @@
 
 namespace ctxfs {
 
-/// The tree of one container: the files of its tables under safe names, and the
-/// directory `.ctxfs` (docs/tree.md, section 5). A container with too many
-/// names becomes an unreadable one. Immutable.
+/// The tree of one container: the files of its tables under safe names, its
+/// child containers as directories, and, unless it is a part
+/// (Container::is_part), the directory `.ctxfs` (docs/tree.md, section 5). A
+/// container with too many names or files becomes an unreadable one. Immutable.
 class ContainerTree final : public TreeFiles, private PathsInTree {
  public:
   using Tables = Container::Tables;
@@ -35,7 +36,8 @@ class ContainerTree final : public TreeFiles, private PathsInTree {
                          const TreeLimits& most = {},
                          const Interrupt& interrupt = NeverInterrupted());
 
-  /// kLimit if the container had too many names; or kInterrupted.
+  /// Fails with kLimit if the container had too many names or files, with
+  /// kInterrupted, or with the error of HeapAllowance if memory was refused.
   const Status& status() const { return status_; }
 
   const Container& container() const { return *container_; }
@@ -46,7 +48,7 @@ class ContainerTree final : public TreeFiles, private PathsInTree {
 
   File At(NodeId file) const override;
   /// A size that is not in the index is computed once and kept, except for
-  /// views.
+  /// views and live documents.
   Result<uint64_t> Size(NodeId file, const ReadContext& context) const override;
   Cost SizeCost(NodeId file) const override;
   const ChildContainer* NestedAt(NodeId directory) const override;
@@ -121,7 +123,8 @@ class ContainerTree final : public TreeFiles, private PathsInTree {
   Result<bool> IsNested(NodeId directory, Cost most,
                         const ReadContext& context) const;
   /// Returns whether `directory` or a directory below it has anything to list.
-  /// `asked` counts the files whose existence had to be examined.
+  /// `asked` counts the files that had to be examined for that. Returns true
+  /// also if an examination fails, or too many are needed.
   bool HoldsAnything(NodeId directory, unsigned& asked,
                      const ReadContext& context) const;
 

@@ -23,7 +23,9 @@ namespace ctxfs {
 
 /// Finds places for files that are not entries. If an entry has the name of
 /// such a file or directory in the root, the file or directory becomes NAME~2,
-/// with everything below it.
+/// with everything below it. With Placement::shared, directories in the root
+/// keep their names, except `views` and `.ctxfs`: entries and other files are
+/// then in one directory.
 class ContainerTree::Places {
  public:
   /// `entries`: the placement of the entries.
@@ -32,7 +34,7 @@ class ContainerTree::Places {
         shared_(entries.shared),
         plain_paths_(entries.plain_paths) {}
 
-  /// The directory of a role.
+  /// The directory of a role, created if needed.
   NodeId Top(Role role) {
     switch (role) {
       case Role::kViews:
@@ -49,14 +51,15 @@ class ContainerTree::Places {
     return NameTree::kRoot;
   }
 
-  /// Returns the directory of kViews or kMetadata; nullopt if there is none.
+  /// Returns the directory of kViews or kMetadata; nullopt if it was not
+  /// created.
   std::optional<NodeId> Made(Role role) const {
     const auto found = tops_.find(role == Role::kViews ? kViews : kMetadata);
     if (found == tops_.end()) return std::nullopt;
     return found->second;
   }
 
-  /// The directory of a role, or `path` below it.
+  /// The directory of a role, or `path` below it, created if needed.
   NodeId Directory(Role role, std::string_view path) {
     if (path.empty()) return Top(role);
     SafePath safe;
@@ -83,7 +86,8 @@ class ContainerTree::Places {
     return {directory, free_name_};
   }
 
-  /// A new directory for a container or for numbered files.
+  /// A new directory for a container or for numbered files; with an empty
+  /// `path`, the directory of the role.
   NodeId MakeNew(Role role, std::string_view path) {
     if (path.empty()) return Top(role);
     const auto [directory, name] = Find(Top(role), path);
@@ -290,7 +294,8 @@ Status ContainerTree::AddOthers(TreeBuilder& builder, EntryPlaces& of_entries,
   return {};
 }
 
-// Adds views/NAME~dir for each entry that may be a container by its name.
+// Adds views/NAME~dir for each file among the entries that may be a container
+// by its name, for at most limits::kInnerContainers.
 Status ContainerTree::AddNested(TreeBuilder& builder, Places& places,
                                 EntryPlaces& of_entries,
                                 const Interrupt& interrupt) {

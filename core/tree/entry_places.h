@@ -26,8 +26,8 @@ inline Components AllButLast(Components components) {
 /// Files added between two checks for an interrupt.
 constexpr uint32_t kFilesPerCheck = 16'384;
 
-/// Calls `act` with the number and path of each file of a table, until `act`
-/// returns false. Fails only if interrupted.
+/// Calls `act` with the number and path of each file of a table that has a
+/// path, until `act` returns false. Fails only if interrupted.
 template <typename Act>
 Status ForEachPath(const FileTable& table, const Interrupt& interrupt,
                    const Act& act) {
@@ -59,8 +59,8 @@ class EntryPlaces {
   /// `entries` and `builder` must outlive this object.
   EntryPlaces(const FileTable& entries, TreeBuilder& builder);
 
-  /// Adds all entries. Must be called once. Fails if interrupted or refused
-  /// memory; the builder records an exceeded limit.
+  /// Adds all entries. Must be called once. Fails only if interrupted: the
+  /// builder reports an exceeded limit or refused memory.
   Status Add(const Interrupt& interrupt);
 
   /// The path that Add assigned to a file, without marks such as "~2". `name`
@@ -77,10 +77,10 @@ class EntryPlaces {
   /// their name. Returns these.
   Result<std::vector<uint32_t>> AddPlain(const Interrupt& interrupt);
   /// Adds an entry that AddPlain returned, at its plain path. Returns false if
-  /// another entry has that path.
+  /// another entry has that path, unless both are directories.
   bool AddAtPlainPath(uint32_t entry, std::string_view name);
-  /// Adds an entry at `components`. Returns whether the builder has room for
-  /// more.
+  /// Adds an entry at `components`. Returns false if a limit was exceeded or
+  /// memory was refused, so that no more entries can be added.
   bool Put(uint32_t entry, const FileFacts& facts, Components components);
 
   const FileTable& entries_;

@@ -29,7 +29,8 @@ class FaultLedger {
   /// one byte offset count as one fault; the first text is kept.
   void Record(const std::string& path, const Error& error);
 
-  /// Returns the last error of reading the file at `path`.
+  /// Returns the last recorded fault of the file at `path`; nullopt if there is
+  /// none.
   std::optional<Error> LatestOf(const std::string& path) const;
 
   /// Returns whether there is no fault. Takes no lock.
@@ -37,7 +38,8 @@ class FaultLedger {
 
   /// Returns the recorded faults, in the order of detection.
   std::vector<Fault> All() const;
-  /// Number of faults beyond the limits.
+  /// Number of errors that were not recorded because of the limits. Repetitions
+  /// count each time.
   uint64_t left_out() const;
 
  private:

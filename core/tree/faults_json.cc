@@ -24,7 +24,7 @@ using Fault = FaultLedger::Fault;
 
 constexpr NodeId kNodesPerCheck = 16'384;
 
-/// The faults known without reading, and the number of further ones.
+/// The faults known without reading files, and the number of further ones.
 struct Known {
   std::vector<Fault> faults;
   uint64_t left_out = 0;

@@ -36,8 +36,8 @@ class IndexText : public std::enable_shared_from_this<IndexText> {
                            const ReadContext& context);
   /// The end of the block that starts at `first`.
   uint32_t EndFrom(uint32_t first) const;
-  /// Returns the container's metadata. It may be long, so it is parsed once for
-  /// all that use it at the same time.
+  /// Returns the container's metadata. It may be long, so while a thread uses
+  /// the parsed metadata, other threads share it.
   Result<std::shared_ptr<const Json>> Metadata(const Request& request);
 
   const FileTable& entries() const { return *tree_.entries(); }

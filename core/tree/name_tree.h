@@ -21,8 +21,8 @@ using FileId = uint32_t;
 enum class NodeType : uint8_t { kFile, kDirectory, kLink };
 
 /// Names and file numbers, without content. A node costs 16 bytes, its name, 4
-/// bytes in its parent's list, 8 in the look-up table, and a directory 8 more.
-/// Immutable; built by TreeBuilder.
+/// bytes in its parent's list, and 8 to 16 in the look-up table; a directory
+/// costs 8 more. Immutable; built by TreeBuilder.
 class NameTree {
  public:
   static constexpr NodeId kRoot = 0;
@@ -75,7 +75,8 @@ class NameTree {
   static constexpr uint32_t kFree = UINT32_MAX;
   static constexpr uint32_t kCounts = 2;  // before a directory's children
 
-  /// The slot of table_ for the node, used or free.
+  /// The slot of table_ for the child `name` of `parent`; free if there is no
+  /// such child.
   size_t Slot(NodeId parent, std::string_view name) const;
 
   SegmentedVector<Node, 16> nodes_;
@@ -94,9 +95,10 @@ struct TreeLimits {
   uint64_t name_bytes = limits::kTreeNameBytes;
 };
 
-/// Collects paths into a NameTree. Names are safe components; if several files
-/// claim a name, the lowest file number keeps it (docs/tree.md, section 7).
-/// After exceeding a limit, a builder ignores all further calls: one test of
+/// Collects paths into a NameTree. Names must be safe components
+/// (core/tree/safe_name.h). If several files claim a name, the file that was
+/// added first keeps it, unless AddFile got `replace` (docs/tree.md, section
+/// 7). After exceeding a limit, a builder adds nothing more, so one test of
 /// ok() at the end suffices. Running out of memory (HeapAllowance) has the same
 /// effect.
 class TreeBuilder {
@@ -114,20 +116,22 @@ class TreeBuilder {
   NodeId MakeDirectory(NodeId parent, std::string_view name);
 
   /// Adds a file at `name`; if that is taken, ResolveConflicts finds another
-  /// name. If `replace` is set, an existing file is renamed instead. Files must
-  /// be added in the order of their numbers. `type` is kFile or kLink.
+  /// name. If `replace` is set, an existing file is renamed instead. `type` is
+  /// kFile or kLink.
   void AddFile(NodeId parent, std::string_view name, FileId file,
                bool replace = false, NodeType type = NodeType::kFile);
 
-  /// Names the files whose names were taken: NAME~file beside a directory, else
-  /// NAME~2, NAME~3, ... before the extension. Must be called after all files
-  /// were added that must keep their names.
+  /// Names the files whose names were taken, in the order of their numbers:
+  /// NAME~file beside a directory, else NAME~2, NAME~3, ... before the
+  /// extension. Must be called after all files were added that must keep their
+  /// names.
   void ResolveConflicts();
 
   /// `name` if it is free in `parent`, else the first free one of NAME~2, ....
   std::string FreeName(NodeId parent, std::string_view name);
 
-  /// Resolves conflicts and returns the tree; kLimit if it would be too large.
+  /// Resolves conflicts and returns the tree. Fails with kLimit if the tree
+  /// would be too large, or with the error of HeapAllowance.
   Result<NameTree> Build() &&;
 
  private:
@@ -138,7 +142,7 @@ class TreeBuilder {
     NodeType type;
   };
 
-  /// Adds a node; returns the root if a limit is exceeded.
+  /// Adds a node; returns the root if a limit is exceeded or memory is refused.
   NodeId Add(size_t slot, NodeId parent, std::string_view name, uint32_t value,
              NodeType type);
   void Rehash(size_t slots);

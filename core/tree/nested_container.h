@@ -18,9 +18,10 @@ Result<bool> IsContainerEntry(const Source& source, const FileTable& entries,
                               uint32_t entry, Cost most,
                               const ReadContext& context);
 
-/// Returns the verified bytes of the entry as a Source: a slice of `source` if
-/// it is stored plainly, else bytes read through the cache of `context`, which
-/// must outlive the result. kLimit for more than limits::kNestedBytes.
+/// Returns the verified bytes of the entry as a Source. For an entry that is
+/// stored plainly, this is a slice of `source`. For any other entry, the bytes
+/// are read through the cache of `context`, and the cache must outlive the
+/// result; such an entry of more than limits::kNestedBytes fails with kLimit.
 Result<std::shared_ptr<const Source>> OpenContainerEntry(
     const std::shared_ptr<const Source>& source, const FileTable& entries,
     uint32_t entry, const ReadContext& context);

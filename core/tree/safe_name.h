@@ -13,9 +13,11 @@ namespace ctxfs {
 /// names. The encoding is injective:
 ///  - an empty component becomes "%"; "." and ".." become "%2E" and "%2E%2E",
 ///    NUL becomes "%00", and '/' below the 255th component "%2F";
-///  - a component that would read as such an encoding has its '%' as "%25";
-///  - a component of more than 255 bytes is cut to at most 230, on a character
-///    boundary, and gets "%~" and the 16 hex digits of its xxHash64;
+///  - a component that has a NUL or such a '/', or that would read as such an
+///    encoding, has each '%' as "%25";
+///  - a component that now has more than 255 bytes is cut to at most 230, on a
+///    character boundary, and gets "%~" and the 16 hex digits of the xxHash64
+///    of its stored bytes;
 ///  - all other bytes are unchanged.
 class SafePath {
  public:
@@ -42,8 +44,9 @@ std::string SafeComponent(std::string_view component);
 std::string SafeTarget(std::string_view target);
 
 /// Inserts `mark` into `component` before its extension (`before_extension`) or
-/// at its end, shortening the stem if needed: "a.txt" and "~2" become
-/// "a~2.txt". Marks have at most 16 bytes.
+/// at its end: "a.txt" and "~2" become "a~2.txt". Shortens the stem of a
+/// component of more than 239 bytes, so that any mark fits. `mark` must have at
+/// most 16 bytes.
 std::string MarkedComponent(std::string_view component, std::string_view mark,
                             bool before_extension);
 

@@ -8,9 +8,10 @@
 
 namespace ctxfs {
 
-/// A list in segments of 2^kShift values. It grows without moving, so unlike a
-/// vector it never has its old and its new memory at once. A short list takes
-/// as much as a vector.
+/// A list in segments of 2^kShift values. It grows by segments and moves only
+/// values of the first one, so unlike a vector it never has all of its old and
+/// its new memory at once. The first segment grows like a vector, so a short
+/// list takes as much as a vector.
 template <typename T, unsigned kShift>
 class SegmentedVector {
  public:

@@ -10,9 +10,10 @@
 namespace ctxfs {
 
 /// Reads the key file at `path`: 32 raw bytes, or 64 hex digits with an
-/// optional newline. Fails with kIo if it cannot be read, or if users other
-/// than the owner could read it and `insecure` is not set; with kCorrupt if it
-/// holds no key. From then on the process leaves no core dump.
+/// optional newline. Fails with kIo if it cannot be read, or if its mode has
+/// any bit for users other than the owner and `insecure` is not set; with
+/// kCorrupt if it holds no key. Once it has read a key, the process leaves no
+/// core dump.
 Result<std::shared_ptr<const MasterKey>> ReadKeyFile(const std::string& path,
                                                      bool insecure);
 

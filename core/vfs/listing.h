@@ -28,7 +28,8 @@ class Listing {
     Inode inode = 0;
     std::string name;
     bool directory = false;
-    /// False if the file could not be examined; `directory` is then unset.
+    /// False if the file was not examined, because that would take long or
+    /// failed; `directory` is then unset.
     bool type_known = true;
     /// Set if the attributes are cheap to find and the kernel may cache them.
     std::optional<Attributes> attributes = std::nullopt;
@@ -46,8 +47,9 @@ class Listing {
 
   virtual uint64_t count() const = 0;
 
-  /// Returns nothing if the file of a name turns out not to exist.
-  /// `attributes`: whether to fill in Name::attributes.
+  /// Returns nothing if the name must not be listed, for instance because its
+  /// file turns out not to exist. `attributes`: whether to fill in
+  /// Name::attributes.
   virtual std::optional<Name> At(uint64_t index, bool attributes,
                                  const ReadContext& context) const = 0;
 

@@ -29,7 +29,8 @@ class Namespace {
  public:
   explicit Namespace(Shown shown) : resolver_(std::move(shown)) {}
 
-  /// kLimit if the container has too many names.
+  /// Fails with kLimit if the container has too many names or files, or needs
+  /// too much memory.
   Status status() const;
 
   /// Returns the node of `name` in `directory`; nullopt if it does not exist.

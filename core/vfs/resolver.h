@@ -32,7 +32,7 @@ struct Shown {
   OpenOptions open = {};
   WorkLimit work_limit{.base = 0, .factor = 0};
   ListMode list_mode = ListMode::kPrimary;
-  /// Called for each container that is opened; null for none.
+  /// Returns the views of a container that is opened; null: there are no views.
   MountedContainers::Extras extras = nullptr;
   MountedContainers::Budget budget = {};
   bool logs_damage = true;
@@ -57,7 +57,7 @@ class Resolver {
   InodeRef Decode(Inode inode) const;
 
   /// Calls `act` with the place of `inode`. While `act` fails with kStale,
-  /// renews the container and calls `act` again.
+  /// renews the container and calls `act` again, at most Renewal::kMax times.
   template <typename Act>
   auto At(const InodeRef& inode, const ReadContext& context,
           const Act& act) const {
@@ -109,7 +109,7 @@ class Resolver {
     return mirror_->mirror().FileSystemOf(inode);
   }
 
-  /// The path below the outermost container; empty for a file in no container.
+  /// The path below the outermost container; empty for a mirrored file.
   std::string PathInFile(const InodeRef& inode,
                          const ReadContext& context) const;
   /// The path below the root, through every container around the file.
@@ -145,7 +145,8 @@ class Resolver {
     return !result && result.error().code == Code::kStale;
   }
 
-  /// Reopens the stale container of `inode`. Returns whether there was one.
+  /// Reopens a container that `inode` is in (Renewal::Renew). Returns whether
+  /// one was reopened.
   bool Renew(const InodeRef& inode, const ReadContext& context) const;
   Renewal::Chain ContainersOf(const InodeRef& inode) const;
   /// If the container at `at` is lost, retires its inode, so that a look-up of

@@ -44,7 +44,7 @@ struct RequestLimits {
 class SourceTree {
  public:
   /// `list` selects the names that ForEach visits. If `links` is kRefused, Find
-  /// does not find links that lead out of a plain directory.
+  /// fails for a link that leads out of a plain directory.
   static Result<std::unique_ptr<SourceTree>> Open(
       const std::string& source, const OpenOptions& options,
       const ViewSet& views, ListMode list,

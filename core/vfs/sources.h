@@ -48,7 +48,8 @@ bool IsPlainDirectory(const std::string& path,
 /// `path` does not exist.
 std::vector<std::string> TreesOf(const std::string& path);
 
-/// The last component of a path, without trailing slashes.
+/// The last component of a path or URL, without trailing slashes; of a URL,
+/// also without its query and version.
 std::string BaseName(const std::string& path);
 
 }  // namespace ctxfs

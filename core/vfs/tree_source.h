@@ -43,8 +43,9 @@ struct FoundNode {
 struct OpenFile {
   Content content;
   Lifetime lifetime = Lifetime::kForever;
-  /// A verified file of the system with exactly the same bytes, which the
-  /// kernel may read by itself; null if there is none.
+  /// A file of the system with exactly the same bytes, which the kernel may
+  /// read by itself; null if there is none. Bytes with a checksum are already
+  /// verified.
   SourcePtr backing = nullptr;
   /// Whether the pages that the kernel has cached are still good.
   bool same_pages = true;

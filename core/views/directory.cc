@@ -70,7 +70,7 @@ class ViewsContainer final : public Container {
     for (const View* view : Having(viewed.exports, views)) {
       view->make(viewed, context, tables_);
     }
-    // List single files before directories of many files.
+    // Lists single files before directories of many files.
     std::stable_partition(
         tables_.begin(), tables_.end(),
         [](const auto& table) { return table->placement().directory.empty(); });

@@ -36,7 +36,8 @@ class FailedRanges {
   const Range* Find(uint64_t object, uint64_t granule,
                     Clock::time_point now = Clock::now()) const;
   /// For a request that began at `began`: returns a range with the granule that
-  /// failed before, or nullopt if there is none. Removes all such ranges.
+  /// failed before `began`, or nullopt if there is none. Removes all such
+  /// ranges.
   std::optional<Range> Take(uint64_t object, uint64_t granule,
                             Clock::time_point began,
                             Clock::time_point now = Clock::now());

@@ -37,12 +37,13 @@ struct RemoteObject {
   int64_t modified_ns = 0;  // since 1970; 0: unknown
 };
 
-/// The fetcher's client, in the process that parses containers and has no other
-/// socket. Caches the latest granules in the shared memory: one fetch serves
-/// all threads that wait for it. Long runs in the disk cache are read from its
-/// files, whose descriptors the fetcher passes, and verified here. One of the
-/// waiting threads reads the replies for all. Makes only system calls that
-/// confined threads may make. Safe for any number of threads.
+/// The fetcher's client, in the process that parses containers. Its socket is
+/// the only way of that code to a server. Caches the latest granules in the
+/// shared memory: one fetch serves all threads that wait for it. Long runs in
+/// the disk cache are read from its files, whose descriptors the fetcher
+/// passes, and verified here. One of the waiting threads reads the replies for
+/// all. Makes only system calls that confined threads may make. Safe for any
+/// number of threads.
 ///
 /// A wait gives up at the end of its request's ServerWait, or else after a
 /// timeout of its own. The result of a later reply is cached for the next read.
@@ -66,8 +67,9 @@ class FetchClient {
   FetchClient& operator=(const FetchClient&) = delete;
 
   /// Opens the object at `url`. Fails like CheckHead (response.h), with
-  /// kNotFound for an invalid URL, or with kInterrupted. With `with_tail`, the
-  /// object's last granules are fetched at the same time as its first.
+  /// kNotFound for an invalid URL, with kIo if no reply comes in time or the
+  /// fetcher has ended, or with kInterrupted. With `with_tail`, the object's
+  /// last granules are fetched at the same time as its first, if there is room.
   Result<RemoteObject> Open(const std::string& url, const Request& request,
                             bool with_tail = false);
 
@@ -96,7 +98,8 @@ class FetchClient {
 
   /// Starts to fetch a range of the object as far as there is room, without
   /// waiting. The range is part of the reader's prefetch window of `window`
-  /// bytes. Returns the offset up to which the bytes are present or pending.
+  /// bytes. Returns the offset up to which the bytes are present or pending, or
+  /// a fetch of them failed a moment ago.
   uint64_t Prefetch(const RemoteObject& object, uint64_t offset,
                     uint64_t length, uint64_t window = 0);
 
@@ -131,7 +134,7 @@ class FetchClient {
     FetchReply reply;
 
     bool failed() const { return lost != Lost::kNot || reply.error; }
-    /// The reason of the failure; `failed` is true.
+    /// The reason of the failure; failed() must be true.
     Error error() const;
   };
   using PendingPtr = std::shared_ptr<Pending>;
@@ -206,16 +209,18 @@ class FetchClient {
   /// Copies bytes at `offset` from the granule in `slot`; returns their number.
   size_t Copy(uint16_t slot, uint64_t offset, MutableBytes out,
               const Request& request) CTXFS_REQUIRES(mutex_);
-  /// Copies to `out` all bytes from `offset` on that the file has. If only a
-  /// part of a granule is needed, copies none, but moves the granule to a slot.
-  /// Returns the number of copied bytes; nullopt if the file is damaged.
+  /// Copies to `out` all whole granules from `offset` on that the file has. If
+  /// `out` needs only a part of the first granule, copies no bytes to `out`,
+  /// but the granule to a slot. Returns the number of bytes copied to `out`;
+  /// nullopt if the first granule is damaged.
   Result<std::optional<size_t>> CopyFrom(const BlockFile& file,
                                          const RemoteObject& object,
                                          uint64_t offset, MutableBytes out,
                                          const Request& request)
       CTXFS_REQUIRES(mutex_);
-  /// Moves a granule from a file to a slot, or waits if no slot is free; false
-  /// if the granule is damaged.
+  /// Copies a granule from a file to a slot. If no slot is free, only waits for
+  /// one, and the caller must try again. Returns false if the granule is
+  /// damaged.
   Result<bool> Load(const BlockFile& file, const RemoteObject& object,
                     uint64_t granule, const Request& request)
       CTXFS_REQUIRES(mutex_);
@@ -238,7 +243,8 @@ class FetchClient {
   /// any time is left.
   Status CheckFailed(const Key& key, const Request& request)
       CTXFS_REQUIRES(mutex_);
-  /// Waits for news, unless the time of the request is used up.
+  /// Waits for news. Fails if the request is interrupted, or if its time is
+  /// used up.
   Status WaitMore(const Request& request) CTXFS_REQUIRES(mutex_);
   /// Like WaitMore, for a free slot or for fewer pending requests.
   Status AwaitSlot(const Request& request) CTXFS_REQUIRES(mutex_);

@@ -16,8 +16,8 @@ constexpr int kFetchSocket = 3;
 constexpr int kFetchMemory = 4;
 
 /// Starts ctxfs-fetch (fs/remote/fetch_main.cc), the file `path`, which fetches
-/// URLs for this process until that ends. For processes that may have threads
-/// and cannot fork. Waits until ctxfs-fetch is ready, or `request` is
+/// URLs for this process until this process ends. For processes that may have
+/// threads and cannot fork. Waits until ctxfs-fetch is ready, or `request` is
 /// interrupted; fails with the reason why it is not ready.
 Result<std::shared_ptr<FetchClient>> StartFetchProgram(const std::string& path,
                                                        const Request& request);

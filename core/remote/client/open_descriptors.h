@@ -24,8 +24,8 @@ class OpenDescriptors {
   void Add(uint64_t object, BlockFile file);
   /// Whether a file has this granule.
   bool Has(uint64_t object, uint64_t granule) const;
-  /// Returns the file with this granule; null if there is none. Closes files
-  /// that the cache has evicted.
+  /// Returns the file with this granule; null if there is none. Skips and
+  /// closes files with this granule that the cache has evicted.
   FilePtr Find(uint64_t object, uint64_t granule);
   void Drop(const FilePtr& file);
   size_t size() const { return files_.size(); }
@@ -47,9 +47,9 @@ std::vector<BlockFile> LoadPassed(const FetchReply& reply,
 /// Whether a file of the reply has the granule. If so, its slot does not.
 bool IsPassed(const FetchReply& reply, uint64_t granule);
 
-/// Divides `out`, the buffer for the bytes at `offset` of an object of `size`
-/// bytes, into whole granules, at most `most`. Empty unless a granule begins at
-/// `offset`.
+/// Returns the buffers of those granules that fit whole into `out`, at most
+/// `most`. `out` is the buffer for the bytes at `offset` of an object of `size`
+/// bytes. Empty unless a granule begins at `offset`.
 std::vector<MutableBytes> WholeGranules(uint64_t size, uint64_t offset,
                                         MutableBytes out, uint64_t most);
 

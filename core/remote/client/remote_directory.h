@@ -10,7 +10,7 @@
 namespace ctxfs::remote {
 
 /// A directory of a store, for containers of several objects. Names are those
-/// of keys. Opening a name that is not listed causes no request.
+/// of keys. Opening a name that the listing lacks requests no object.
 class RemoteDirectory final : public Source {
  public:
   /// `url` must end in '/'. `store` must outlive this object.

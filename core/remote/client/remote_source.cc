@@ -15,22 +15,22 @@ constexpr uint64_t kFirstAhead = 128 * 1024;
 // Maximum prefetch for a reader that has read little, and for any reader.
 constexpr uint64_t kMaxAheadAtFirst = 8 << 20;
 constexpr uint64_t kMaxAhead = 32 << 20;
-// Maximum growth of the prefetched range at a time: a request for each read
-// would make many small ones.
+// The prefetched range grows when it lacks this much, or half of Stream::ahead
+// if that is less: a request for each read would make many small ones.
 constexpr uint64_t kGrowth = 4 << 20;
 // Announced ranges this close are fetched as one: the bytes between them take
 // less time than another request.
 constexpr uint64_t kTogether = 128 * 1024;
 // After kLeastIndex bytes of an index were read, it is fetched in ranges, each
-// kIndexGrowth times as large as the one before. So an index of 8 MiB takes
-// four round trips.
+// kIndexGrowth times as large as everything before it. So an index of 8 MiB
+// takes four round trips.
 constexpr uint64_t kLeastIndex = 32 * 1024;
 constexpr uint64_t kIndexGrowth = 4;
 // Reads this close belong to one stream, because the kernel's reads come in any
 // order.
 constexpr uint64_t kClose = 128 * 1024;
-// So many reads in a row count as sequential, and so many entries in a row. Two
-// random reads are often close, three rarely.
+// So many reads in a row count as sequential, and more than so many entries in
+// a row. Two random reads are often close, three rarely.
 constexpr unsigned kInARow = 3;
 
 }  // namespace

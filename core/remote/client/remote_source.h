@@ -16,8 +16,8 @@
 namespace ctxfs::remote {
 
 /// An object on a server, as it was at open: once a read detects a change, all
-/// later reads fail with kStale. Reads wait for the server until their request
-/// is interrupted.
+/// later reads fail with kStale. A read waits for the server until its request
+/// is interrupted or its ServerWait is over.
 class RemoteSource final : public Source {
  public:
   /// `with_tail` as for FetchClient::Open.
@@ -76,8 +76,9 @@ class RemoteSource final : public Source {
   /// prediction, the bytes of the read as well.
   void FetchKnown(Stream& stream, uint64_t offset, uint64_t length,
                   const Ahead& known) const CTXFS_REQUIRES(mutex_);
-  /// Starts to fetch the bytes of a read that would wait, and the bytes after
-  /// them. An index is read sequentially, unlike the data to which it refers.
+  /// If the stream has read enough (kLeastIndex), starts to fetch the bytes of
+  /// a read that would wait, and the bytes after them. An index is read
+  /// sequentially, unlike the data to which it refers.
   void FetchIndex(const Stream& stream, uint64_t offset, uint64_t length) const
       CTXFS_REQUIRES(mutex_);
   void FetchAhead(uint64_t offset, uint64_t length, const Ahead& known) const;

@@ -86,7 +86,8 @@ class RemoteStore final : public UrlStore {
   void NoteChange(const std::string& directory);
   Result<SourcePtr> OpenDirectory(const std::string& directory,
                                   const Request& request);
-  /// Opens an object from a listing, if its ETag is valid in a request.
+  /// Opens an object from a listing without a request; null if the listing has
+  /// no ETag that is valid in a request.
   SourcePtr OpenKnown(const std::string& directory, const StoreName& name);
   SourcePtr OpenedJustNow(const std::string& url);
   void NoteOpened(const std::string& url, const SourcePtr& source);

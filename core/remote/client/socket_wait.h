@@ -17,8 +17,9 @@ class SocketWait {
   /// Whether Tell works: false if there was no descriptor for it.
   bool ok() const { return told_.ok(); }
 
-  /// Returns whether there is a message, or the other end is closed. Returns
-  /// false at `end`, or after a call of Tell since the last Await.
+  /// Returns true if there is a message or the other end is closed. Returns
+  /// false at `end` (at the latest after an hour), on a signal, or after a call
+  /// of Tell since the last Await.
   bool Await(const Fd& socket, Clock::time_point end) const;
   void Tell() const;
 

@@ -32,7 +32,7 @@ Error NoKeys(const std::string& why) {
 
 int64_t Now() { return int64_t{::time(nullptr)} * 1'000'000'000; }
 
-/// Whether a text is valid in a header field: it has no line break.
+/// Whether a text is valid in a header field: it is printable ASCII.
 bool IsField(std::string_view text) {
   return std::ranges::all_of(text,
                              [](char c) { return c >= ' ' && c < '\x7F'; });

@@ -30,10 +30,10 @@ class AwsMetadata {
   explicit AwsMetadata(MetadataService service)
       : service_(std::move(service)) {}
 
-  /// Sets `keys` to keys that have not expired. If keys must be renewed, waits
-  /// for the service, because no request can be signed before. Fails with kIo.
-  /// For a second after a failure, fails again without a request to the
-  /// service.
+  /// Renews `keys` if they have expired or soon will. Waits for the service,
+  /// because no request can be signed without keys. Fails with kIo if the
+  /// service fails and `keys` have expired. For a second after a failure, sends
+  /// no other request to the service.
   Status Renew(AwsKeys& keys);
 
  private:

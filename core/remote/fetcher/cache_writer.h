@@ -48,8 +48,9 @@ class CacheWriter {
   void Run();
   /// Stores the data of a task, and sends its reply.
   void Do(Task& task);
-  /// Stores a record. A record of an absent object is delayed until the cache
-  /// gets something else, so that a URL that fails leaves an empty cache empty.
+  /// Stores a record. While the cache is empty, up to 100 records of absent
+  /// objects are delayed until the cache gets something else, so that a URL
+  /// that fails leaves an empty cache empty.
   void StoreRecord(Task& task);
   void RunMakeRoom();
 

@@ -221,8 +221,10 @@ class Fetcher {
     }
   }
 
-  /// Replies if the cache has all granules of the request. If it lacks some, or
-  /// if files cannot be passed, copies the contents of files into the slots.
+  /// Replies if the cache has all granules of the request; returns whether it
+  /// has replied. Passes files only if the request is then complete and the
+  /// files can be sent. Otherwise copies the contents of the files into the
+  /// slots, plans again, and replies if that made the request complete.
   bool ReplyFromCache(FetchJob& job) {
     const bool complete = job.asked.length == 0;
     if (complete && (job.files.empty() || PassFiles(job))) {

@@ -10,15 +10,16 @@
 
 namespace ctxfs::remote {
 
-/// Loads libcurl and its files. Returns the trusted certificates as PEM. Must
-/// be called once, before the process confines itself. Fails with kUnsupported
-/// without libcurl, and with kIo if `settings.ca_file` cannot be read.
+/// Loads libcurl and its files. Returns the trusted certificates as PEM, empty
+/// if the system has none. Must be called once, before the process confines
+/// itself. Fails with kUnsupported without libcurl, and with kIo if
+/// `settings.ca_file` cannot be read.
 Result<std::string> LoadCertificates(const Settings& settings);
 
 /// Serves requests from `socket` until its other end is closed: from the cache,
 /// if it has the granules, otherwise by HTTP. Does not examine the bytes,
 /// whatever their format. `epoch` is FetchRequest's; `cache` may be null.
-/// Returns false if the socket fails.
+/// Returns false if the socket or libcurl fails.
 bool RunFetcher(int socket, const SharedSlots& slots, const Settings& settings,
                 const std::string& certificates, BlockStore* cache,
                 uint32_t epoch);

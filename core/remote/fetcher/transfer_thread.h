@@ -59,7 +59,8 @@ class TransferThread {
   void Stop(FetchJob& job);
   void FinishDone();
   void Finish(Jobs::iterator job, CURLcode result);
-  /// Schedules the next retry; false if the deadline comes first.
+  /// Schedules the next retry. Returns false if there is none: for a tail,
+  /// after too many attempts to open an object, or if the deadline is first.
   bool Delay(FetchJob& job, std::optional<uint64_t> retry_after);
   /// Replies, and stores the `length` fetched bytes.
   void Keep(FetchJob& job, uint64_t length);

@@ -55,11 +55,11 @@ class ListingBuilder {
   explicit ListingBuilder(std::string directory);
 
   /// Fails with kUnsupported for a key outside the directory, for a repeated
-  /// token and for too many empty pages in a row, and with kLimit for too many
-  /// names.
+  /// token and for too many pages or empty pages in a row, and with kLimit for
+  /// too many names or bytes of names.
   Status Add(ListingPage page);
 
-  /// Whether an added page had this token.
+  /// Whether an added page named this token as that of its next page.
   bool HadToken(const std::string& token) const;
 
   /// The token of the page to add next; empty: none.

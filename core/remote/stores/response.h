@@ -40,8 +40,9 @@ struct ResponseHead {
                             // error
 
   /// Adds a line of the head. A status line begins a new head, as after a
-  /// redirect. Lines longer than 2 KiB and unknown fields are ignored; if a
-  /// field is repeated, both values are kept, which fails every check.
+  /// redirect. Lines longer than 2 KiB and unknown fields are ignored. The
+  /// values of a repeated field are joined with commas, so a field that must
+  /// have one value then fails its check.
   void Add(std::string_view line);
 };
 
@@ -65,9 +66,10 @@ struct Promise {
 /// Compares the head with the request. Fails with
 ///   kStale        the object changed, or was removed, since it was opened
 ///   kIo           sys_errno EACCES for 401 and 403, ENOENT for 404 and 410,
-///                 EAGAIN for transient errors (408, 429, 5xx), else 0
+///                 EAGAIN for transient errors (408, 425, 429, 5xx), else 0
 ///   kUnsupported  the server ignores Range, encodes bytes, returns another
-///                 range, or sends neither ETag nor Last-Modified
+///                 range or a wrong Content-Length, or sends neither ETag nor
+///                 Last-Modified
 /// For a page, the promised length is an upper bound. Messages do not show
 /// `secrets`.
 Result<Promise> CheckHead(const ResponseHead& head, const Asked& asked,

@@ -14,7 +14,7 @@ namespace ctxfs::remote {
 namespace {
 
 constexpr std::string_view kMask = "***";
-// Secrets of fewer bytes are not searched for, because they may be common
+// AreIn does not search for secrets of fewer bytes, because they may be common
 // words.
 constexpr size_t kLongSecret = 8;
 // If a text ends with so many bytes of a secret, these count as a truncated

@@ -16,7 +16,7 @@ namespace ctxfs {
 constexpr uint64_t kProjectedVectors = 20'000;
 
 /// Whether a usual array is a collection of vectors: float64, or numbers of at
-/// most 32 bits, of shape [N,D] with N and D at least 1.
+/// most 32 bits, of shape [N,D] with N and D at least 1, and D at most 2^20.
 bool IsVectors(const ArrayInfo& array);
 
 /// Bytes that VectorSummary reads of the array: all if there are at most

@@ -11,8 +11,9 @@
 namespace ctxfs {
 namespace {
 
-/// Returns whether a probe failed for a transient reason and says nothing about
-/// the file. EAGAIN: a server does not answer; ENETDOWN: offline.
+/// Returns whether a probe failed for a transient reason, so that the error
+/// says nothing about the file. EAGAIN: a server does not answer; ENETDOWN:
+/// offline.
 bool IsTransient(const Error& error) {
   return error.Exhausted() || error.code == Code::kInterrupted ||
          error.sys_errno == EIO || error.sys_errno == EAGAIN ||

@@ -23,7 +23,8 @@ class ContainerDetector {
  public:
   /// Returns the kind of a file or directory of `in`. A file that the daemon
   /// may not open is a plain file. Fails only on transient errors:
-  /// kTooManyFiles, kNoMemory, or kIo for EIO.
+  /// kTooManyFiles, kNoMemory, kInterrupted, or kIo for EIO, EAGAIN (a server
+  /// does not answer) or ENETDOWN (offline).
   Result<Kind> Of(const Directory& in, const Directory::Item& item,
                   const Request& request);
 

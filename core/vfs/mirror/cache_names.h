@@ -42,8 +42,8 @@ class CacheNames {
   virtual Result<Place> Find(const Directory& raw, const std::string& path,
                              const Request& request) const = 0;
 
-  /// Calls `visit` with each name in a kDirectory, including the root with the
-  /// empty path. Names may repeat.
+  /// Calls `visit` with each name in the directory `path`: the root if `path`
+  /// is empty, else a kDirectory. Names may repeat.
   virtual Status List(const Directory& raw, const std::string& path,
                       const Visit& visit, const Request& request) const = 0;
 

@@ -72,8 +72,9 @@ class Directory {
   /// Whether users other than the mounting one see it.
   virtual bool is_for_others() const { return false; }
 
-  /// Returns the regular file or directory at `path`, following links; nullopt
-  /// if there is none or it must not be shown.
+  /// Returns the regular file or directory at `path`, following links except
+  /// those that are shown as links (Item::link); nullopt if there is none or it
+  /// must not be shown.
   virtual Maybe<Item> Find(const std::string& path,
                            const Request& request) const = 0;
 

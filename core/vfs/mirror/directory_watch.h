@@ -29,7 +29,7 @@ class DirectoryWatch {
   /// few thousand watches, and other programs of that user need some of them.
   static constexpr size_t kMaxWatches = 4096;
 
-  /// Fails with kIo if the kernel provides no inotify descriptor.
+  /// Fails if the kernel provides no inotify descriptor.
   static Result<std::unique_ptr<DirectoryWatch>> Make();
   ~DirectoryWatch();
   DirectoryWatch(const DirectoryWatch&) = delete;
@@ -65,9 +65,9 @@ class DirectoryWatch {
   void StartThread() CTXFS_REQUIRES(mutex_);
   void Run();
   /// Reads a batch of events and passes it to the listener; `lost`: earlier
-  /// changes were lost. Returns false at the end of the events.
+  /// changes were lost. Returns false if no further events can be read.
   bool Pass(bool lost);
-  /// Reads a batch of events. Returns false at the end of the events.
+  /// Reads a batch of events. Returns false if no further events can be read.
   bool Read(Batch& batch);
   void HandleEvent(int watch, uint32_t what, std::string_view name,
                    Batch& batch) CTXFS_REQUIRES(mutex_);

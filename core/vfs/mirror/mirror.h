@@ -34,7 +34,8 @@ namespace ctxfs {
 /// listed. Safe for any number of threads.
 class Mirror {
  public:
-  /// All inodes of mirrored files have this bit, and no others do.
+  /// All inodes of mirrored files except the root have this bit, and no others
+  /// do.
   static constexpr Inode kBit = Inode{1} << 63;
 
   /// The suffix of a directory that shows the contents of a container: of a
@@ -155,7 +156,7 @@ class Mirror {
   /// The directory where `inode` was looked up; kRootInode if unknown.
   Inode Parent(Inode inode) const;
 
-  /// Modification time of the root, in nanoseconds since 1970, at mount.
+  /// Modification time that the root had at mount.
   FileTime mtime() const { return directory_->identity().mtime; }
 
   /// The permissions of the directory that is shown at the root.

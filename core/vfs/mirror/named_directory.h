@@ -11,9 +11,9 @@
 
 namespace ctxfs {
 
-/// The directory of a cache under the names of its program (docs/caches.md). A
-/// file to which the program gives no name is listed under its raw name. All
-/// other raw names are found by Find, but not listed.
+/// The directory of a cache under the names of its program (docs/caches.md). Of
+/// the raw names, a listing has only those at the root that the program's names
+/// do not replace (CacheNames::Hides). Find finds all raw names.
 class NamedDirectory final : public Directory {
  public:
   NamedDirectory(std::unique_ptr<Directory> raw,

@@ -35,8 +35,8 @@ std::string ManifestPath(const ModelParts& parts) {
   return path;
 }
 
-/// A path, split. `parts` are complete only if it has the form
-/// [[REGISTRY/]NAMESPACE/]MODEL:TAG; the file follows them.
+/// The parts of a path [[REGISTRY/]NAMESPACE/]MODEL:TAG[/FILE]. Parts that the
+/// path omits are added to `parts`; `file` is empty without a FILE.
 struct Name {
   ModelParts parts;
   std::string file;
@@ -142,7 +142,9 @@ Result<std::vector<std::pair<std::string, std::string>>> ReadManifest(
   return files;
 }
 
-/// Calls `visit` with each model's path below `above`.
+/// Calls `visit` with each name in the directory `parts`, after `above`: of
+/// models MODEL:TAG, else the name of a registry or namespace. In the place of
+/// a part that ollama omits, visits the names below it.
 Status ListShort(const Directory& raw, const ModelParts& parts,
                  const std::string& above, const CacheNames::Visit& visit,
                  const Request& request) {

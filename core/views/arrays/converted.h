@@ -8,10 +8,9 @@
 
 namespace ctxfs {
 
-/// Returns `array`, which must be usual (IsUsual), after the change of a
-/// converter: its rows are in another order, or a number is added to each
-/// element, which makes it float32. nullopt if its shape or its type does not
-/// allow that.
+/// Applies to `array`, which must be usual (IsUsual), what a converter did
+/// (`how`): reorders its rows, adds a number to each element, which makes it
+/// float32, or both. nullopt if its shape or its type does not allow that.
 std::optional<ArrayInfo> Converted(const ArrayInfo& array, const HubArray& how);
 
 }  // namespace ctxfs

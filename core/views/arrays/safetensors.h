@@ -24,15 +24,16 @@ struct SafetensorsLayout {
 };
 
 /// Lays out the arrays whose type safetensors has; leaves out the others.
-/// Returns nullopt if the header would exceed limits::kSafetensorsHeaderBytes:
-/// readers reject such a file. `metadata` is an object: its strings are written
-/// unchanged, other values as JSON text. Names of arrays are those of
-/// UniqueNames.
+/// Returns nullopt if the header would exceed limits::kSafetensorsHeaderBytes,
+/// because readers reject such a file, or if memory is refused. `metadata` is
+/// an object: its strings are written unchanged, other values as JSON text. If
+/// it lacks "format", that is added. Names of arrays are those of UniqueNames.
 std::optional<SafetensorsLayout> LayOutSafetensors(
     const std::vector<ArrayInfo>& arrays, Json metadata);
 
-/// Returns a table of one file, at `path`, with all arrays; null if there are
-/// no arrays. Reads the container's metadata.
+/// Returns a table of one file, at `path`, with the arrays of `viewed` except
+/// widened ones; null if there are none, or LayOutSafetensors fails. Reads the
+/// container's metadata and descriptions.
 std::shared_ptr<const FileTable> SafetensorsFile(const Viewed& viewed,
                                                  std::string path,
                                                  const ReadContext& context);

@@ -17,8 +17,9 @@ struct SignalTable {
   std::vector<Episode::Omission> left_out;
 };
 
-/// Makes a column of each component of each signal, except signals of many
-/// components. Opens no array.
+/// Makes a column of each component of each signal. Signals that cannot have
+/// columns, for instance because they have too many components, are in
+/// `left_out`. Opens no array.
 SignalTable MakeSignalTable(const Episode& episode);
 
 /// Puts an apostrophe before a column's name that a spreadsheet would run as a

@@ -23,7 +23,8 @@ void AppendDigits(T value, std::string& text) {
   text.append(digits.data(), end);
 }
 
-/// Appends a float. Whole numbers end in ".0", so that readers see a float.
+/// Appends a float, with a point or an exponent, so that readers see a float:
+/// 1 as "1.0", 100000 as "1e+05". In JSON, NaN and infinities are null.
 template <typename T>
 void AppendCellFloat(T value, bool json, std::string& text) {
   if (std::isfinite(value)) return AppendFloat(value, text);
@@ -66,7 +67,8 @@ void AppendUuid(const std::byte* at, std::string& text) {
   }
 }
 
-/// Appends a list as JSON. In CSV, the JSON is a quoted field.
+/// Appends a list as JSON. In CSV, the JSON is one field, in quotes if it has
+/// a comma.
 void AppendList(const TableColumn& column, const std::byte* at,
                 std::string& text) {
   text += '[';

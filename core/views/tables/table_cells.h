@@ -23,7 +23,8 @@ void AppendCsvCell(const Cells& cells, uint64_t row, std::string& text);
 /// Appends a CSV field, quoted if necessary (RFC 4180).
 void AppendCsvField(std::string_view field, std::string& text);
 
-/// Returns the text of a line that is a JSON string; nullopt for null.
+/// Returns the text of a line that is a JSON string; nullopt for any other
+/// line, such as null.
 std::optional<std::string> TextOf(const std::string& line);
 
 }  // namespace ctxfs

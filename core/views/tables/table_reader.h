@@ -53,7 +53,7 @@ class TableReader {
   /// line can be found only by reading the lines before it. So for such a
   /// column, `line` must be the byte offset of the first row, and Read moves it
   /// past the last row. Fails with kCorrupt if the column has too few lines,
-  /// and if Content::Read fails.
+  /// with kLimit if the lines are too long, and if Content::Read fails.
   Result<Cells> Read(size_t column, uint64_t first, uint64_t count,
                      uint64_t& line, const ReadContext& context) const;
 
