@@ -39,7 +39,8 @@ class Browser {
     return files_.empty() ? nullptr : &files_[selected_];
   }
 
-  /// The size of files()[i]; nullopt until it is measured, and for directories.
+  /// The size of files()[i]; nullopt if it was not measured yet, or never is:
+  /// of directories, links, and files that would have to be decoded.
   std::optional<uint64_t> size(size_t i) const { return sizes_[i]; }
   /// Bytes of the longest name, as it is shown.
   size_t longest_name() const { return longest_name_; }

@@ -23,9 +23,9 @@ class Reading {
   Reading(const Reading&) = delete;
   Reading& operator=(const Reading&) = delete;
 
-  /// Starts describing the selected file, or the directory if it is empty. Then
-  /// measures the files on the page with the selected one; a page has `page`
-  /// files.
+  /// Starts describing the selected file, or the directory if it is empty. The
+  /// first call of pending() after the end of that starts to measure the files
+  /// on the page with the selected one; a page has `page` files.
   void Start(const DetailRoom& room, size_t page);
 
   /// Interrupts the thread and waits for it.

@@ -96,7 +96,7 @@ class Warmer {
   }
 
  private:
-  /// Adds the sizes of the files that ReadAll reads, if known without reading.
+  /// Adds the sizes of the files that ReadAll reads, if known without decoding.
   Status Measure(SourceTree& tree, const SourceTree::File& file) {
     if (!file.directory) {
       progress_.Expect(CTXFS_TRY(tree.CheapSize(file)).value_or(0));

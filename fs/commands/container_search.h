@@ -34,8 +34,8 @@ struct FoundContainer {
   bool matched = false;  // a pattern of SOURCE//PATH names it
   std::string mounted;   // where a mount of the SOURCE shows it
   bool other = false;    // it is no container (ContainerSearch::Others::kFound)
-  /// Why it cannot be examined: the SOURCE does not exist, or a directory
-  /// cannot be listed.
+  /// Why it cannot be examined, for instance because the SOURCE does not exist
+  /// or a directory cannot be listed.
   std::optional<Error> error = std::nullopt;
   /// Whether `error` only says that no container is at or below a SOURCE//PATH.
   /// PATH may then be a file of a container.

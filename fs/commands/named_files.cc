@@ -16,7 +16,7 @@
 namespace ctxfs {
 namespace {
 
-/// Maximum number of names that are sorted.
+/// A directory of this many names or more is not sorted.
 constexpr size_t kMaxSorted = 100'000;
 
 /// Names that listings omit, but that the user may have meant.

@@ -33,7 +33,7 @@ Status ForEachNamed(SourceTree& tree, const std::string& path, bool follow,
 std::string LiteralPart(SourceTree& tree, const std::string& path);
 
 /// Like SourceTree::ForEach, but the names of a directory that is not in a
-/// container are sorted by their bytes, if they are at most 100,000.
+/// container are sorted by their bytes, if they are fewer than 100,000.
 Status ForEachSorted(
     SourceTree& tree, const SourceTree::File& directory,
     const std::function<Status(const SourceTree::File&)>& visit,

@@ -9,9 +9,10 @@
 namespace ctxfs {
 
 /// Finds the word that `typed` was probably meant to be, of words that are
-/// offered one by one: the first word that begins with `typed`, or else the
-/// nearest by edit distance. A word is near at a distance of up to a third of
-/// the length of `typed`, and always at a distance of 1.
+/// offered one by one: the first word that begins with `typed` (of 2 bytes or
+/// more), or else the nearest by edit distance. A word is near at a distance of
+/// up to a third of the length of `typed`, or of 1 if that is more, unless
+/// every letter of the word is wrong.
 class NearestWordFinder {
  public:
   /// Words of more than `longest` bytes are not near, and no word is near a

@@ -47,7 +47,7 @@ class TextTable {
   TextTable(std::vector<std::string> header, std::vector<size_t> numbers)
       : rows_{std::move(header)}, numbers_(std::move(numbers)) {}
 
-  /// `row` has as many cells as the header.
+  /// `row` must have as many cells as the header.
   void Add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
   bool empty() const { return rows_.size() == 1; }
 

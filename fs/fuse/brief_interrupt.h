@@ -19,11 +19,12 @@ struct ThreadUsage {
   static ThreadUsage Now();
 };
 
-/// Interrupts work that is large or takes more than 2 ms, so that it moves to
-/// another thread. Time in which other processes use the processor does not
-/// count: otherwise small requests would go to the pool on a busy machine and
-/// queue behind long ones. The thread that works must construct this; other
-/// threads may join the work.
+/// Interrupts work that is large or takes long, so that it moves to another
+/// thread. Work takes long if after 2 ms it waits, uses 2 ms more of the
+/// processor, or is shared with another thread. Time in which other processes
+/// use the processor does not count: otherwise small requests would go to the
+/// pool on a busy machine and queue behind long ones. The thread that works
+/// must construct this; other threads may join the work.
 class BriefInterrupt final : public Interrupt {
  public:
   using Clock = std::chrono::steady_clock;

@@ -15,7 +15,7 @@ struct fuse_session;
 namespace ctxfs {
 
 /// Serves requests in `threads` threads until the session is unmounted or a
-/// signal ends the process. Those threads are confined. The calling thread is
+/// signal to end arrives. Those threads are confined. The calling thread is
 /// not, because it unmounts afterwards. Two kinds of helper threads are not
 /// confined either: one forwards log messages from `relay`, and one per element
 /// of `questions` answers it. They do not wait for one another, and unmounting

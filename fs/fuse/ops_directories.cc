@@ -82,8 +82,9 @@ std::optional<Listing::Name> NameAt(const Namespace& files,
   return listing.At(position - 2, attributes, context);
 }
 
-/// Returns the readdirplus entry of a name. If attributes are costly, it has
-/// only the name, and the kernel looks up the rest on demand.
+/// Returns the readdirplus entry of a name. If the listing does not have the
+/// attributes, the entry has only the inode number and the type, and the kernel
+/// looks up the rest on demand.
 fuse_entry_param EntryOf(const Server& server, const Listing::Name& name) {
   fuse_entry_param entry{};
   entry.attr.st_ino = name.inode;

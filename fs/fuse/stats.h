@@ -27,7 +27,8 @@ class Stats {
   void NoteWait(std::chrono::nanoseconds took);
   void CountError() { errors_.fetch_add(1, std::memory_order_relaxed); }
   void CountOpen() { opens_.fetch_add(1, std::memory_order_relaxed); }
-  /// Counts a handle closed without a READ request.
+  /// Counts a handle that was closed without a READ request and that the kernel
+  /// did not read itself.
   void CountUnread() { unread_.fetch_add(1, std::memory_order_relaxed); }
 
   /// Values counted elsewhere.

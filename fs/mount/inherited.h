@@ -9,8 +9,8 @@ namespace ctxfs {
 /// would hold pipes open and files locked as long as the mount lasts.
 class InheritedDescriptors {
  public:
-  /// Finds the descriptors and sets close-on-exec. Must be called before this
-  /// process opens a file.
+  /// Finds the descriptors and sets close-on-exec. Without /proc, closes them
+  /// at once. Must be called before this process opens a file.
   static InheritedDescriptors Find();
 
   /// Closes the descriptors. Find leaves them open, because a source or a key

@@ -13,8 +13,9 @@ namespace ctxfs {
 Result<std::string> KeptSecretPath();
 
 /// Returns the 32 random bytes in `path`, which only the caller can read and
-/// write. Creates the file and its directories if needed. Fails with kIo if it
-/// cannot be created, others can read it, or the caller does not own it.
+/// write. Creates the file and its directories if needed. Fails with kIo if the
+/// file cannot be created, gives other users any right, belongs to another
+/// user, or is not a regular file of 32 bytes.
 Result<std::string> KeptSecret(const std::string& path);
 
 }  // namespace ctxfs

@@ -12,8 +12,8 @@ namespace ctxfs {
 class MountPoint {
  public:
   /// Unmounts dead mounts at `path`, and creates the directory if it does not
-  /// exist. Fails with kIo if `path` is then not a directory or, without
-  /// `nonempty`, if the mount would hide files or another mount of ctxfs.
+  /// exist. Fails with kIo if either fails, if `path` is not a directory, or if
+  /// the mount, without `nonempty`, would hide files or another mount of ctxfs.
   static Result<MountPoint> Prepare(const std::string& path, bool nonempty);
 
   MountPoint(MountPoint&& other) noexcept;
@@ -29,7 +29,8 @@ class MountPoint {
   const std::string& path() const { return path_; }
 
  private:
-  /// Like Prepare; ENOENT: the directory was removed concurrently.
+  /// Like Prepare, but fails with the errno ENOENT if the directory is removed
+  /// concurrently.
   static Result<MountPoint> PrepareOnce(const std::string& path, bool nonempty);
 
   MountPoint(std::string path, bool made)
@@ -44,8 +45,9 @@ class MountPoint {
 /// with kIo after a thousand names.
 Result<std::string> NewMountPoint(const std::string& source);
 
-/// Unmounts the topmost mount at `path`, as fusermount3 does; with `lazy` even
-/// while it is in use. Returns 0 or a positive errno.
+/// Unmounts the topmost mount at `path`; with `lazy` even while it is in use.
+/// Runs fusermount3 if this process lacks the right. Returns 0 or a positive
+/// errno: EPERM if fusermount3 fails.
 int Unmount(const std::string& path, bool lazy);
 
 /// Sets the read-ahead of the filesystem mounted at `path`. Requires root.

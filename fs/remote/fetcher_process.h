@@ -24,8 +24,8 @@ Status StartFetcher(const std::vector<std::string>& sources,
                     const std::map<std::string, std::string>& variables = {});
 
 /// Ends the processes that StartFetcher started. Waits at most a second for the
-/// removal of a cache that they created and did not use. Call at the end of a
-/// command; no forked process may still fetch.
+/// removal of a cache that they created and did not use. Must be called at the
+/// end of a command, when no forked process fetches any more.
 void EndFetcher();
 
 /// The descriptor of the socket to the fetcher, which sends descriptors of

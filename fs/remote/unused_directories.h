@@ -21,8 +21,9 @@ bool IsUntouched(int directory);
 /// directory.
 void Touch(int directory);
 
-/// Removes directories that MissingDirectories returned and that were made
-/// since, if they are empty and untouched.
+/// Removes the directories `made`, which MissingDirectories returned and which
+/// were made since, as far as they are empty. Removes none if the innermost is
+/// touched.
 void RemoveUnused(const std::vector<std::string>& made);
 
 }  // namespace ctxfs

@@ -11,11 +11,11 @@ namespace ctxfs {
 /// Denies the calling thread, and every thread that it starts later, new
 /// privileges and all use of the file system except reading below the
 /// directories `trees` and opening the FUSE device. With `written`, the
-/// descriptor of a directory, the threads can also make directories and make,
-/// write, rename, link and remove files below it, but not read them. Landlock
-/// interface 4 also denies binding and connecting TCP sockets; interface 6
-/// denies connecting to abstract UNIX sockets and signalling other processes.
-/// Open files stay open. Irreversible.
+/// descriptor of a directory, the threads can also list and make directories
+/// below it, and make, write, rename, link and remove files, but not read
+/// files. Landlock interface 4 also denies binding and connecting TCP sockets;
+/// interface 6 denies connecting to abstract UNIX sockets and signalling other
+/// processes. Open files stay open. Irreversible.
 ///
 /// Returns the version of the kernel's Landlock interface; 0 if it has none, so
 /// that only new privileges are denied.
@@ -24,9 +24,9 @@ Result<int> EnterSandbox(const std::vector<std::string>& trees,
 
 /// Denies a process that fetches URLs, and its descendants, new privileges and
 /// all use of the file system except reading `files`, and making, reading,
-/// writing, renaming and removing files below the directory with the descriptor
-/// `directory`; -1: none. The process may connect sockets, but not bind TCP
-/// sockets. Otherwise like EnterSandbox.
+/// writing, renaming and removing files and directories below the directory
+/// with the descriptor `directory`; -1: none. The process may connect sockets,
+/// but not bind TCP sockets. Otherwise like EnterSandbox.
 Result<int> EnterFetcherSandbox(const std::vector<std::string>& files,
                                 int directory);
 

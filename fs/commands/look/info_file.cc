@@ -97,7 +97,7 @@ class FilePage {
     PrintHistogram(all);
   }
 
-  /// "-1 |#|: | 3": the first bin starts at -1 and the last one ends at 3.
+  /// "-1 [.:#: ] 3": the first bin starts at -1 and the last one ends at 3.
   void PrintHistogram(const ArrayStatistics& all) const {
     constexpr size_t kColumns = 40;
     if (all.bins.empty()) return;

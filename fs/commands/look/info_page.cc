@@ -16,7 +16,7 @@
 namespace ctxfs {
 namespace {
 
-/// Escapes everything but plain ASCII as \xNN.
+/// Escapes quotes, backslashes and everything but printable ASCII as \xNN.
 std::string EscapedForShell(std::string_view text) {
   std::string escaped;
   for (const char c : text) {

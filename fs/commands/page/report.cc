@@ -96,7 +96,8 @@ class Reporter {
   }
 
  private:
-  /// The title of the page: the name of its only container or SOURCE.
+  /// The title of the page: the name of its only container, or else of its only
+  /// SOURCE, or else a number: "3 containers".
   std::string Title() const {
     if (containers_.size() == 1 && left_out_ == 0) return last_name_;
     return arguments_.operands.size() == 1

@@ -19,9 +19,9 @@ std::optional<Error> SizeFault(const CommitTrees& commits,
                                const std::string& path, const std::string& top);
 
 /// Compares the names in a directory with those of its commit. Reports files
-/// that were never downloaded, as faults if `missing`, else as warnings, and
-/// warns of files that the commit lacks: one warning per file if `each`, else
-/// one for all. Returns nullopt if there is nothing to report.
+/// that were never downloaded or have no blob, as faults if `missing`, else as
+/// warnings, and warns of files that the commit lacks: one warning per file if
+/// `each`, else one for all. Returns nullopt if there is nothing to report.
 std::optional<CheckReport> CompareNames(const CommitTrees& commits,
                                         const std::string& folder, bool missing,
                                         bool each);
