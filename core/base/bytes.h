@@ -58,8 +58,8 @@ void AppendLe(T value, std::string& text) {
   text += AsText(LittleEndian<T>(&value));
 }
 
-/// Whether [offset, offset + length) lies within [0, size). All bounds checks
-/// use this: it subtracts, so nothing can wrap.
+/// Whether [offset, offset + length) lies within [0, size). Ranges that a file
+/// declares must be checked with this: it subtracts, so nothing can wrap.
 constexpr bool InBounds(uint64_t offset, uint64_t length, uint64_t size) {
   return offset <= size && length <= size - offset;
 }
@@ -113,8 +113,8 @@ Buffer BufferOf(std::string_view text);
 /// Bounds the spare memory for large Buffers. The bound is at most 32 MiB,
 /// which is the default. Spare memory counts against no cache.
 void BoundSpareMemory(size_t bytes);
-/// Frees the spare memory. Called before work that may use all the memory that
-/// it is allowed.
+/// Frees the spare memory. Must be called before work that may need its whole
+/// HeapAllowance, because spare memory comes on top of that.
 void FreeSpareMemory();
 
 /// Reads little-endian fields in order. The first field that does not fit fails

@@ -17,8 +17,8 @@ class Causes {
  public:
   void Add(const Error& error) { reasons_.insert(error.what); }
 
-  /// Whether `error` repeats the text of an added error after a prefix ("...:
-  /// ").
+  /// Whether `error` repeats the text of an added error after a prefix that
+  /// ends in ": ".
   bool Explain(const Error& error) const {
     const std::string_view what = error.what;
     for (size_t at = what.find(": "); at != std::string_view::npos;

@@ -98,7 +98,7 @@ auto VisitNumber(DType dtype, const Use& use, const Otherwise& otherwise) {
   }
 }
 
-/// Whether VisitNumber uses elements of this type.
+/// Whether VisitNumber calls `use` for this type.
 inline bool IsNumber(DType dtype) {
   return VisitNumber(
       dtype, [](auto /*zero*/) { return true; }, [] { return false; });

@@ -15,7 +15,7 @@ inline Error Within(const std::string& where, Error error) {
   return error;
 }
 
-/// kLimit: "WHAT over the limit of LIMIT".
+/// Returns a kLimit error: "WHAT over the limit of LIMIT".
 inline Error OverLimit(std::string what, uint64_t limit,
                        uint64_t offset = kNoOffset) {
   what += " over the limit of " + std::to_string(limit);
@@ -23,7 +23,8 @@ inline Error OverLimit(std::string what, uint64_t limit,
 }
 
 /// Whether `error` says that bytes are wrong or missing. Other errors say only
-/// that bytes could not be read: a failed read, a limit, a missing key.
+/// that bytes could not be read: a failed read, an unsupported method, a limit,
+/// a missing key.
 inline bool IsDamage(const Error& error) {
   return error.code == Code::kCorrupt || error.code == Code::kChecksum ||
          error.code == Code::kNotFound;

@@ -32,7 +32,7 @@ class InterruptListeners {
     const MutexLock lock(mutex_);
     all_.push_back(&one);
   }
-  /// No calls to `one` begin after this.
+  /// Waits for a running call to `one`; no call begins after this.
   void Remove(InterruptListener& one) {
     const MutexLock lock(mutex_);
     all_.erase(std::ranges::find(all_, &one));
@@ -61,10 +61,10 @@ class Interrupt {
   /// cheap enough to be called once per 64 KiB of work.
   virtual bool interrupted() const = 0;
 
-  /// Returns whether this thread may start work of about `bytes` bytes;
-  /// kUnknownWork means waiting for another thread. A thread that has to stay
-  /// responsive starts small work only: if this is false, the request is
-  /// repeated on another thread.
+  /// Returns whether this thread may start work of about `bytes` bytes.
+  /// kUnknownWork: the amount is unknown, as of a wait for another thread. A
+  /// thread that has to stay responsive starts small work only: if this is
+  /// false, the request is repeated on another thread.
   virtual bool MayTake(uint64_t /*bytes*/) const { return true; }
   static constexpr uint64_t kUnknownWork = UINT64_MAX;
 

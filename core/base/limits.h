@@ -30,7 +30,8 @@ constexpr uint64_t kTreeNameBytes = 256 * kMiB;
 constexpr uint64_t kDecodedBytes = kGiB;
 /// Bytes that one compressed entry may decode to in a temporary file.
 constexpr uint64_t kStreamedBytes = 1024 * kGiB;
-/// Bytes of temporary files of a mount without cache_dir_size=.
+/// Bytes of temporary files of a command, or of a mount without
+/// cache_dir_size=.
 constexpr uint64_t kSpillBytes = 10 * kGiB;
 /// Stored bytes of one compressed entry: incompressible data of kDecodedBytes
 /// in any of our codecs, rounded up.
@@ -54,12 +55,15 @@ constexpr uint64_t kJsonBytes = 100 * kMiB;
 constexpr size_t kJsonDepth = 128;
 constexpr uint64_t kJsonValues = 4'000'000;
 
-/// Dimensions of a declared shape.
+/// Dimensions of an array in .npy and WShard; other formats allow more
+/// (kArrayRank, core/base/rank.h).
 constexpr size_t kRank = 32;
-/// Bytes that generating info.json may hash.
+/// Bytes of a container, or of the files that it names, that generating
+/// info.json may hash; the digests of larger ones are not checked.
 constexpr uint64_t kDigestedBytes = 256 * kMiB;
 
-/// Names in a directory that is a container.
+/// Names in a listing that is read as a whole: of a directory that is a
+/// container, of a store, or of a cache.
 constexpr size_t kDirectoryNames = 1'000'000;
 
 /// Pixels along a side of an array's picture, and bytes of one picture: larger
@@ -79,7 +83,7 @@ constexpr uint64_t kSafetensorsHeaderBytes = 100'000'000;
 constexpr size_t kComponentBytes = 255;
 constexpr size_t kComponents = 255;
 
-/// Entries of one container that are probed for being a container.
+/// Entries of one container that are shown as nested containers.
 constexpr size_t kInnerContainers = 1000;
 
 /// Containers that may be open besides the mount's only container, and the
@@ -88,8 +92,8 @@ constexpr size_t kInnerContainers = 1000;
 constexpr size_t kOpenContainers = 512;
 constexpr uint64_t kOpenContainerBytes = 512 * kMiB;
 
-/// Bytes of an encoded nested container: it is decoded into one cached block,
-/// and again after an eviction.
+/// Decoded bytes of a nested container that is stored encoded: it is decoded
+/// into one cached block, and again after an eviction.
 constexpr uint64_t kNestedBytes = 64 * kMiB;
 
 /// Nesting depth of containers.

@@ -95,7 +95,8 @@ class Request {
   Status CheckFor(uint64_t bytes) const { return interrupt_->CheckFor(bytes); }
 
   /// Like Check, before `bytes` bytes are allocated in one piece. Also fails if
-  /// memory is short, or if the work has already exceeded its allowance.
+  /// the HeapAllowance of this thread does not cover them, or was exceeded
+  /// before.
   Status CheckMemory(uint64_t bytes = 0) const {
     CTXFS_TRY(HeapAllowance::Admit(bytes));
     return Check();

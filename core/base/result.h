@@ -19,12 +19,12 @@ enum class Code : uint8_t {
   kUnsupported,   // a method we do not decode; the file may be sound
   kCorrupt,       // the bytes contradict the format or each other
   kChecksum,      // the bytes contradict their checksum
-  kLimit,         // a count or size exceeds a limit of limits.h
+  kLimit,         // a count, a size, work or memory exceeds its limit
   kIo,            // a read failed; worth trying again
   kStale,         // the file has changed since it was opened
   kNoMemory,      // an allocation failed; worth trying again
   kTooManyFiles,  // no file descriptor is free; worth trying again
-  kLocked,        // encrypted, and no key was given
+  kLocked,        // encrypted, and no key was given or none is supported
   kInterrupted,   // the caller gave up; says nothing about the file
 };
 
@@ -36,10 +36,10 @@ struct Error {
   Code code;
   std::string what;
   uint64_t offset = kNoOffset;
-  int sys_errno = 0;  // of the system call that failed; 0 if none did
+  int sys_errno = 0;  // of a failed system call, or for ErrnoOf; else 0
 
-  /// Returns whether the process or the system ran out of descriptors or
-  /// memory: the file may be sound.
+  /// Returns whether descriptors or memory ran out, in the system or within a
+  /// limit of the process: the file may be sound.
   bool Exhausted() const {
     return code == Code::kNoMemory || code == Code::kTooManyFiles;
   }

@@ -11,8 +11,9 @@ namespace ctxfs {
 /// is not swapped out either, within the system's limit on locked memory.
 Buffer SecretBuffer(size_t size, bool locked = false);
 
-/// The 32 bytes from which the keys of encrypted entries are derived. Only one
-/// copy exists: it is moved, never copied, and appears in no message.
+/// The 32 bytes from which the keys of encrypted entries are derived. An object
+/// is shared by pointer, never copied or moved, so ctxfs has only one copy of
+/// the bytes. They must appear in no message.
 class MasterKey {
  public:
   static constexpr size_t kBytes = 32;

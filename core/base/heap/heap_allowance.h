@@ -73,7 +73,8 @@ class HeapAllowance {
     return thread_heap_bytes <= end &&
            bytes <= static_cast<uint64_t>(end - thread_heap_bytes);
   }
-  /// Admit, for an allowance that may have to grow.
+  /// The slow path of Admit: lets allowances grow, and finds the one that
+  /// refuses.
   static Status Extend(uint64_t bytes);
   /// Whether this allowance alone covers `bytes` more.
   bool Allows(uint64_t bytes);
@@ -86,9 +87,9 @@ class HeapAllowance {
   bool exceeded_ = false;
 };
 
-/// Returns whether there is memory to append `more` elements. A full vector or
-/// string doubles its capacity, and its old and new memory exist at once. Must
-/// be called before elements are appended.
+/// Fails unless the HeapAllowance admits the memory to append `more` elements.
+/// A full vector or string doubles its capacity, and its old and new memory
+/// exist at once. Must be called before elements are appended.
 template <typename Vector>
 Status AdmitGrowth(const Vector& vector, size_t more = 1) {
   if (more <= vector.capacity() - vector.size()) return {};
@@ -97,7 +98,7 @@ Status AdmitGrowth(const Vector& vector, size_t more = 1) {
       sizeof(typename Vector::value_type));
 }
 
-/// Appends `more` if there is memory for it.
+/// Appends `more`. Fails if the HeapAllowance does not admit the memory.
 inline Status AppendAdmitted(std::string& text, std::string_view more) {
   CTXFS_TRY(AdmitGrowth(text, more.size()));
   text += more;

@@ -138,7 +138,8 @@ class JsonProgress {
   size_t read() const { return static_cast<size_t>(at_ - start_); }
   /// Whether the parser has reached the end of the text.
   bool met_end() const { return met_end_; }
-  /// The error that stops the work. The parser then sees the end of the text.
+  /// Success, or the error that stops the work. After an error, the parser sees
+  /// the end of the text.
   const Status& refusal() const { return refusal_; }
   /// Records that the next token starts here or later.
   void BeginToken() { token_ = at_; }

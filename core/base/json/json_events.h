@@ -35,7 +35,7 @@ class JsonEvents {
 
  protected:
   /// Bytes of the text up to the end of the event's last token; 1 more if that
-  /// token is a number.
+  /// token is a number and the text continues.
   size_t at() const { return at_; }
   /// The number of objects and arrays that enclose the event's value.
   size_t depth() const { return depth_; }
@@ -54,9 +54,10 @@ enum class JsonExtent : uint8_t {
   kWholeText,   // only white space may surround the value
 };
 
-/// Reads a JSON value, and returns its length in bytes. Fails with kCorrupt
-/// (offset: byte within `text`), with the error of `events`, or with the error
-/// of Request::CheckMemory for `request`.
+/// Reads a JSON value, and returns the number of bytes from the start of `text`
+/// to the end of the value; for kWholeText, the size of `text`. Fails with
+/// kCorrupt (offset: byte within `text`), with the error of `events`, or with
+/// the error of Request::CheckMemory for `request`.
 Result<size_t> ReadJson(std::string_view text, JsonDialect dialect,
                         JsonExtent extent, JsonEvents& events,
                         const Request& request);

@@ -56,10 +56,10 @@ class JsonWriter {
   void Value(const std::string& text) { Value(std::string_view(text)); }
   void Value(const Json& value) { Raw(JsonLine(value)); }
   void Value(bool value) { Raw(value ? "true" : "false"); }
-  /// A string unless IsExactInJson.
+  /// Written as a string unless IsExactInJson.
   void Value(int64_t value);
   void Value(uint64_t value) { Raw(std::to_string(value)); }
-  /// The shortest digits with a point or an exponent; null unless finite.
+  /// Written by AppendFloat; null unless finite.
   void Value(double value);
   void Null() { Raw("null"); }
   void Base64(std::string_view bytes);
@@ -88,8 +88,9 @@ class JsonWriter {
   const char* blank_ = "";  // after a comma or colon
 };
 
-/// Appends the shortest digits that read back as `value`, which is finite, with
-/// a point or an exponent: readers would take "1" for an integer.
+/// Appends `value`, which must be finite, as the shortest text that reads back
+/// as the same number. Adds ".0" to a text without a point or an exponent,
+/// because readers would take "1" for an integer.
 template <typename T>
 void AppendFloat(T value, std::string& text);
 

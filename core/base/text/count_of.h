@@ -6,7 +6,7 @@
 
 namespace ctxfs {
 
-/// The form of `noun` behind `count`: "file" for 1, else "files", "entries".
+/// The form of `noun` after `count`: "file" for 1, else "files", "entries".
 std::string NounOf(uint64_t count, std::string noun);
 
 /// "1 file", "0 files", "1234 entries".

@@ -14,7 +14,7 @@ namespace ctxfs {
 /// `?` and `[a-z]`.
 class PathPatterns {
  public:
-  /// Parses patterns separated by colons. Returns nothing unless each is a
+  /// Parses patterns separated by colons. Returns nullopt unless each is a
   /// relative path without a name that is empty, "." or "..".
   static std::optional<PathPatterns> Parse(std::string_view text);
 

@@ -67,8 +67,9 @@ Character FirstCharacter(std::string_view text) {
   return {tail + 1, point};
 }
 
-/// Whether a character may change the display of its line (Unicode Standard
-/// Annex 9, section 2; the byte order mark is invisible).
+/// Whether a character may change the display of its line: control characters,
+/// line separators, the marks of direction of Unicode Standard Annex 9, section
+/// 2, and the byte order mark, which is invisible.
 bool IsControl(uint32_t point) {
   constexpr std::pair<uint32_t, uint32_t> kRanges[] = {
       {0x00, 0x1F},     {0x7F, 0x9F},     {0x061C, 0x061C}, {0x200E, 0x200F},
