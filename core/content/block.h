@@ -33,10 +33,10 @@ class Block {
     return bytes == 0 ? Interrupt::kUnknownWork : bytes;
   }
 
-  /// Produces all bytes and compares them with their checksum. `context`
-  /// belongs to the first request for the block. It is interrupted only while
-  /// every request that waits for the block is interrupted. A long Produce must
-  /// call context.Check() every few milliseconds.
+  /// Produces all bytes and compares them with their checksum, if any.
+  /// `context` belongs to the first request for the block. It is interrupted,
+  /// for good, once no request for the block is left that is not interrupted. A
+  /// long Produce must call context.Check() every few milliseconds.
   virtual Result<Buffer> Produce(const ReadContext& context) const = 0;
 
   /// Bytes that Stream produces; 0 if the whole block must be in memory.

@@ -71,9 +71,9 @@ uint64_t BlockCache::Room() const {
   return budget_ - lent - std::min(budget_ - lent, in_production_);
 }
 
-/// Interrupts shared work when its own request is interrupted and nobody else
-/// waits for it. Later requests wait until the work has stopped, and restart
-/// it.
+/// Interrupts shared work when the request that runs it is interrupted and no
+/// other request waits for it. Later requests wait until the work has stopped,
+/// and restart it.
 class BlockCache::SharedWork final : public Interrupt,
                                      private InterruptListener {
  public:
@@ -350,7 +350,8 @@ Result<BlockCache::Pinned> BlockCache::Find(const Block& block,
 Result<BlockCache::Pinned> BlockCache::ProduceAndKeep(
     const Block& block, const ReadContext& context, Running& running) {
   const UnmeteredHeap cached;
-  // Charges the work before it begins, because the request may be allowed less.
+  // Charges the work before it begins, because the bound of the request may be
+  // lower.
   CTXFS_TRY(context.Charge(running.memory));
   if (running.inner) base_.reset();  // Get makes this block the base
   EvictTo(Room());
@@ -364,7 +365,8 @@ Result<BlockCache::Pinned> BlockCache::ProduceAndKeep(
     return std::move(produced).error();
   }
 
-  // All allocations come first, so that a failed one changes no state.
+  // Allocates before it adds the block, so that a failed allocation leaves
+  // kept_, by_key_ and stats_ consistent.
   Pinned bytes = std::allocate_shared<const Buffer>(
       UnmeteredAllocator<Buffer>(), std::move(*produced));
   std::list<Kept> one;

@@ -22,26 +22,28 @@ namespace ctxfs {
 class SpillFile;
 class SpillStore;
 
-/// The one bounded cache of produced bytes, and the one place where threads
-/// wait for each other: work of one key runs once at a time, without a lock,
-/// and serves all requests that wait for it. The least recently used block is
-/// evicted first.
+/// The one bounded cache of produced bytes, and the place where threads wait
+/// for the same work: work of one key runs once at a time, without a lock, and
+/// serves all requests that wait for it. Consumed blocks (MarkConsumed) are
+/// evicted first, then the least recently used block.
 ///
 /// An interrupted request stops waiting. The work that it runs stops, too,
 /// unless another request that is not interrupted waits for it.
 ///
-/// `budget` bounds cached blocks plus blocks in production. A block larger than
-/// the budget is produced when nothing else is, and stays cached alone until
-/// another replaces it: otherwise every read of it would produce it again.
+/// `budget` bounds the sum of cached blocks, blocks in production and, up to
+/// half of it, leases (Lend). A block larger than the budget is produced when
+/// nothing else is, and stays cached alone until another replaces it: otherwise
+/// every read of it would produce it again.
 ///
 /// Work may read other blocks through the cache: a container can be a block of
 /// another container. Threads cannot deadlock:
 ///  - Blocks do not depend on each other in a cycle, so a thread never waits
 ///    for work that waits for it.
-///  - A thread reserves memory before its work begins, and holds none while it
-///    waits. Nested work, whose thread already holds some, waits only while
-///    some thread runs that waits for nothing. If there is none, the thread
-///    with the largest reservation continues and exceeds the budget.
+///  - A thread reserves memory before its work begins, so it holds none while
+///    it waits. Only a thread with nested work holds memory while it waits. It
+///    waits only while some thread runs that waits for nothing. If there is
+///    none, the thread with the largest reservation continues and exceeds the
+///    budget.
 /// The last block that work has read stays in memory, up to
 /// limits::kNestedBytes, even beyond the budget. The next work mostly reads it,
 /// too, so a reader of a whole nested container decodes the outer block once,
@@ -95,9 +97,10 @@ class BlockCache {
   void Touch(std::span<const Key> keys);
 
   /// Runs `work` unless `done` already holds. Meanwhile other requests with the
-  /// same key wait, and then test `done` again. The context of `work` is
-  /// interrupted only while `context` and all waiting requests are. `memory`
-  /// bytes are reserved for `work`.
+  /// same key wait, and then test `done` again. `done` is called under the
+  /// mutex of the cache. The context of `work` is interrupted, for good, once
+  /// `context` and all waiting requests are. `memory` bytes are reserved for
+  /// `work`.
   Status Once(Key key, const ReadContext& context,
               const std::function<bool()>& done,
               const std::function<Status(const ReadContext&)>& work,
@@ -114,8 +117,8 @@ class BlockCache {
   void CountVerdict(Verdict verdict);
 
   /// Tells the cache that the reader has read all of the block. The kernel has
-  /// the bytes in its page cache, so the block is among the first to be
-  /// evicted, and the next block reuses its memory.
+  /// the bytes in its page cache, so a block of 1 MiB or more is among the
+  /// first to be evicted, and the next block reuses its memory.
   void MarkConsumed(const Block& block);
 
   /// Evicts every block. Slices that were handed out stay valid.

@@ -25,8 +25,8 @@ struct Box {
 
 /// Returns two boxes that share an element; nullopt if there are none. Each box
 /// takes 2 * rank of `numbers`: its offsets, then its sizes. The sum of an
-/// offset and its size must not overflow. Subtracts the number of comparisons
-/// from `budget`, and fails with kLimit once it is exhausted.
+/// offset and its size must not overflow. Subtracts the number of `numbers` and
+/// of comparisons from `budget`, and fails with kLimit once it is exhausted.
 Result<std::optional<std::pair<size_t, size_t>>> FindOverlap(
     std::span<const uint64_t> numbers, size_t rank, uint64_t& budget,
     const Interrupt& interrupt);

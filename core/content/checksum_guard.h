@@ -10,7 +10,7 @@
 
 namespace ctxfs {
 
-/// Verifies the bytes [offset, offset + length) of a container once: the first
+/// Verifies the bytes [offset, offset + length) of a source once: the first
 /// read of any of them reads them all. The verdict is stored, so after a
 /// checksum mismatch all reads fail. An I/O error is not stored.
 class ChecksumGuard {

@@ -12,8 +12,8 @@ namespace {
 
 /// Returns whether a block that could not be streamed may be decoded in memory
 /// as a whole: if streaming needs more memory for its window than the cache
-/// has. If the disk is full, it may not, because memory has no more room than
-/// the disk.
+/// has, and the block has at most limits::kDecodedBytes. If the disk is full,
+/// it may not, because memory has no more room than the disk.
 bool MayTakeMemory(const Block& block, const Error& error) {
   return error.code == Code::kNoMemory &&
          block.streamed_size() <= limits::kDecodedBytes;

@@ -103,7 +103,8 @@ class Content {
   std::shared_ptr<const Block> AsBlock() const;
 
   /// Prefetches: produces the blocks and verifies the guards that a reader will
-  /// need soon. Stops at the first failure; the read reports it.
+  /// need soon. Does nothing for computed extents. Stops at the first failure;
+  /// the read reports it.
   void Prepare(const ReadContext& context) const;
 
   /// Tells the cache that a reader has read to the end.
@@ -124,8 +125,8 @@ class Content {
   /// Verifies every extent now instead of at its first read.
   Status Verify(const ReadContext& context) const;
 
-  /// Verifies every extent, and also reads bytes without a checksum and
-  /// computed bytes.
+  /// Verifies every extent, and reads all bytes, except those of a guard, which
+  /// has read them.
   Status Scan(const ReadContext& context) const;
 
  private:

@@ -6,8 +6,8 @@
 
 namespace ctxfs {
 
-/// Passes all bytes of `content`, verified, to `sink` (Status(Bytes)) in order
-/// and piece by piece, until a call fails.
+/// Passes all bytes of `content` to `sink` (Status(Bytes)) in order and piece
+/// by piece, until a call fails. Bytes with a checksum are verified first.
 template <typename Sink>
 Status ReadThrough(const Content& content, const ReadContext& context,
                    const Sink& sink) {

@@ -9,7 +9,8 @@
 
 namespace ctxfs {
 
-/// SHA-256 of all of `content`, verified, as lower-case hex digits.
+/// SHA-256 of all of `content` as lower-case hex digits. Fails if a checksum
+/// of the content does not match.
 Result<std::string> Sha256Of(const Content& content,
                              const ReadContext& context);
 /// SHA-256 of all of `source`, as lower-case hex digits.

@@ -13,7 +13,7 @@
 namespace ctxfs {
 namespace {
 
-/// Maximum memory of the cache for decoding one block.
+/// Returns the memory, of the cache's budget, for decoding one block.
 uint64_t MemoryFor(const BlockCache& cache) {
   return std::min(cache.budget(), kMaxStreamMemory);
 }

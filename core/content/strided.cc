@@ -18,9 +18,10 @@ using limits::kMiB;
 constexpr uint64_t kChunk = 256 * kKiB;  // computed at a time
 constexpr uint64_t kPiece = 4 * kMiB;    // of cached stored bytes
 constexpr size_t kPieces = 16;           // in use at a time
-// The elements of a run that are further apart than this are read one by one.
-// Exceptions are a run of few elements, because the next run soon reads from
-// the same pieces, and stored bytes of which all pieces can be in use at once.
+// Elements of a run that are at least so far apart are read one by one, without
+// pieces. Exceptions are a run of few elements, because the next run soon reads
+// from the same pieces, and stored bytes of which all pieces can be in use at
+// once.
 constexpr uint64_t kFarApart = 64 * kKiB;
 constexpr uint64_t kFewElements = 8;
 

@@ -31,11 +31,12 @@ std::vector<uint64_t> RowMajorStrides(const std::vector<uint64_t>& shape);
 std::vector<uint64_t> ColumnMajorStrides(const std::vector<uint64_t>& shape);
 
 /// The elements of an array in row-major order, little-endian: a range of
-/// `stored` if its bytes are so already, else computed from it. The layout must
-/// address no byte past the end of `stored`, and the product of the shape times
-/// the width must not overflow. Pieces of the stored bytes have the indexes
-/// from key.index on in the cache, so only Contents of the same stored bytes
-/// may share `key`.
+/// `stored` if its bytes have this order already, else computed from it. The
+/// layout must address no byte past the end of `stored`, and the product of the
+/// shape times the width must not overflow. The cache has the pieces of the
+/// stored bytes under the indexes from key.index on. So only Contents of the
+/// same stored bytes may share `key`, and no other key of key.owner may be
+/// among these indexes.
 Content StridedContent(Key key, const Content& stored, StridedLayout layout);
 
 }  // namespace ctxfs
