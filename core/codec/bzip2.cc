@@ -8,7 +8,7 @@
 namespace ctxfs {
 namespace {
 
-/// libbz2's decoder, which takes up to 3.6 MB.
+/// libbz2's decoder, which takes up to 3.7 MB.
 class Bzip2Decoder {
  public:
   Bzip2Decoder() {

@@ -19,14 +19,15 @@ bool LooksLikeZstd(Bytes stored);
 
 /// Decodes all of `stored` into exactly all of `out`, or fails with kCorrupt.
 /// Never writes past `out`, so a decompression bomb uses no more memory than
-/// the caller has allocated. For kNone, the sizes must be equal. Checks
-/// `interrupt` about every megabyte of output, unless the comment of the
+/// the caller has allocated. For kNone, fails unless the sizes are equal.
+/// Checks `interrupt` about every megabyte of output, unless the comment of the
 /// codec's function says otherwise.
 Status Decode(Codec codec, Bytes stored, MutableBytes out,
               const Interrupt& interrupt = NeverInterrupted());
 
 /// Decodes one or more zstd frames, with or without a content size. Ignores
-/// skippable frames. Fails for a frame that needs a dictionary.
+/// skippable frames. Fails for a frame that needs a dictionary. May decode
+/// frames in parallel, in up to 8 threads.
 Status DecodeZstd(Bytes stored, MutableBytes out,
                   const Interrupt& interrupt = NeverInterrupted());
 

@@ -273,7 +273,8 @@ class Inflater64 {
     }
   }
 
-  /// Reads the lengths of two codes, which are encoded with literals_.
+  /// Reads the code lengths of both codes. literals_ must be the code with
+  /// which the lengths are encoded.
   void ReadLengths(std::span<uint8_t> lengths) {
     for (size_t at = 0; at < lengths.size() && in_.ok();) {
       const unsigned symbol = in_.Symbol(literals_);
@@ -336,7 +337,7 @@ class Inflater64 {
   BitReader64 in_;
   StreamOutput output_;
   const Interrupt& interrupt_;
-  Status stopped_;  // the error of the sink
+  Status stopped_;  // the error of the sink or of interrupt_
   std::vector<std::byte> window_;
   uint64_t made_ = 0;
   uint64_t flushed_ = 0;  // a multiple of kWindow until the end

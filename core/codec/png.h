@@ -22,7 +22,7 @@ struct Picture {
 };
 
 /// Returns the size in bytes of a picture as a PNG. The pixels are not
-/// compressed, so the size is at most 1 % more than limits::kPictureBytes.
+/// compressed: a picture of limits::kPictureBytes becomes less than 1 % larger.
 uint64_t PngSize(const Picture& picture);
 
 /// Returns `pixels` as a PNG of PngSize bytes. `pixels` must have exactly

@@ -77,7 +77,8 @@ Status DecodeInSteps(Bytes stored, MutableBytes out, const Interrupt& interrupt,
 }
 
 Status DecodeAtOnce(Bytes stored, MutableBytes out, size_t* made) {
-  // Takes no memory but `out`: decoding into one buffer needs no window.
+  // Takes little memory besides `out`: decoding into one buffer needs no
+  // window.
   *made = ZSTD_decompress(out.data(), out.size(), stored.data(), stored.size());
   if (ZSTD_isError(*made) != 0) return Failure(*made);
   return {};

@@ -42,7 +42,8 @@ struct DequantKernels {
   void (*affine)(unsigned bits, const std::byte* codes, float scale, float zero,
                  size_t count, std::byte* out);
   /// value = code * scales[i / group], plus adds[i / group] unless `adds` is
-  /// null, for `count` one-byte codes. `group` must be a multiple of 8.
+  /// null, for `count` one-byte codes. `group` must be a multiple of 8, and
+  /// `count` a multiple of `group`.
   void (*grouped)(const int8_t* codes, const float* scales, const float* adds,
                   size_t count, size_t group, std::byte* out);
 };
