@@ -33,8 +33,8 @@ PlainName WithoutCompression(std::string_view name);
 constexpr uint64_t kHeadOfCompressed = uint64_t{1} << 20;
 
 /// Decodes the start of `stored`, the first bytes of a compressed file, until
-/// `out` is full or `stored` ends or is damaged. Compares no checksum. Returns
-/// the number of bytes written.
+/// `out` is full or `stored` ends or is damaged. The bytes are not verified,
+/// because their checksums follow them. Returns the number of bytes written.
 size_t DecodeHead(Bytes stored, MutableBytes out);
 
 }  // namespace ctxfs

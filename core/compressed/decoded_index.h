@@ -41,16 +41,16 @@ using KeepPart = std::function<void(uint64_t part, Bytes bytes)>;
 /// Decodes `source`, and calls `keep`, unless null, for each part. Fails with
 /// kCorrupt or kChecksum and an offset in `source` if the file is damaged,
 /// truncated, or followed by other bytes. Fails with kLimit if the decoded size
-/// exceeds 16 MiB + 1,024 times the file's size, or 1 TiB. Only an index with
-/// places for PlaceUse::kKept can be saved.
+/// exceeds 16 MiB + 1,024 times the file's size, or 1 TiB. For gzip, `use` must
+/// be PlaceUse::kKept if the index is to be saved.
 Result<std::shared_ptr<const DecodedIndex>> IndexCompressed(
     SourcePtr source, Compression compression, uint64_t memory,
     const Request& request, const KeepPart& keep = nullptr,
     PlaceUse use = PlaceUse::kThisProcess);
 
 /// Returns the memory that suffices to decode most files. If a file needs more,
-/// IndexCompressed fails with kNoMemory; a retry with kMaxDecoderMemory never
-/// fails for that reason.
+/// IndexCompressed fails with kNoMemory, and should be retried with
+/// kMaxDecoderMemory. If a file needs even more, the retry fails with kLimit.
 uint64_t UsualMemory(Compression compression);
 
 /// Computes an element of DecodedIndex::hashes.

@@ -20,9 +20,8 @@ namespace ctxfs {
 struct Place {
   uint64_t decoded = 0;
   uint64_t stored_bits = 0;
-  /// The state of the decoder at a place within a gzip member. zstd compresses
-  /// the state.
-  /// Empty at the start of a member, and for other compressions.
+  /// The state of the decoder at a place within a gzip member, compressed by
+  /// zstd. Empty at the start of a member, and for files that are not gzip.
   std::string state = {};
   /// If true, `state` decompresses to the decoded bytes before a deflate block,
   /// at most 32 KiB. If false, it decompresses to a memory image of a decoder,
@@ -82,7 +81,8 @@ class Decoder {
 class XzIndex;
 
 /// Memory limits for decoding zstd and xz, in bytes. Most files need less than
-/// kUsualDecoderMemory; only one file at a time may use kMaxDecoderMemory.
+/// kUsualDecoderMemory. The others are decoded with kMaxDecoderMemory, all of
+/// which counts against the budget of the cache.
 constexpr uint64_t kUsualDecoderMemory = 16 * limits::kMiB;
 constexpr uint64_t kMaxDecoderMemory = 160 * limits::kMiB;
 

@@ -28,7 +28,8 @@ class DecoderCheckpoints {
   /// Takes the decoder of `owner` with the largest offset in [from, to];
   /// `decoder` is null if there is none.
   StoppedDecoder Take(uint64_t owner, uint64_t from, uint64_t to);
-  /// Stores a decoder if `cache` can lend memory for it.
+  /// Stores a decoder if `cache` can lend memory for it. Otherwise drops it and
+  /// all stored decoders.
   void Keep(StoppedDecoder stopped, BlockCache& cache);
   /// Drops the decoders of `owner`.
   void Drop(uint64_t owner);

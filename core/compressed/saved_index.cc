@@ -28,7 +28,8 @@ constexpr uint64_t kPlaceNumbers = 3 * sizeof(uint64_t);
 constexpr const char* kName = "packed-index-2";
 
 // More than the hashes of 1 TiB (32 MiB) and the places of any file (32 MiB)
-// take together.
+// take together. The rest is for the opening reads; if these do not fit, the
+// index is not saved.
 constexpr uint64_t kMaxSaved = 80 * limits::kMiB;
 
 Error NoIndex(uint64_t at) {

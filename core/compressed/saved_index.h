@@ -15,8 +15,8 @@
 namespace ctxfs {
 
 /// Serializes an index for LoadIndex. The caller may append other bytes. Fails
-/// with kNoMemory, or with kUnsupported if a place is valid only in this
-/// process.
+/// with the error of HeapAllowance::Admit, or with kUnsupported if a place is
+/// valid only in this process.
 Result<std::string> SaveIndex(const DecodedIndex& index);
 
 /// Loads an index that was saved for the bytes of `source`. Rereads the file's

@@ -37,7 +37,8 @@ class StoredReader {
     start_ += bytes;
     held_ -= bytes;
   }
-  /// Seeks to any offset; does not read buffered bytes again.
+  /// Seeks to any offset. Keeps the buffered bytes that follow `offset` if
+  /// `offset` is not before at().
   void MoveTo(uint64_t offset);
   /// Seeks back by at most kBack bytes, but not before the start of the source.
   /// The new offset may precede the first offset of this reader: a decoder

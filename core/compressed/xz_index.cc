@@ -40,8 +40,8 @@ class BackwardReader {
   BackwardReader(const Source& source, const Request& request)
       : source_(source), request_(request) {}
 
-  /// Returns the `size` bytes before `end`, which must exist. Valid until the
-  /// next call.
+  /// Returns the `size` bytes before `end`, which must exist. `size` must be at
+  /// most 64 KiB. The bytes are valid until the next call.
   Result<Bytes> Before(uint64_t end, size_t size) {
     const uint64_t from = end - size;
     if (from < start_ || end > start_ + held_) {

@@ -19,7 +19,8 @@
 namespace ctxfs {
 namespace {
 
-// Windows of 8 and 128 MiB; the rest of the memory limits is for buffers.
+// Windows of 8 and 128 MiB. The rest of kUsualDecoderMemory and
+// kMaxDecoderMemory is for buffers.
 constexpr int kUsualWindowLog = 23;
 constexpr int kMaxWindowLog = 27;
 
