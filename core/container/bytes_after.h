@@ -22,9 +22,9 @@ bool AllZero(Bytes bytes);
 std::string FormatText(Bytes head, const FormatSet* formats);
 
 /// A warning about the bytes from `at` to the end of `source`, which a
-/// container does not show: `text`, and the format that they start with, unless
-/// they are zeros. If these bytes look like another file, the warning is
-/// kPartial.
+/// container does not show: `text`, followed by "and are all zero" or by the
+/// format, if known, that they start with after any zeros. With such a format,
+/// the warning is kPartial.
 Result<Warning> BytesAfter(const Source& source, uint64_t at, std::string text,
                            const FormatSet* formats,
                            const ReadContext& context);

@@ -105,9 +105,10 @@ class Container : public std::enable_shared_from_this<Container> {
   /// Returns the warnings from opening. Info() may also list later ones.
   const std::vector<Warning>& warnings() const { return warnings_; }
 
-  /// The contents of info.json: format, version, counts, sizes, warnings, and
-  /// "packed" for a file that is compressed as a whole. If `context` is
-  /// interrupted, the result is incomplete and must not be used.
+  /// The contents of info.json: format, version, counts, sizes, warnings,
+  /// "packed" for a file that is compressed as a whole, and "incomplete" with
+  /// the reason why JoinedView does not exist. If `context` is interrupted, the
+  /// result is incomplete and must not be used.
   Json Info(const ReadContext& context) const;
   /// The format in info.json. Computes less than Info.
   std::string FormatName(const ReadContext& context) const;

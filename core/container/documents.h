@@ -19,10 +19,10 @@ using MakeText = std::function<Result<std::string>(const ReadContext&)>;
 
 using OpenContent = std::function<Result<Content>(const ReadContext&)>;
 
-/// Text that `make` generates at the first read. The text is cached under
-/// `key`. When `source` changes, the text is dropped, and reads fail with
-/// kStale. `make` may read blocks through the cache, but only blocks that do
-/// not read through the cache themselves.
+/// Text that `make` generates now, unless it is cached under `key`, and again
+/// after an eviction. Reads fail with kStale when `source`, if not null, has
+/// changed. `make` may read blocks through the cache, as long as none of them
+/// depends on this text.
 Result<Content> CachedText(Key key, std::shared_ptr<const Source> source,
                            MakeText make, const ReadContext& context);
 

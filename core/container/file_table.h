@@ -162,8 +162,10 @@ class FileTable {
                                 const ReadContext& context) const;
 
   /// Whether the file exists. Spends at most the cost `most`, and returns true
-  /// if that does not suffice to find out. By default a file exists unless Open
-  /// fails permanently.
+  /// if that does not suffice to find out. By default, with
+  /// Placement::exists_cost kNone, every file exists. Otherwise the default
+  /// calls Open, whatever `most` is, and a file exists unless Open fails
+  /// permanently.
   virtual Result<bool> Exists(uint32_t file, Cost most,
                               const ReadContext& context) const;
 

@@ -24,7 +24,8 @@ struct OpenOptions {
   bool salvage = false;  // structural faults become faults of entries
   bool alone = false;    // opens no other file that the container names
   /// The file was found by a search, not named as a container: a format with a
-  /// name_suffix then opens it only if its name has that suffix.
+  /// name_suffix then opens it only if its name has that suffix, and a
+  /// compressed file is opened only if a container is recognised in it.
   bool found = false;
   /// The key of encrypted entries. Without it they are listed but locked.
   std::shared_ptr<const MasterKey> key = nullptr;
@@ -75,8 +76,8 @@ struct Format {
   std::string_view contents;
 
   /// Extensions of its files, without dots, separated by blanks: "sjgn sjgz".
-  /// They only show which entries may be nested containers; formats are
-  /// recognised by their content.
+  /// They show which entries may be nested containers, and which files claim to
+  /// be containers (ClaimOf); formats are recognised by their content.
   std::string_view extensions;
 
   /// The part of `extensions` that text files use, too: Python's path
@@ -156,17 +157,20 @@ std::span<const Format* const> Formats();
 /// Reads the first limits::kProbeBytes of a file, or all of a shorter file.
 Result<Buffer> ReadHead(const Source& source, const Request& request);
 
-/// Whether a file that starts with `head` is a container.
+/// Whether a file that starts with `head` is a container, compressed or not.
 bool IsContainer(Bytes head);
 /// Like IsContainer, but only for formats without Traits::stays_file: a mirror
 /// shows such a container in place of the file.
 bool IsContainerInPlaceOfFile(Bytes head);
-/// Whether a file that starts with `head` is a container, given that
-/// IsContainerName is true for its name.
+/// Whether a file that starts with `head`, for which IsContainer is false, is a
+/// container if IsContainerName is true for its name. True for a compressed
+/// file of which `head` is too short to be decoded.
 bool IsContainerIfNamed(Bytes head);
-/// Whether `name` ends in the name_suffix of some format.
+/// Whether `name` is that of a compressed container, such as "a.tar.gz", or
+/// ends in the name_suffix of some format.
 bool IsContainerName(std::string_view name);
-/// The format with folder_parts that `name` ends in; null if there is none.
+/// The format whose folder_parts, which is not empty, is a suffix of `name`;
+/// null if there is none.
 const Format* FormatOfPart(std::string_view name);
 bool IsContainerDirectory(const Source& directory,
                           const Request& request = Request());
@@ -192,7 +196,7 @@ bool NamesIndexAtEnd(std::string_view name);
 enum class NameClaim : uint8_t {
   kNothing,
   kContainerOrText,  // an extension of Format::text_extensions
-  kContainer,        // another extension of some format, or a name_suffix
+  kContainer,        // another extension of some format, or IsContainerName
 };
 /// Extensions are not case-sensitive.
 NameClaim ClaimOf(std::string_view name);
@@ -204,9 +208,10 @@ NameClaim ClaimOf(std::string_view name);
 /// (foreign_formats.h).
 bool ClaimsContainer(std::string_view name, Bytes head);
 
-/// Opens `source` with the first format whose probe recognises it, or else with
-/// the first that it resembles. Fails with kNotContainer if there is no such
-/// format.
+/// Opens `source` with the first format whose probe recognises it. Otherwise
+/// opens the decoded bytes of a file that is compressed as a whole. Otherwise
+/// tries the formats that the file resembles, until one does not fail with
+/// kNotContainer. Fails with kNotContainer if there is no such format.
 Result<std::shared_ptr<const Container>> OpenContainer(
     std::shared_ptr<const Source> source, const OpenOptions& options,
     const ReadContext& context = LoneContext());

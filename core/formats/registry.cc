@@ -14,8 +14,8 @@ namespace ctxfs {
 
 // All formats, in the order in which they probe a file; the first to accept
 // opens it. Profiles of Shard precede Shard, which accepts any profile; formats
-// without a magic number come last. Only formats listed here exist. A misspelt
-// name does not link.
+// without a magic number are among the last. Only formats listed here exist. A
+// misspelt name does not link.
 #define CTXFS_FORMATS(FORMAT) \
   FORMAT(kWShard)             \
   FORMAT(kWShardChunks)       \

@@ -23,8 +23,9 @@ constexpr size_t kMaxLinkTarget = 4095;
 /// out of the container, even through other links of it (docs/tree.md, section
 /// 6). A link has its plain path or is not shown. Stores only the paths of
 /// links. Of the other members it only records whether one has the path of a
-/// link, or of a directory above which a target goes with "..". Its memory is
-/// bounded by kMaxLinks and kMaxLinkNodes; further links are not shown.
+/// link, and whether one is below a name in the root that targets lead through.
+/// Its memory is bounded by kMaxLinks and kMaxLinkNodes; further links are not
+/// shown.
 ///
 /// All string views that are passed to a LinkPlan must outlive it.
 class LinkPlan {
@@ -122,7 +123,8 @@ class LinkPlan {
   std::vector<uint32_t> surplus_;  // entries beyond the limits
   std::deque<Trie> trie_;
   std::unordered_map<Name, Node, Hash> children_;
-  /// First names of targets in the root, and whether an entry has them.
+  /// Names in the root that targets may lead through, and whether the path of
+  /// an entry begins with them.
   std::unordered_map<Name, bool, Hash> tops_;
 };
 

@@ -13,7 +13,8 @@
 
 namespace ctxfs {
 
-/// Names, numbered from 0: less than 4 GiB, in one string.
+/// Names, numbered from 0, in one string. All names together must have less
+/// than 4 GiB.
 class NameList {
  public:
   uint32_t count() const { return static_cast<uint32_t>(ends_.size()); }

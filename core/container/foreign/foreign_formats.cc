@@ -20,8 +20,6 @@ constexpr std::string_view kCowrieGo = "the Go code of Cowrie reads it";
 constexpr std::string_view kCowrieC = "the C code of Cowrie reads it";
 
 // Signatures of at least two bytes; two-byte signatures have a function, too.
-// The signature of safetensors is the end of a header length below 2^40 and the
-// start of the JSON header.
 constexpr ForeignFormat kForeign[] = {
     {0, "PAR1"sv, "a Parquet file", "pyarrow, pandas or duckdb reads it"},
     {0, "PARE"sv, "an encrypted Parquet file", "pyarrow reads it with its key"},

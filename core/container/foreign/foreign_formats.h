@@ -38,7 +38,7 @@ const ForeignFormat* RecogniseForeign(Bytes head,
                                       const Request& request = Request());
 
 /// Whether `head`, which may be truncated at limits::kProbeBytes, is UTF-8
-/// without control characters.
+/// without control characters other than tabs and line breaks.
 bool LooksLikeText(Bytes head);
 
 /// Returns why an unrecognised file that starts with `head` is not a container:

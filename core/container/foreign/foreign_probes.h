@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Probes for foreign formats without a signature at their start. Each function
-// has the form of ForeignFormat::matches.
+// Probes for foreign formats whose signature at the start is missing, or too
+// short to suffice. Each function has the form of ForeignFormat::matches.
 #pragma once
 
 #include "core/base/bytes.h"
