@@ -57,7 +57,7 @@ class BlockFile {
   explicit BlockFile(Fd file) : file_(std::move(file)) {}
 
   /// Reads adjacent blocks from index `i` on by one call; false if the file is
-  /// too short.
+  /// too short, or cannot be read.
   bool ReadRun(uint64_t i, MutableBytes run) const;
 
   Fd file_;

@@ -38,7 +38,7 @@ namespace ctxfs {
 ///   32  32 bytes SHA-256 of the key
 ///   64  count times u64 xxh3 of a block
 ///   then u64 xxh3 of everything before, and the blocks
-/// A record is a file with a single block, of any length.
+/// A record is a file with a single block, of at most kBlockBytes.
 ///
 /// Invariants under mutex_:
 ///  - A run of an Object has 1 to kMaxBlocks blocks, and is indexed by its last
@@ -54,9 +54,9 @@ class BlockStore {
   /// other blocks cannot be fetched again.
   enum class Damaged : uint8_t { kDropped, kKept };
 
-  /// Opens or creates the store in `directory`, with mode 0700, for `most`
-  /// bytes of blocks. Fails with kIo. Also fails if other users may read the
-  /// directory and it has foreign files, because mode 0700 would deny these
+  /// Opens or creates the store in `directory`, with mode 0700, for files of
+  /// `most` bytes in total. Fails with kIo. Also fails if other users may read
+  /// the directory and it has foreign files, because mode 0700 would deny these
   /// users access to the files.
   static Result<std::unique_ptr<BlockStore>> Open(
       const std::string& directory, uint64_t most,
@@ -107,12 +107,12 @@ class BlockStore {
   /// Removes the whole file with this key and digest.
   void DropWhole(const std::string& key, const std::string& digest);
 
-  /// Evicts the least recently used files if much was written since the last
-  /// eviction, or if this is the first call after a write. The store then has
-  /// at most 15/16 of its bound. On a full disk, evicts down to half of the
-  /// bound, because other programs need the space more than this cache. Takes
-  /// 0.2 s for 100,000 files; other threads and processes may use the store
-  /// meanwhile.
+  /// Evicts the least recently used files if more than 1/16 of the bound was
+  /// written since the last eviction or, before the first eviction, if anything
+  /// was written. The store then has at most 15/16 of its bound. On a full
+  /// disk, evicts down to half of the bound, because other programs need the
+  /// space more than this cache. Takes 0.2 s for 100,000 files; other threads
+  /// and processes may use the store meanwhile.
   void MakeRoom();
 
   /// Whether the store has no objects.

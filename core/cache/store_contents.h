@@ -25,9 +25,9 @@ Result<std::optional<StoreContents>> CountStore(const std::string& directory);
 /// Removes the files of the store in `directory`, and directories of objects
 /// that become empty. Returns the totals removed. Foreign names and links stay,
 /// and so do files that are named as a run or a record but have no header of a
-/// store. Other processes may use the store meanwhile: they get cache misses
-/// and fetch the blocks again. Fails like CountStore, and if a file cannot be
-/// removed.
+/// store, and files that were written in the last hour and are unfinished.
+/// Other processes may use the store meanwhile: they get cache misses and fetch
+/// the blocks again. Fails like CountStore, and if a file cannot be removed.
 Result<std::optional<StoreContents>> ClearStore(const std::string& directory);
 
 }  // namespace ctxfs
