@@ -68,10 +68,11 @@ std::optional<Error> MissingFromStore(const std::string& path);
 /// and if its blob is not in the store, this reason.
 std::string WhyMissing(const Error& error);
 
-/// Returns the directories to which links below `directory` may lead
-/// (REPOSITORY/blobs and CACHE/blobs) and that describe its files
-/// (REPOSITORY/trees), for each repository that can contain `directory`
-/// according to its path. The directories need not exist.
+/// Returns three directories for each repository that can contain `directory`
+/// according to its path. Links below `directory` may lead to REPOSITORY/blobs
+/// and CACHE/blobs, and REPOSITORY/trees describes its files. The directories
+/// need not exist. CACHE/blobs is omitted if the name of the repository's
+/// folder is not valid (IsRepositoryFolder).
 std::vector<std::string> TreesBeside(std::string_view directory);
 
 }  // namespace ctxfs

@@ -162,10 +162,10 @@ class Source {
   virtual Result<SourcePtr> OpenDirectoryBeside(const std::string& path,
                                                 const Request& request) const;
 
-  /// Returns the error of the last List, OpenBeside or OpenDirectoryBeside that
-  /// failed for lack of descriptors or memory, if any did. A format may mistake
-  /// such a failure for a missing file, so a container with such an error must
-  /// not be used.
+  /// Returns an error if a call of List, OpenBeside, OpenSibling or
+  /// OpenDirectoryBeside failed for lack of descriptors or memory. A format may
+  /// mistake such a failure for a missing file, so a container with such an
+  /// error must not be used.
   std::optional<Error> Shortage() const;
 
  protected:
@@ -184,11 +184,12 @@ class Source {
 
 class Companions;
 
-/// A regular file, read with pread. Its FileIdentity is compared after every
-/// read, so bytes of a file that was truncated, overwritten or replaced are
-/// never returned. Replacing or removing a file changes its ctime. With
-/// watch_ctime, the path is therefore checked only when ctime has changed and,
-/// at most once a second, while it has not.
+/// A regular file, read with pread. Its FileIdentity, of which ctime counts
+/// only with watch_ctime, is compared after every read, so bytes of a file that
+/// was truncated, overwritten or replaced are not returned. Replacing or
+/// removing a file changes its ctime. With watch_ctime, the path is therefore
+/// checked only when ctime has changed and, at most once a second, while it has
+/// not. Without it, the path is checked after every read.
 class FileSource final : public Source {
  public:
   /// Fails with kIo if `path` cannot be opened or is not a regular file.
@@ -273,7 +274,7 @@ class FileSource final : public Source {
 /// second by default. Process-wide; must be called before files are opened.
 void SetPathCheckInterval(std::chrono::seconds interval);
 
-/// Bytes in memory: for tests, fuzzing, and nested containers.
+/// Bytes in memory: for tests, fuzzing, and containers without a file.
 class MemorySource final : public Source {
  public:
   explicit MemorySource(std::string bytes) : bytes_(std::move(bytes)) {}

@@ -73,7 +73,8 @@ class SpillFile : public std::enable_shared_from_this<SpillFile> {
   Status CouldHold(uint64_t size) const;
 
   /// Reserves `size` bytes, at least 1, on the disk. Fails with kIo; the errno
-  /// is ENOSPC if the disk or the bound of the file has not enough left.
+  /// is ENOSPC if the disk or the bound of the file has not enough left. An
+  /// object of OfFiles also fails with kTooManyFiles.
   Result<std::shared_ptr<const Part>> Reserve(uint64_t size);
 
   /// From now on, a part is a separate file if `maker` can create one. `maker`

@@ -9,8 +9,8 @@
 namespace ctxfs {
 
 /// Whether `path` names an object or a directory of a server: it begins with
-/// http://, https://, s3:// or hf://, and no local directory is named `http:`,
-/// `https:`, `s3:` or `hf:`, respectively.
+/// http://, https://, s3:// or hf://, and no local file or directory is named
+/// `http:`, `https:`, `s3:` or `hf:`, respectively.
 bool IsUrl(std::string_view path);
 
 /// The separator before the version of an object in a URL s3://BUCKET/KEY.
