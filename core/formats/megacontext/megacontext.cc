@@ -134,8 +134,9 @@ Status MegaContext::LoadLevels(const Listing& listing, const Request& request) {
     }
     levels_.push_back(ReadContextLevel(
         files[0], number, source()->OpenBeside(files[0], request), request));
-    // An I/O error is not damage, so it must make opening fail. Otherwise the
-    // level would be missing until the next mount.
+    // A failed read of the header is not damage, so it must make opening fail.
+    // Otherwise the level would be missing until the next mount. A file that
+    // cannot be opened is a fault of its level.
     const ContextLevel& level = levels_.back();
     if (level.source != nullptr && level.fault && !level.fault->Permanent()) {
       return *level.fault;

@@ -26,7 +26,8 @@ constexpr uint64_t kIndexAt = 12;
 constexpr uint32_t kSlots = 9;  // by type; slot 0 is unused
 constexpr uint32_t kSlotSize = 8;
 
-/// Walks the body once for each meaning of the length field.
+/// Walks the body with one meaning of the length field after the other, until
+/// the sections fit.
 class SectionFinder {
  public:
   SectionFinder(Bytes image, Mem8Layout& layout)

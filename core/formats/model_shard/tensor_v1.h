@@ -25,7 +25,8 @@ struct TensorHeader {
   std::vector<uint64_t> shape;
   uint64_t header_size = 0;
   uint64_t data_size = 0;
-  /// Why the type is a guess; else empty.
+  /// Why the type is a guess, or why the elements are shown as bytes; else
+  /// empty.
   std::string_view note;
 
   uint64_t elements() const { return data_size / DTypeSize(dtype); }

@@ -12,7 +12,7 @@ namespace ctxfs::sample_shard {
 
 /// The form in which a JSON sample is shown.
 enum class JsonForm : uint8_t {
-  kStored,   // byte for byte
+  kStored,   // byte for byte, except numbers that become null
   kOneLine,  // without byte order mark and line breaks
 };
 

@@ -22,7 +22,7 @@ enum class Kind : uint8_t {
   kFile,       // type 0, 7 or NUL: may be part of a sample
   kOtherFile,  // a type that POSIX does not define
   kHardLink,   // another name of an earlier file
-  kSparse,     // a file with holes
+  kSparse,     // a file with holes, or one whose size is wrong
   kSymlink,    // shown as a link
   kDirectory,  // its name is stored without final slashes
   kNotShown,   // a hard link to nothing

@@ -84,7 +84,8 @@ class Archive final : public Container,
 
   void Conclude(const Walk& walk);
   Status WarnOfBytesAfter(uint64_t at, const ReadContext& context);
-  /// Hides symbolic links that may lead out of the archive.
+  /// Hides symbolic links that may lead out of the archive, or whose path
+  /// belongs to another member (LinkPlan).
   Status HideLinks(const ReadContext& context);
   Status Count(const ReadContext& context);
 

@@ -27,7 +27,7 @@ struct Note {
 };
 
 /// Walks from header to header and collects the members (docs/formats/tar.md,
-/// sections 1 to 8). Reads no data.
+/// sections 1 to 8). Reads no data of members, except the maps of sparse files.
 class Walk {
  public:
   /// `source` and `request` must outlive this object.

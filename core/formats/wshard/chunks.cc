@@ -61,7 +61,8 @@ class WShardChunks final : public shard::ShardContainer, public HasEpisode {
   std::vector<ArrayInfo> Arrays() const;
   /// Returns the rate that all chunks declare; unknown if they differ.
   StepClock Rate() const;
-  /// Fails if not all lanes of all chunks are joined.
+  /// Fails if a chunk is incomplete, or if not all lanes of all chunks are
+  /// joined.
   Status CheckLanes(const ReadContext& context) const;
   /// Says that Join::left_out lanes are not joined.
   std::string LeftOutText() const;
@@ -69,7 +70,8 @@ class WShardChunks final : public shard::ShardContainer, public HasEpisode {
   Result<std::shared_ptr<const WShardContainer>> OpenChunk(
       const ChunkRef& chunk, const ReadContext& context) const;
   void Disjoin(std::string why) { manifest_.faults.push_back(std::move(why)); }
-  /// Returns "ok", "differs", "none"; "not checked" if it would take too long.
+  /// Returns "ok", "differs", "none"; "not checked" if that would take too
+  /// long, or if the chunk cannot be read.
   std::string CheckDigest(size_t k, const ReadContext& context) const;
   /// Compares the sha256 of chunk k, however long that takes.
   void Digest(size_t k, const ReadContext& context) const;

@@ -88,7 +88,7 @@ std::optional<DType> LaneDType(std::string_view name) {
       break;
     }
   }
-  // WShard defines the types up to f64 in the order of DType. All have whole
+  // WShard has the types of DType up to kF64, and none after it. All have whole
   // bytes.
   const std::optional<DType> dtype = DTypeOf(lower);
   return dtype <= DType::kF64 ? dtype : std::nullopt;

@@ -15,8 +15,8 @@ namespace ctxfs::wshard {
 /// Returns SIGNAL of "residual/SIGNAL/sign2nddiff", or nullopt.
 std::optional<std::string_view> ResidualSignal(std::string_view name);
 
-/// The layout of sign bits in a residual lane, determined by its size alone
-/// (docs/formats/wshard.md, section 6).
+/// The layout of sign bits in a residual lane. The file does not declare it, so
+/// Find derives it from sizes (docs/formats/wshard.md, section 6).
 struct SignLayout {
   uint64_t steps = 0;
   uint64_t dimensions = 1;  // tracks of ceil(steps / 8) bytes each

@@ -90,7 +90,7 @@ class WShardContainer final : public shard::ShardContainer,
     std::optional<uint32_t> done, ticks, reward;
   };
 
-  /// Incomplete if interrupted.
+  /// Returns the lanes and the signs as arrays; incomplete if interrupted.
   std::vector<ArrayInfo> Arrays(const ReadContext& context) const;
   ArrayInfo LaneArray(uint32_t entry, Lane lane) const;
   ArrayInfo SignArray(uint32_t entry, const SignLayout& layout) const;

@@ -18,7 +18,7 @@ namespace ctxfs::zip {
 void TakeDosTime(unsigned time, unsigned date, Member& member);
 
 /// Sets the time (UTC) from the first of the extra fields 0x5455, 0x000A and
-/// 0x5855, in this order, that exists.
+/// 0x5855, in this order, that has a modification time.
 void TakeExtraTime(Bytes extra, Member& member);
 
 /// Returns the time of a member in UTC. Interprets a local time in the time

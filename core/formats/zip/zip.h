@@ -52,8 +52,8 @@ class LargeMembers {
 };
 
 /// Opens the members of an archive. Immutable except for verdicts,
-/// other_names() and a cache of large members. Keeps the source alive; opened
-/// contents keep the archive alive.
+/// other_names() and a cache of large members. Opened contents do not need this
+/// object: they keep the source and the verdicts alive.
 class Archive : public std::enable_shared_from_this<Archive> {
  public:
   struct Options {
