@@ -16,8 +16,9 @@ namespace ctxfs {
 namespace {
 
 // Smaller Buffers use operator new, because the heap reuses small memory well.
-// Larger Buffers get memory from mmap (fs/main.cc): otherwise evicted blocks
-// would leave holes in the heap of each thread that decoded one.
+// In the program ctxfs, malloc takes the memory of all others from mmap
+// (fs/main.cc): otherwise evicted blocks would leave holes in the heap of each
+// thread that decoded one.
 constexpr size_t kLeast = size_t{128} << 10;
 // Bytes of freed Buffers that are kept for new ones (BoundSpareMemory).
 constexpr size_t kMaxSpare = size_t{32} << 20;

@@ -92,7 +92,7 @@ class Interrupt {
   }
 };
 
-/// For work that always completes.
+/// Returns an Interrupt for work that always completes.
 inline const Interrupt& NeverInterrupted() {
   class Never final : public Interrupt {
    public:

@@ -87,8 +87,9 @@ constexpr size_t kComponents = 255;
 constexpr size_t kInnerContainers = 1000;
 
 /// Containers that may be open besides the mount's only container, and the
-/// default of the heap in bytes that they may take (-o index=). Unused
-/// containers are closed to stay within both.
+/// default of the heap in bytes that they may take (-o index=; kOpenBytes for a
+/// mount of a single container). Unused containers are closed to stay within
+/// both.
 constexpr size_t kOpenContainers = 512;
 constexpr uint64_t kOpenContainerBytes = 512 * kMiB;
 

@@ -49,8 +49,8 @@ Decoder StepDecoder() {
 
 /// Like ZSTD_decompress, but in steps of one block, at most 128 KiB, between
 /// which it can be interrupted. Each step returns the number of stored bytes
-/// that zstd expects next. A step that gets exactly so many bytes decodes one
-/// block.
+/// that zstd expects next. A step that gets exactly this number of bytes
+/// decodes one block.
 Status DecodeInSteps(Bytes stored, MutableBytes out, const Interrupt& interrupt,
                      size_t* made) {
   const Decoder decoder = StepDecoder();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reads the streams of an .xz file from the last to the first, because only the
-// end of a stream determines its start. lzma_file_info_decoder also does so,
-// but in quadratic time: a file of 1.3 MB with 40,000 streams took it 86
-// seconds.
+// end of a stream determines its start. lzma_file_info_decoder uses this order,
+// too, but takes quadratic time: 86 seconds for a file of 1.3 MB with 40,000
+// streams.
 #include "core/compressed/xz_index.h"
 
 #include <fmt/core.h>

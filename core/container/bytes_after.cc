@@ -13,7 +13,7 @@
 namespace ctxfs {
 namespace {
 
-// At most so many zeros are scanned. No writer pads with more.
+// Maximum number of zeros that are scanned. No writer pads with more.
 constexpr uint64_t kMaxPadding = 16 * limits::kMiB;
 constexpr uint64_t kPiece = 64 * limits::kKiB;
 

@@ -72,7 +72,8 @@ struct Exports {
   /// does not find among the faults of the container and of its entries. Reads
   /// no more than `arrays` does. Null if no such reason is possible.
   std::function<Status(const ReadContext&)> complete = nullptr;
-  /// The base name of a file of all arrays, such as "model"; empty for none.
+  /// The base name of the view that joins all arrays (JoinedView), such as
+  /// "model"; empty if there is no such view.
   std::string_view bundle_name = {};
   /// Whether rows of arrays are vectors for nearest-neighbour search.
   bool vectors = false;

@@ -69,8 +69,9 @@ struct Placement {
   /// Set if all names are numbers. Such a table costs one node, whatever its
   /// size: its Path is never called.
   std::optional<Numbering> numbering = std::nullopt;
-  /// For entries: the format chose their names, so files of its other tables
-  /// may be in the same directories.
+  /// For entries: directories of entries may contain files of the container's
+  /// other tables, too. If not set, the directory of such files gets a free
+  /// name, such as NAME~2.
   bool shared = false;
   /// A file that is itself a container is also shown as a directory.
   bool may_nest = false;
@@ -177,7 +178,7 @@ class FileTable {
     return std::nullopt;
   }
 
-  // Members of Facts.
+  // Members of the result of Facts.
 
   std::optional<uint64_t> KnownSize(uint32_t file) const {
     return Facts(file).size;

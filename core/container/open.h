@@ -20,7 +20,7 @@ Result<std::shared_ptr<const Container>> LoadContainer(
   return std::shared_ptr<const Container>(std::move(container));
 }
 
-/// The `open` of a format whose containers are a T.
+/// Implements Format::open for a format whose containers have the class T.
 template <typename T>
 Result<std::shared_ptr<const Container>> OpenAs(
     std::shared_ptr<const Source> source, const OpenOptions& options,

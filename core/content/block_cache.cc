@@ -102,9 +102,10 @@ class BlockCache::SharedWork final : public Interrupt,
   void RemoveListener(InterruptListener& one) const override {
     running_.listeners.Remove(one);
   }
-  // Once the first request is interrupted, only the waiting requests matter,
-  // and these notify. If none waits, the work is interrupted now. The wait may
-  // have tested that before, so it must test again at once.
+  // After the first request is interrupted, the work is interrupted when the
+  // last waiting request leaves, and a leaving request notifies. If no request
+  // waits any more, the work is interrupted already. A wait within the work may
+  // have tested that too early, so it must test again at once.
   Clock::time_point AskAgainAt() const override {
     if (!first_.interrupted()) return first_.AskAgainAt();
     return interrupted() ? Clock::time_point() : Clock::time_point::max();

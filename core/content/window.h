@@ -32,8 +32,8 @@ class Window {
     bytes_.fill(0);
   }
 
-  /// Reserves `size` bytes of scratch in total. Must be called before any
-  /// Append after Clear().
+  /// Reserves `size` bytes of scratch in total. Must be called after Clear()
+  /// and before the first AppendScratch.
   void Reserve(size_t size) {
     if (scratch_.size() < size) scratch_ = Buffer(size);
   }

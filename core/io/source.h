@@ -71,8 +71,8 @@ class Source {
   /// Length in bytes at open.
   virtual uint64_t size() const = 0;
 
-  /// At most so many bytes are stored in real files for this source. For a
-  /// decompressed source this is the compressed size, usually less than size().
+  /// An upper bound of the bytes that real files store for this source. For a
+  /// decompressed source it is the compressed size, usually less than size().
   virtual uint64_t stored_size() const { return size(); }
 
   /// Modification time at open.

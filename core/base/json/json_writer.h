@@ -63,10 +63,10 @@ class JsonWriter {
   void Value(double value);
   void Null() { Raw("null"); }
   void Base64(std::string_view bytes);
-  /// A value that is already JSON.
+  /// Writes a value that is already JSON.
   void Raw(std::string_view json);
 
-  /// Text outside of all values, such as a newline at the end.
+  /// Appends text outside of all values, such as a newline at the end.
   void Append(std::string_view text);
 
   Result<std::string> Take() &&;

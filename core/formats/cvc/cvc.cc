@@ -32,8 +32,8 @@ constexpr uint64_t kLengthAt = 8;
 constexpr uint64_t kJsonAt = 12;
 constexpr uint64_t kOldPrefix = 4;
 
-// The first character of the JSON must be within so many bytes. Writers put no
-// blanks before it.
+// Bytes of the file that must contain the first character of the JSON. Writers
+// put no blanks before it.
 constexpr uint64_t kHeadBytes = 4096;
 
 // Chunks, or their parts, between two interrupt checks. Each may need a read.

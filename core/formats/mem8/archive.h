@@ -10,8 +10,8 @@
 
 namespace ctxfs::mem8 {
 
-/// Opens the .m8a archive `file`: `source` itself, or decompressed from it
-/// (docs/formats/mem8.md, section 7).
+/// Opens the .m8a archive `file`, which is `source` itself or the bytes
+/// decompressed from it (docs/formats/mem8.md, section 7).
 Result<std::shared_ptr<const Container>> OpenMem8Archive(
     std::shared_ptr<const Source> source, std::shared_ptr<const Source> file,
     const OpenOptions& options, const ReadContext& context);

@@ -65,7 +65,7 @@ class ImageBlock final : public Block {
 
 class Mem8Container final : public Container, public SaysFacts {
  public:
-  /// `file`: the .mem8; `source` itself, or the file decompressed from it.
+  /// `file` is the .mem8: `source` itself, or the bytes decompressed from it.
   Mem8Container(SourcePtr source, SourcePtr file, const OpenOptions& options)
       : Container(std::move(source)),
         file_(std::move(file)),

@@ -22,7 +22,8 @@ constexpr size_t kGnuTimeSize = 12;
 constexpr std::string_view kPosixMagic("ustar\0", 6);
 constexpr std::string_view kGnuMagic("ustar ", 6);
 
-/// Parses octal text (section 3); nullopt if it has other characters.
+/// Parses octal text (docs/formats/tar.md, section 3); nullopt if it has other
+/// characters.
 std::optional<uint64_t> Octal(std::string_view field) {
   field = field.substr(0, field.find('\0'));
   const size_t first = field.find_first_not_of(' ');

@@ -6,8 +6,8 @@
 //   0    header, 512 bytes: name, size and type of a member, and a checksum of
 //        the header
 //   512  the member's data, filled up to a multiple of 512 bytes
-//   ...  further members; members of types x, g, L and K are long names and
-//        other properties of those that follow
+//   ...  further members; members of types x, g, L and K have long names and
+//        other properties of the members that follow
 //   end  two blocks of zeros, or more
 #include <fmt/core.h>
 

@@ -31,8 +31,8 @@ struct Join {
 /// not arrays, because their number of steps is unknown.
 Join JoinLanes(const Chunks& chunks);
 
-/// The i32 ticks of a joined episode: those of each chunk, plus the chunk's
-/// start.
+/// The i32 ticks of a joined episode: the ticks of each chunk, with the chunk's
+/// start added to each tick.
 class GlobalTicks final : public Transform {
  public:
   struct Piece {
