@@ -25,8 +25,9 @@ constexpr uint32_t kVersion = 1;
 constexpr size_t kFixedBytes = 64;
 constexpr size_t kDigestAt = 32;
 
-/// The xxh3 of a block. XXH3_64bits_dispatch uses the widest vectors of this
-/// processor, and XXH3_64bits only those that all processors have.
+/// The xxh3 of a block or of a head. XXH3_64bits_dispatch uses the widest
+/// vectors of this processor, and XXH3_64bits only those that all processors
+/// have.
 uint64_t ChecksumOf(Bytes bytes) {
 #ifdef XXH_DISPATCH_DISABLE_REPLACE
   return XXH3_64bits_dispatch(bytes.data(), bytes.size());

@@ -25,8 +25,8 @@ constexpr uint64_t kEnd = 0x177245385090;    // after the last block
 constexpr unsigned kMagicBits = 48;
 constexpr unsigned kCrcBits = 32;
 constexpr size_t kHeader = 4;
-// A block has at most 900,000 bytes before compression. Compression expands
-// them only slightly at worst.
+// After the run-length coding of its data, a block has at most 900,000 bytes.
+// The further steps expand them only slightly at worst.
 constexpr size_t kMaxBlock = size_t{2} << 20;
 
 /// Returns the first bit at or after `from` where a magic number starts.

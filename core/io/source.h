@@ -81,8 +81,10 @@ class Source {
   /// The users who could read the file at open; nullopt for memory.
   virtual std::optional<ReadAccess> read_access() const { return std::nullopt; }
 
-  /// Fills `out` with the bytes at `offset`, for `request`. Fails with kIo, or
-  /// with kStale if the file has changed since it was opened.
+  /// Fills `out` with the bytes at `offset`, for `request`. Fails with kIo,
+  /// with kStale if the file has changed since it was opened, or with kCorrupt
+  /// if the range extends past the end. A source that decodes or fetches the
+  /// bytes may fail with other codes.
   virtual Status ReadAt(uint64_t offset, MutableBytes out,
                         const Request& request) const = 0;
 
@@ -108,8 +110,8 @@ class Source {
 
   /// Reopens the same file or directory if only its ctime has changed since it
   /// was opened, even if it was removed. Fails with kStale if anything else
-  /// changed. Removed files beside it can be reopened as long as this source
-  /// has them open.
+  /// changed. A removed file beside it can be reopened as long as its own
+  /// source, which this source opened, still exists.
   virtual Result<SourcePtr> Renew() const;
 
   /// Returns the file's name in its directory, or the link's name if it was

@@ -34,7 +34,8 @@ class Header {
   /// Return a field's text up to the first NUL.
   std::string_view name() const { return Text(0, 100); }
   std::string_view link() const { return Text(157, 100); }
-  /// Returns prefix and name, or only the name without a prefix (section 2).
+  /// Returns prefix and name, or the name alone if there is no prefix (section
+  /// 2).
   std::string path() const;
 
   /// Returns the bytes of data (section 3). Fails with kCorrupt if the text is

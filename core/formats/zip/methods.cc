@@ -20,7 +20,7 @@ struct Method {
 };
 
 // deflate64: a match of 65,538 bytes takes 18 bits. bzip2: a block of 46.6
-// million bytes takes at least 30. LZMA: a match of 273 bytes takes 14
+// million bytes takes at least 30 bytes. LZMA: a match of 273 bytes takes 14
 // decisions of 0.022 bits, plus the headers of xz. zstd: a block of 128 KiB
 // takes 4 bytes.
 constexpr uint64_t kDeflate64Ratio = 29'128;

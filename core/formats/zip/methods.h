@@ -13,7 +13,8 @@ constexpr uint16_t kStored = 0;
 constexpr uint16_t kDeflate = 8;
 constexpr uint16_t kZstd = 93;
 
-/// Returns a method's decoder; null for kStored, kDeflate and unknown ones.
+/// Returns a method's decoder; null for kStored, kDeflate and all methods that
+/// are not supported.
 StreamDecoder DecoderOf(uint16_t method);
 
 /// Whether ctxfs decodes this method (docs/formats/zip.md, section 7).
