@@ -9,7 +9,7 @@
 namespace ctxfs {
 
 /// Returns the result of `work`, or the Error for the exception that it throws.
-/// Nothing in core throws on purpose, but libraries do, and memory can run out.
+/// On purpose, core throws only std::bad_alloc; libraries may throw anything.
 /// `work` must use scopes, so that an exception releases its locks and
 /// reservations.
 template <typename R, typename Work>

@@ -38,7 +38,7 @@ constexpr size_t kMaxObjects = 256;
 constexpr uint64_t kParts = 16;
 
 /// Writes the head and the blocks of a file, by one call if possible: the
-/// kernel uses large pages for large writes. Returns an errno.
+/// kernel uses large pages for large writes. Returns 0 or an errno.
 int WriteAll(int fd, Bytes head, const std::vector<Bytes>& blocks) {
   std::vector<iovec> left = {
       {const_cast<std::byte*>(head.data()), head.size()}};

@@ -36,7 +36,8 @@ class WritePause {
   /// Ends the pause: space was freed.
   void Shorten() { until_ = {}; }
 
-  /// The errno of the last refusal; 0 if a write succeeded after it.
+  /// The errno of the last refusal; 0 if there was none, or if a write has
+  /// succeeded since.
   int error() const { return error_; }
 
  private:

@@ -25,7 +25,7 @@ constexpr std::string_view kSnapshots = "/snapshots";
 constexpr size_t kSha1Digits = 40;
 constexpr size_t kSha256Digits = 64;
 
-/// The parent: "/a/b" of "/a/b/c"; empty at the root.
+/// The parent: "/a/b" of "/a/b/c"; empty if the parent is the root.
 std::string_view Above(std::string_view path) {
   const size_t slash = path.rfind('/');
   return path.substr(0, slash == std::string_view::npos ? 0 : slash);
@@ -62,8 +62,9 @@ Error NotInStore() {
           kNoOffset, ENOENT};
 }
 
-/// Finds `path` without following links; if the last component is a link,
-/// returns the link itself.
+/// Finds `path`, which is absolute, without following links; if the last
+/// component is a link, returns the link itself. Fails with kNotFound if `path`
+/// is missing, and with kCorrupt if it leads through a link.
 Result<Fd> FindThere(const std::string& path) {
   Result<Fd> found = FindWithoutLinks(path);
   if (!found) {

@@ -49,8 +49,9 @@ bool MayReach(const std::string& directory, const std::string& path,
   return true;
 }
 
-/// Makes `path` absolute and resolves links, except for its last component;
-/// returns `real` on failure.
+/// Makes `path` absolute and resolves links, except for its last component.
+/// Returns `real` on failure, and for a path that is in /proc or ends in no
+/// name.
 std::string AbsolutePath(const std::string& path, const std::string& real) {
   const std::filesystem::path given(path);
   const std::filesystem::path name = given.filename();

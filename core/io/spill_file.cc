@@ -40,7 +40,8 @@ Error Failure(const std::string& what) {
 }
 
 /// Reserves a range of a file on the disk. Returns 0 or an errno: ENOSPC if the
-/// disk is full, and 0 also if the file system cannot reserve.
+/// disk, the user's quota or the file would be too small, and 0 also if the
+/// file system cannot reserve.
 int Allocate(int fd, uint64_t offset, uint64_t size) {
   int failed = 0;
   do {

@@ -118,7 +118,8 @@ class Walker {
     return name;
   }
 
-  /// Goes to the parent directory, which was entered on the way down.
+  /// Goes to the parent directory, which was entered on the way down. At the
+  /// start of the walk, stays at the root, or fails if the walk is `below_`.
   Result<bool> StepUp() {
     if (line_.size() > 1) {
       line_.pop_back();

@@ -129,7 +129,8 @@ class AdmittedText final
   bool ended_ = false;
 };
 
-/// Like Json::dump, but cuts the text when the HeapAllowance refuses memory.
+/// Like Json::dump, but replaces bytes that are not UTF-8 by U+FFFD, and cuts
+/// the text when the HeapAllowance refuses memory.
 std::string Text(const Json& value, int indent) {
   auto out = std::make_shared<AdmittedText>();
   nlohmann::detail::serializer<Json> writer(out, ' ',

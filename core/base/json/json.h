@@ -74,7 +74,8 @@ std::string TextAt(const Json& object, const char* key);
 /// The non-negative integer at `key`; nullopt if there is none.
 std::optional<uint64_t> CountAt(const Json& object, const char* key);
 
-/// Whether a double represents `value` exactly, as most JSON readers need.
+/// Whether `value` is less than 2^53 in size, so that a double, the number of
+/// most JSON readers, represents it and all smaller integers exactly.
 constexpr bool IsExactInJson(int64_t value) {
   constexpr int64_t kMax = (int64_t{1} << 53) - 1;
   return value >= -kMax && value <= kMax;
