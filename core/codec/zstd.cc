@@ -106,7 +106,8 @@ struct Part {
 
 /// Divides frames into parts for several threads. Every part except the last is
 /// large enough to be worth a thread. Returns no parts unless every frame
-/// declares its size and the sizes add up to that of `out`.
+/// declares its size and the sizes add up to that of `out`; none either if
+/// `out` is no larger than one part, or if there are more than kMaxFrames.
 std::vector<Part> PartsOf(Bytes stored, MutableBytes out) {
   constexpr size_t kLeastBytes = size_t{2} << 20;
   constexpr size_t kMaxFrames = size_t{1} << 16;

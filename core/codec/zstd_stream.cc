@@ -16,7 +16,8 @@ constexpr size_t kPieceBytes = 1 << 20;
 constexpr int kMaxWindowLog = 27;  // 128 MiB
 constexpr uint64_t kBesides = kMaxStreamMemory - (uint64_t{1} << kMaxWindowLog);
 
-/// Log2 of the largest window that fits into `memory`.
+/// Log2 of the largest window that fits into `memory`: at least 10, even if
+/// that does not fit, and at most kMaxWindowLog.
 int WindowLog(uint64_t memory) {
   const uint64_t room = memory - std::min(memory, kBesides);
   int log = 10;  // zstd's smallest

@@ -72,8 +72,8 @@ bool MayStartAt(const Place& place, const DecodedIndex& index) {
          block.block.compressed_file_offset == place.stored_bits / CHAR_BIT;
 }
 
-/// Loads the places. Fails unless they are in order and the first place is at
-/// decoded byte 0.
+/// Loads the places. Fails unless the first place is at decoded byte 0, and all
+/// are in order, within both files, and plausible (MayStartAt).
 Status LoadPlaces(ByteReader& in, uint64_t count, uint64_t stored,
                   DecodedIndex& index) {
   if (count == 0 || count > in.remaining() / kPlaceNumbers) {

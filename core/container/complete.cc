@@ -18,8 +18,9 @@ Error FirstOf(uint64_t count, Error first) {
   return first;
 }
 
-/// Fails with the fault of the first damaged or missing entry. An entry that is
-/// locked, because no key was given, is present, and is no fault here.
+/// Fails with the fault of the first entry that has one, and the number of
+/// further such entries. An entry that is locked, because no key was given, is
+/// present, and is no fault here.
 Status CheckEntries(const FileTable& entries, const ReadContext& context) {
   uint64_t count = 0;
   std::optional<Error> first;

@@ -12,7 +12,8 @@ constexpr uint64_t AddUpTo(uint64_t a, uint64_t b) {
   return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/// Number of elements of an array; UINT64_MAX if there are more.
+/// Number of elements of an array; UINT64_MAX if there are more. Dimensions
+/// whose product exceeds this before one of size 0 also yield UINT64_MAX.
 inline uint64_t ElementsOf(std::span<const uint64_t> shape) {
   uint64_t product = 1;
   for (const uint64_t extent : shape) {

@@ -52,7 +52,8 @@ bool IsName(std::string_view component) {
   return !component.empty() && component != "." && component != "..";
 }
 
-/// Whether a target is relative to the link's directory.
+/// Whether a target is relative to the link's directory, has at most
+/// kMaxLinkTarget bytes, and contains no NUL.
 bool IsRelative(std::string_view target) {
   return !target.empty() && target.front() != '/' &&
          target.size() <= kMaxLinkTarget &&

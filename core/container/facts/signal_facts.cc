@@ -58,8 +58,8 @@ std::string RangeText(DType dtype, std::string_view bytes) {
       [] { return std::string(); });
 }
 
-/// The range of `array`; empty if the array has more than `room` bytes, or
-/// after a permanent error, which a check reports.
+/// The range of `array`, whose bytes are subtracted from `room`; empty if it
+/// has more bytes than that, or after a permanent error, which a check reports.
 Result<std::string> ReadRange(const ArrayInfo& array, uint64_t& room,
                               const ReadContext& context) {
   const Result<Content> content = array.open(context);

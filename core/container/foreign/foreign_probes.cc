@@ -63,8 +63,8 @@ std::optional<uint64_t> Varint(Bytes bytes, size_t& at) {
 }
 
 /// Parses the file as one message and calls `take` with at most 256 fields.
-/// Returns false as soon as `take` does, or if the file is no message. A field
-/// truncated by the end of the file is passed as the last one.
+/// Returns false as soon as `take` does, if a read fails, or if the file is no
+/// message. A field truncated by the end of the file is passed as the last one.
 bool WalkFields(Bytes head, const Source* source,
                 const std::function<bool(const Field&)>& take,
                 const Request& request) {
