@@ -285,7 +285,8 @@ Result<Fault> Collection::FaultOf(uint32_t chunk, const Piece& piece,
   return piece.size == size ? Fault::kSound : Fault::kWrongSize;
 }
 
-/// Checks that a lossless payload has the right count, widths and length.
+/// Checks that a lossless payload has the right count, valid widths, and at
+/// least the bytes that these need.
 Result<Fault> Collection::LosslessFault(uint64_t at, uint64_t size,
                                         uint64_t elements,
                                         const Request& request) const {

@@ -96,8 +96,8 @@ Status SectionFinder::FindStrings() {
 }
 
 /// For a jump table at `index` before all sections: returns the offset of the
-/// first section; nullopt unless all slots that are in use point past the
-/// table.
+/// first section; nullopt unless all slots that are in use point past the table
+/// and into the file.
 std::optional<uint32_t> SectionFinder::FirstSlot(uint32_t index) const {
   Mem8Reader in = At(index);
   std::optional<uint32_t> first;

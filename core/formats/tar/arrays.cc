@@ -19,7 +19,7 @@ constexpr std::string_view kNpySuffix = ".npy";
 // Most .npy headers have 128 bytes.
 constexpr uint64_t kHeaderRead = 512;
 
-/// Returns NAME of a shown file NAME.npy that keeps its path.
+/// Returns NAME of a shown file NAME.npy that keeps its path and is not sparse.
 std::optional<std::string_view> ArrayName(const Members& members,
                                           uint32_t member) {
   const Kind kind = members.kind(member);

@@ -21,7 +21,8 @@ constexpr size_t kMaxExtensions = 100;
 constexpr size_t kCaptions = 3;
 
 /// Returns the caption in a .json member, or the text of a .txt or .caption
-/// member; empty if there is none.
+/// member; empty for another member, and for one that has no caption, exceeds
+/// kMaxTextBytes or cannot be opened.
 Result<std::string> CaptionOf(const FileTable& entries, uint32_t member,
                               const SampleName& name,
                               const ReadContext& context) {

@@ -13,7 +13,7 @@ constexpr uint32_t kMaxMembers = 24'000'000;
 constexpr uint64_t kMaxNameBytes = 256 * limits::kMiB;
 /// Bytes of one long name, or of one pax header.
 constexpr uint64_t kMaxExtension = limits::kMiB;
-/// Headers of type x, L and K before one member.
+/// Headers of type x, X, L and K before one member.
 constexpr unsigned kMaxChained = 16;
 /// Stored parts of all sparse members, 24 bytes each.
 constexpr uint64_t kMaxSparseParts = 1'000'000;

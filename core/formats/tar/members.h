@@ -41,8 +41,9 @@ struct Extent {
 
 struct SparseMap;
 
-/// The members of an archive in archive order: 32 bytes each and their names,
-/// plus 4 bytes each if a time has a fraction of a second.
+/// The members of an archive, in archive order until MoveKeepers moves some: 32
+/// bytes each and their names, plus 4 bytes each if a time has a fraction of a
+/// second.
 class Members {
  public:
   uint32_t count() const { return static_cast<uint32_t>(members_.size()); }
@@ -79,7 +80,8 @@ class Members {
   }
   /// Returns time and mode of a member; for a hard link, of the original.
   StoredAttributes attributes(uint32_t member) const;
-  /// Whether a later file has the same path.
+  /// Whether another file keeps this file's path. After MoveKeepers, the file
+  /// that keeps it is a later one.
   bool superseded(uint32_t member) const {
     return members_[member].superseded != 0;
   }

@@ -49,8 +49,8 @@ Code CodeOf(Fault fault) {
   }
 }
 
-/// Decodes a member's first bytes. Returns false if `stored` does not suffice
-/// to fill `out`.
+/// Decodes a member's first bytes. Returns false if `stored` does not fill
+/// `out`, because it is too short or damaged.
 bool DecodeStart(uint16_t method, Bytes stored, MutableBytes out) {
   if (method == kDeflate) {
     return DecodeDeflatePrefix(stored, out) == out.size();

@@ -124,8 +124,9 @@ Result<uint64_t> EndOfMembers(const Source& source, uint64_t directory,
                                                 : directory;
 }
 
-/// Returns the end of a member's data by its local header, including a data
-/// descriptor; `member.end` if either is out of bounds.
+/// Returns the end of a member's data by its local header. If a data descriptor
+/// follows, includes the longest possible one. At most `member.end`, which is
+/// also the result if the header or the data is out of bounds.
 Result<uint64_t> EndWithExtras(const Source& source, const Member& member,
                                const Request& request) {
   if (!InBounds(member.header, kLocalSize, member.end)) return member.end;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint32_t kMembersPerLinkCheck = 4096;
 
-/// Returns the path of a file or directory; empty for another member.
+/// Returns a member's shown name, without the slash that ends a directory's.
 std::string_view PathOf(const Archive& archive, uint32_t member) {
   std::string_view name = archive.Name(member);
   if (archive.member(member).kind == Kind::kDirectory && name.ends_with('/')) {

@@ -24,7 +24,8 @@ std::optional<int64_t> ExtendedTime(Bytes extra) {
 }
 
 /// Field 0x000A: four bytes, then attributes with number and size; attribute 1
-/// has times in units of 100 ns since 1601, modification time first.
+/// has times in units of 100 ns since 1601, modification time first. Reads only
+/// the field's first attribute.
 std::optional<int64_t> NtfsTime(Bytes extra) {
   constexpr uint16_t kNtfs = 0x000A;
   constexpr uint64_t kTick = 10'000'000;  // ticks in a second
