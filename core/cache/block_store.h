@@ -176,8 +176,8 @@ class BlockStore {
   /// Returns whether an eviction for a full disk is due, and resets that.
   bool TakeFull();
   /// Removes the least recently used files until at most `most` bytes are left;
-  /// returns the removed bytes. Does nothing while another process or thread
-  /// evicts.
+  /// returns their bytes. Also removes abandoned files and empty directories.
+  /// Does nothing while another process or thread evicts.
   uint64_t Evict(uint64_t most) const;
 
   const Fd top_;
@@ -199,7 +199,7 @@ class BlockStore {
 };
 
 /// The default directory: $CTXFS_CACHE_DIR, or else ctxfs in $XDG_CACHE_HOME or
-/// ~/.cache; empty if none of them is set.
+/// ~/.cache, of which only absolute paths count; empty if there is none.
 std::string CacheDirectory(const Environment& environment);
 
 /// The maximum bytes of the store: $CTXFS_CACHE_BYTES, or else 10 GiB.

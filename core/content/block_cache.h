@@ -93,7 +93,8 @@ class BlockCache {
   /// The block's bytes if they are cached, else null.
   Pinned FindKept(const Block& block);
 
-  /// Marks the blocks of `keys` that are in memory as most recently used.
+  /// Marks the blocks of `keys` that are in memory, and not consumed, as most
+  /// recently used.
   void Touch(std::span<const Key> keys);
 
   /// Runs `work` unless `done` already holds. Meanwhile other requests with the
@@ -182,7 +183,8 @@ class BlockCache {
   /// Unlocks the mutex while the block is being produced.
   Result<Pinned> ProduceAndKeep(const Block& block, const ReadContext& context,
                                 Running& running) CTXFS_REQUIRES(mutex_);
-  /// Bytes of the budget that are not reserved for production.
+  /// Bytes of the budget that are neither reserved for production nor lent;
+  /// leases count up to half of the budget.
   uint64_t Room() const CTXFS_REQUIRES(mutex_);
   void EvictTo(uint64_t bytes) CTXFS_REQUIRES(mutex_);
   /// Evicts a block, and returns the next one in kept_.

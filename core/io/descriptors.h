@@ -12,7 +12,7 @@ class Descriptors {
  public:
   /// Raises the soft limit of the process to the hard limit, and derives the
   /// bound from it for `threads` serving threads. Without this call there is no
-  /// bound. Returns the limit in force.
+  /// bound. Returns the limit in force; 0, and sets no bound, if it is unknown.
   static uint64_t RaiseLimit(unsigned threads);
 
   /// Sets the bound: for tests.

@@ -14,7 +14,8 @@ namespace ctxfs {
 /// opened beneath it, and each detects its own changes.
 class DirectorySource final : public Source {
  public:
-  /// Fails with kIo if `path` is not a directory or cannot be opened.
+  /// Fails like SystemError if `path` cannot be opened, and with kIo if it is
+  /// not a directory.
   static Result<SourcePtr> Open(const std::string& path,
                                 const SourceOptions& options = {});
 
@@ -36,7 +37,8 @@ class DirectorySource final : public Source {
 
   /// Sorted by name. A link counts as its target within this directory; a link
   /// that leads out of it is no directory. Fails with kLimit for more names
-  /// than limits::kDirectoryNames.
+  /// than limits::kDirectoryNames. With watch_ctime, later calls return the
+  /// first list.
   Result<std::vector<DirectoryEntry>> List(
       const Request& request) const override;
   Result<SourcePtr> OpenBeside(const std::string& path,

@@ -30,10 +30,11 @@ bool IsRepositoryFolder(std::string_view name);
 bool IsCommit(std::string_view text);
 
 /// Returns the path of the blob, REPOSITORY/blobs/NAME, to which a link in
-/// `directory` with the text `target` leads. Returns nullopt unless the text is
-/// one ".." for each directory up to REPOSITORY and then blobs/NAME.
-/// `directory` must be absolute and without links. Does not access the file
-/// system: the blob may be missing, or be a link itself.
+/// `directory` with the text `target` leads. Returns nullopt unless `directory`
+/// is REPOSITORY/snapshots/REVISION or below it, and the text is one ".." for
+/// each directory up to REPOSITORY and then blobs/NAME. `directory` must be
+/// absolute and without links. Does not access the file system: the blob may be
+/// missing, or be a link itself.
 std::optional<std::string> BlobOf(std::string_view directory,
                                   std::string_view target);
 

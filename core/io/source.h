@@ -194,7 +194,8 @@ class Companions;
 /// not. Without it, the path is checked after every read.
 class FileSource final : public Source {
  public:
-  /// Fails with kIo if `path` cannot be opened or is not a regular file.
+  /// Fails like SystemError if `path` cannot be opened, and with kIo if it is
+  /// not a regular file.
   static Result<std::shared_ptr<const FileSource>> Open(
       const std::string& path, const SourceOptions& options = {});
 
@@ -241,8 +242,8 @@ class FileSource final : public Source {
   enum class State : uint8_t { kUnchanged, kTouched, kChanged };
 
   /// Opens `path` in `directory` if both `path` and the link by which this file
-  /// was opened are links of a download cache. Otherwise fails with kCorrupt,
-  /// because `path` leads out of `directory`.
+  /// was opened are links of a download cache, to blobs in one directory.
+  /// Otherwise fails with kCorrupt, because `path` leads out of `directory`.
   Result<SourcePtr> OpenLinked(const std::string& directory,
                                const std::string& path) const;
 

@@ -101,7 +101,8 @@ class SpillFile : public std::enable_shared_from_this<SpillFile> {
   uint64_t bytes() const;
 
  private:
-  /// Takes the first gap of `size` bytes; UINT64_MAX if there is none.
+  /// Takes the first gap of `size` bytes; UINT64_MAX if it would exceed the
+  /// bound, or end past the largest size of a file.
   uint64_t Take(uint64_t size);
   void GiveBack(uint64_t offset, uint64_t size);
   void GiveBackFile(Fd file, uint64_t size);
@@ -109,7 +110,8 @@ class SpillFile : public std::enable_shared_from_this<SpillFile> {
   void Uncount(uint64_t size);
   /// Reserves a separate file. Fails like Reserve, or if none can be created.
   Result<std::shared_ptr<const Part>> ReserveFile(uint64_t size);
-  /// Counts `size` bytes and a descriptor for a separate file.
+  /// Counts `size` bytes for a separate file. Fails like Reserve if they exceed
+  /// the bound, or if Descriptors has no room for the file.
   Status CountFile(uint64_t size);
   Error Full(uint64_t size) const;
   Error DiskFull(uint64_t size) const;

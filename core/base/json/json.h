@@ -91,7 +91,8 @@ Json FloatJson(float value);
 /// `value` as text on one line; bytes that are not UTF-8 become U+FFFD.
 std::string JsonLine(const Json& value);
 
-/// `text` with bytes that are not UTF-8 replaced by U+FFFD.
+/// `text` with bytes that are not UTF-8 replaced by U+FFFD; empty if the
+/// HeapAllowance refuses memory.
 std::string AsUtf8(std::string_view text);
 
 /// `value` as indented text ending in a newline; bytes that are not UTF-8

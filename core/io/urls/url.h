@@ -20,7 +20,8 @@ constexpr std::string_view kVersionMark = "?versionId=";
 std::string WithoutVersion(const std::string& path);
 
 /// Returns `path` for messages and mount tables: without the query of an HTTP
-/// URL, which may contain a signature. Other paths are unchanged.
+/// URL, which may contain a signature, and its fragment. Other paths are
+/// unchanged.
 std::string WithoutQuery(const std::string& path);
 
 /// Opens `url` by the UrlStore (url_store.h); kUnsupported without one.
