@@ -31,7 +31,7 @@ class DeflateDecoder {
   /// Maximum distance of a match, in bytes.
   static constexpr size_t kWindow = size_t{32} << 10;
 
-  /// Bytes of a decoder's state, about 86 KiB.
+  /// Bytes of a decoder's state, about 85 KiB.
   static size_t StateBytes();
   /// Writes the state to `state`, which has StateBytes() bytes. Load it only in
   /// the process that saved it: the library does not check a state, so a forged

@@ -16,7 +16,8 @@ bool MayBeZstd(uint64_t stored, uint64_t decoded);
 
 /// A StreamDecoder of one or more zstd frames, up to the end of the stored
 /// bytes. Also fails with kCorrupt for frames that need a dictionary, and with
-/// kNoMemory for a window of over 128 MiB.
+/// kNoMemory for a window that is over 128 MiB or does not fit into the memory
+/// in StreamSizes.
 Status DecodeZstdStream(const NextBytes& next, const StreamSizes& sizes,
                         const ByteSink& sink, const Interrupt& interrupt);
 

@@ -37,7 +37,8 @@ class CompressedSource final : public DerivedSource, private DecodedParts {
 
   uint64_t size() const override { return index_->size; }
   FileIdentity identity() const override { return from().identity(); }
-  /// The name without the suffix of the compression.
+  /// The name without the suffix of the compression: "a.tar" for "a.tar.gz" and
+  /// "a.tgz". The whole name if it has no such suffix.
   std::string name() const override;
   std::optional<uint64_t> opening_digest() const override {
     return from().opening_digest();

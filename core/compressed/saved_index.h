@@ -36,6 +36,7 @@ void KeepIndex(PersistentCache& files, const SourcePtr& source,
 
 /// Returns the saved index of `source`, and loads `reads`; null if there is
 /// none. Verifies the keyed digest, which only the user of `files` can compute.
+/// Drops an index that is invalid or has another digest.
 std::shared_ptr<const DecodedIndex> TakeIndex(PersistentCache& files,
                                               const SourcePtr& source,
                                               Compression compression,

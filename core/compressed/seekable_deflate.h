@@ -24,7 +24,7 @@ struct DeflateData {
 
 /// Random access to a deflate stream. The first use decodes the whole stream
 /// once, and verifies its size and checksum. The first use also saves the
-/// decoder's state at places a few parts apart, as cache blocks of 86 KiB. A
+/// decoder's state at places a few parts apart, as cache blocks of 85 KiB. A
 /// read also saves the state where it stops. If the cache has evicted a place,
 /// decoding starts at an earlier place and restores the evicted one.
 ///

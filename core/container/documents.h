@@ -61,7 +61,7 @@ std::shared_ptr<const FileTable> FixedFile(
     Role role, std::string path, Content content,
     std::optional<EntryInfo> info = std::nullopt);
 
-/// File `number` of `table` under another path.
+/// File `number` of `table` under another path, without its description.
 std::shared_ptr<const FileTable> AliasFile(
     Role role, std::string path, std::shared_ptr<const FileTable> table,
     uint32_t number);

@@ -77,7 +77,8 @@ class SaysFacts {
 };
 
 /// Adds the number of elements of all array entries, and of those of each
-/// dtype, as "parameters" and "parameters.DTYPE".
+/// dtype, as "parameters" and "parameters.DTYPE". Beyond 40 dtypes, further
+/// ones count as "other".
 Status AddParameters(const FileTable& entries, const ReadContext& context,
                      Facts& facts);
 

@@ -18,9 +18,9 @@ std::optional<DocumentRole> ModelFileRole(std::string_view name);
 /// The name of the file of a role; empty if loaders do not read it.
 std::string_view ModelFileName(DocumentRole role);
 
-/// Opens the files of the model in the folder of `container`. Returns none if
-/// there is no config.json, because no loader works without that file. Omits
-/// files that cannot be opened and files of more than 1 GiB.
+/// Opens the files of the model in the folder of `container`. Omits files that
+/// cannot be opened and files of more than 1 GiB. Returns none if config.json
+/// is missing or omitted, because no loader works without that file.
 std::vector<Document> FindModelFiles(const Source& container,
                                      const Request& request);
 

@@ -38,7 +38,8 @@ const ForeignFormat* RecogniseForeign(Bytes head,
                                       const Request& request = Request());
 
 /// Whether `head`, which may be truncated at limits::kProbeBytes, is UTF-8
-/// without control characters other than tabs and line breaks.
+/// without characters below U+0020 other than tabs and line breaks. False if it
+/// is empty.
 bool LooksLikeText(Bytes head);
 
 /// Returns why an unrecognised file that starts with `head` is not a container:

@@ -13,7 +13,7 @@ namespace ctxfs::foreign {
 bool IsOrc(Bytes head, const Source* source, const Request& request);
 /// Lance, versions 1 and 2: the footer ends with a magic.
 bool IsLance(Bytes head, const Source* source, const Request& request);
-/// HDF5 with a user block: the superblock is at 512, 1024, 2048, ...
+/// HDF5 with a user block: the superblock is at 512, 1024, 2048, ..., or 1 MiB.
 bool IsHdf5WithUserBlock(Bytes head, const Source* source,
                          const Request& request);
 /// TFRecord: the masked CRC-32C of the first record's length matches.
