@@ -115,7 +115,8 @@ class Collection final : public Container, public SaysFacts {
   Collection(std::shared_ptr<const Source> source, const OpenOptions& options)
       : Container(std::move(source)), options_(options) {}
 
-  /// Reads prelude, header and chunk prefixes. Must be called once, first.
+  /// Reads prelude, header, chunk prefixes and the heads of lossless payloads.
+  /// Must be called once, first.
   Status Load(const ReadContext& context);
 
   void AddInfo(Json& info, const ReadContext& context) const override;

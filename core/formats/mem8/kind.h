@@ -37,8 +37,8 @@ enum class Mem8Kind : uint8_t {
 Mem8Kind Mem8KindOfHead(Bytes head);
 
 /// Returns the kind of a file of `size` bytes that starts with `head`. `crc`:
-/// CRC-32 of its bytes from 12 on; nullopt if the file is too large for a
-/// .mem8.
+/// CRC-32 of its bytes from 12 on; nullopt if the file is too short or too
+/// large for a .mem8.
 Mem8Kind Mem8KindOf(Bytes head, uint64_t size, std::optional<uint32_t> crc);
 
 /// Returns an error that names a kind that ctxfs does not open.

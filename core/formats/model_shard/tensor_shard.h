@@ -44,6 +44,8 @@ class TensorShard : public shard::ShardContainer {
  protected:
   Status AddOwnFacts(const ReadContext& context, Facts& facts) const override;
   /// Returns the arrays for views; incomplete if the request is interrupted.
+  /// Omits tensors whose header cannot be read; returns none for more than
+  /// limits::kArrayEntries entries.
   virtual std::vector<ArrayInfo> Arrays(const ReadContext& context) const;
   /// Returns the tensor `entry` as an array called `name`.
   ArrayInfo TensorArray(std::string name, uint32_t entry,

@@ -24,9 +24,9 @@ Result<std::vector<ShownSample>> FirstSamples(const Members& members,
                                               size_t most,
                                               const ReadContext& context);
 
-/// If the archive has the members of a .nemo file, adds the fact that it is a
-/// NeMo model, and the class and version in its model_config.yaml. Otherwise
-/// adds nothing.
+/// If the archive has the members of a .nemo file, and at most 100 in all, adds
+/// the fact that it is a NeMo model, and the class and version in its
+/// model_config.yaml. Otherwise adds nothing.
 Status AddNemoFacts(const Members& members, const FileTable& entries,
                     const ReadContext& context, Facts& facts);
 

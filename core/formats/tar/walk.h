@@ -39,8 +39,9 @@ class Walk {
         last_(members),
         plain_(members, /*plain=*/true) {}
 
-  /// Walks to the end of the archive. On failure, the members before the fault
-  /// remain. Fails with kCorrupt (section 11), kLimit, and as reads do.
+  /// Walks to the end of the archive and of those that follow it. On failure,
+  /// the members before the fault remain. Fails with kCorrupt (section 11),
+  /// kLimit, and as reads do.
   Status Run(const ReadContext& context);
 
   /// Notes, by their keys in docs/formats/tar.md: "hard_link", "special", ....
@@ -72,7 +73,8 @@ class Walk {
   };
 
   void AddNote(std::string_view key, uint64_t offset);
-  /// Skips a block of zeros. Returns whether no archive can follow.
+  /// Skips a block of zeros. Returns true after kMaxZeros, from where on no
+  /// further archive is searched.
   bool SkipZeroBlock();
   /// Handles the header at at_ and moves to the next header.
   Status MeetHeader(const Header& header, const ReadContext& context);
@@ -99,7 +101,8 @@ class Walk {
   Status AddFile(Kind kind, const Subject& subject);
   Status AddSymlink(const Subject& subject);
   Status AddUnreadable(const Subject& subject, std::string why);
-  /// Records the newest member as the last of its name in this archive.
+  /// Records the newest member as the last of its name in this archive. If an
+  /// earlier archive has a member of the name, yields to that one instead.
   Status PutLast();
   /// Returns the file that a hard link with target `path` means: the last one
   /// in this archive, else in an earlier one. `path` may be a member's name or

@@ -77,7 +77,8 @@ class WShardContainer final : public shard::ShardContainer,
  private:
   Status AddOwnFacts(const ReadContext& context, Facts& facts) const override;
   /// Compares the entries with `listed`, the digests in meta/identity. Returns
-  /// the differences, in the order of entry names.
+  /// the differences, in the order of entry names. Skips entries that cannot be
+  /// read, and all but the first of equal names.
   std::vector<Error> CompareWithSeal(const Json& listed,
                                      const ReadContext& context) const;
   std::shared_ptr<const FileTable> SignFiles() const;
@@ -90,7 +91,8 @@ class WShardContainer final : public shard::ShardContainer,
     std::optional<uint32_t> done, ticks, reward;
   };
 
-  /// Returns the lanes and the signs as arrays; incomplete if interrupted.
+  /// Returns the lanes and the signs as arrays; incomplete if interrupted, and
+  /// none for more than limits::kArrayEntries entries.
   std::vector<ArrayInfo> Arrays(const ReadContext& context) const;
   ArrayInfo LaneArray(uint32_t entry, Lane lane) const;
   ArrayInfo SignArray(uint32_t entry, const SignLayout& layout) const;
@@ -102,7 +104,8 @@ class WShardContainer final : public shard::ShardContainer,
   /// Repairs lanes that share bytes, or marks them if repair is impossible.
   void FindInterleaving();
   /// Returns the layout of the signs in a residual lane; nullopt for other
-  /// entries, and if no layout has the lane's size.
+  /// entries, for lanes that are faulty, repaired or over
+  /// limits::kDecodedBytes, and if no layout has the lane's size.
   std::optional<SignLayout> SignsOf(uint32_t entry) const;
   std::string SignsPath(uint32_t entry) const;
   bool SharesBytes(uint32_t entry) const {

@@ -26,7 +26,8 @@ class ExportedProgram : public std::enable_shared_from_this<ExportedProgram> {
   static std::shared_ptr<const ExportedProgram> Find(
       std::shared_ptr<const Archive> archive);
 
-  /// Returns tensors whose document and member agree. Reads the documents.
+  /// Returns tensors whose document and member agree. Reads the documents;
+  /// returns none after a transient error.
   std::vector<ArrayInfo> Arrays(const ReadContext& context) const;
 
   Status AddFacts(const ReadContext& context, Facts& facts) const;
@@ -57,13 +58,14 @@ class ExportedProgram : public std::enable_shared_from_this<ExportedProgram> {
   /// Fails only on transient errors.
   Result<std::vector<Named>> Tensors(const ReadContext& context) const;
   Result<Members> BelowTop(const ReadContext& context) const;
-  /// Adds the tensors of a document; subtracts its bytes from `room`.
+  /// Adds the tensors of a document; subtracts its bytes from `room`. Ignores a
+  /// document of more than `room` bytes.
   Status AddTensors(const Document& document, const Members& members,
                     const ReadContext& context, uint64_t& room,
                     std::vector<Named>& tensors) const;
   Result<bool> IsBigEndian(const Members& members,
                            const ReadContext& context) const;
-  /// Returns null if the description is wrong or disagrees with its member.
+  /// Returns nullopt if the description is wrong or disagrees with its member.
   std::optional<ArrayInfo> ArrayOf(const std::string& directory,
                                    const Json& described,
                                    const Members& members,

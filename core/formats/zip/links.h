@@ -21,8 +21,9 @@ class Archive;
 /// Immutable.
 class Links {
  public:
-  /// Reads all link targets, which are contents of members; omits links that
-  /// may lead out of the archive. Fails only on transient read errors.
+  /// Reads the link targets, which are contents of members. Hides links that
+  /// may lead out of the archive or are over a limit, and links whose target
+  /// cannot be read. Fails only on transient read errors.
   static Result<std::shared_ptr<const Links>> Read(const Archive& archive,
                                                    const ReadContext& context);
 
