@@ -19,7 +19,9 @@ using ByteSink = std::function<Status(Bytes)>;
 
 struct StreamSizes {
   uint64_t decoded;  // exact size of the decoded stream, in bytes
-  uint64_t memory;   // maximum memory for decoding, at least 4 MiB
+  /// Bytes of memory for decoding: a stream whose window needs more is refused.
+  /// A decoder may take 4 MiB even if this is less.
+  uint64_t memory;
 };
 
 /// Memory that suffices to decode any accepted stream: a window of 128 MiB, a

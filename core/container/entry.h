@@ -29,7 +29,7 @@ struct EntryInfo {
   std::string note;  // why a value is a guess or the entry is unreadable
   /// Whether the bytes are computed, so that codec and offset do not apply.
   bool computed = false;
-  bool incomplete = false;      // a read failed while this was made
+  bool incomplete = false;      // a read for this failed or was interrupted
   Json extra = Json::object();  // other metadata of the entry
   /// Adds results of earlier reads, or facts that take too long to collect for
   /// every entry. Only extended attributes show them. Null: there are none.

@@ -20,7 +20,7 @@ namespace ctxfs::mcf {
 struct McfQuantLayout {
   enum class Kind : uint8_t {
     kBlockScales,  // q8, q4: a float16 scale a block
-    kSuperScales,  // k6 to k2: a float16 for eight blocks, six bits a block
+    kSuperScales,  // k6 to k2: a float16 for eight blocks, a byte a block
     kOneScale,     // int8, int4: a float32 scale, perhaps a zero
     kCodesOnly,    // int8, int4 without a scale: no values
   };

@@ -18,7 +18,7 @@ struct Lane {
   DType dtype = DType::kU8;
   std::vector<uint64_t> shape;  // [T, ...]
   const char* source = "";      // the rule that decided, for info.json
-  bool guess = false;           // not declared in the file
+  bool guess = false;           // neither declared nor fixed by the name
 };
 
 /// Dtype and shape of every lane of an episode, from the declarations in
