@@ -139,8 +139,9 @@ class FileTable {
   virtual uint32_t count() const = 0;
 
   /// The path in the placement's directory, any bytes; nullopt if this number
-  /// has no file. Called once per file, when the tree is built; reads nothing.
-  /// The result may point into `scratch` and is valid until its next use.
+  /// has no file. Reads nothing: the tree calls it for every file when it is
+  /// built, and other readers of the table call it again. The result may point
+  /// into `scratch` and is valid until its next use.
   virtual std::optional<std::string_view> Path(uint32_t file,
                                                std::string& scratch) const = 0;
 

@@ -29,8 +29,9 @@ class ShowsSamples {
 
   virtual ~ShowsSamples() = default;
 
-  /// Returns the first samples with a caption or a picture, at most `most`.
-  /// Omits unreadable samples.
+  /// Returns the first samples with a caption, or with a picture or a note why
+  /// it is omitted; at most `most`. Omits other unreadable samples. May search
+  /// only the first samples of the container.
   virtual Result<std::vector<ShownSample>> FirstSamples(
       size_t most, const ReadContext& context) const = 0;
 };

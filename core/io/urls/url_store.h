@@ -45,8 +45,10 @@ class UrlStore {
   UrlStore(const UrlStore&) = delete;
   UrlStore& operator=(const UrlStore&) = delete;
 
-  /// Opens the object at `url`. If there is no such object, but keys exist that
-  /// start with the key of `url` and a '/', opens that directory.
+  /// Opens the object at `url`, or the directory if `url` can only name one,
+  /// such as s3://BUCKET or an hf:// URL that ends in '/'. If there is no such
+  /// object, but keys exist that start with the key of `url` and a '/', opens
+  /// that directory; web servers list no keys.
   virtual Result<SourcePtr> Open(const std::string& url,
                                  const Request& request) = 0;
 
@@ -56,7 +58,8 @@ class UrlStore {
                                        const Request& request) = 0;
 
   /// Opens `name` of a listing of `directory`. If the object was replaced after
-  /// the listing, reads fail with kStale, and the directory is listed again.
+  /// the listing, this call or reads fail with kStale, and the directory is
+  /// listed again.
   virtual Result<SourcePtr> OpenListed(const std::string& directory,
                                        const StoreName& name,
                                        const Request& request) = 0;
