@@ -80,7 +80,8 @@ class Interrupt {
   }
 
   /// Fails with kInterrupted if the computation is to stop. A caller that gets
-  /// this error must return it and drop its partial results.
+  /// this error must return it. If it returns no errors, its result is
+  /// incomplete and must not be used.
   Status Check() const {
     if (!interrupted()) return {};
     return Error{Code::kInterrupted, "interrupted"};

@@ -89,7 +89,7 @@ class Container : public std::enable_shared_from_this<Container> {
   const std::shared_ptr<const Source>& source() const { return source_; }
 
   /// Bytes of all files of the container. The work that a request may cause is
-  /// limited to a multiple of this size.
+  /// limited to limits::kWorkBytes and a multiple of this size.
   uint64_t StoredSize() const { return stored_size_; }
 
   /// Whether it is a directory of another container, without a `.ctxfs/`.

@@ -36,8 +36,9 @@ struct Decoded {
   uint64_t offset = 0;
 };
 
-/// A pure function from a window to its bytes: it computes windows in any
-/// order, has no state, and is never cached.
+/// Computes windows of a file in any order; a window always has the same bytes.
+/// The cache keeps no computed window, but a transform may keep what helps it
+/// to compute them. Safe for any number of threads.
 class Transform {
  public:
   virtual ~Transform() = default;

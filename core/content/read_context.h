@@ -9,8 +9,8 @@
 
 namespace ctxfs {
 
-/// A request with the cache that it reads through. Every function that decodes
-/// takes one. A Block, Content or container must not store one.
+/// A request with the cache that it reads through. Every function that produces
+/// or reads blocks takes one. A Block, Content or container must not store one.
 class ReadContext : public Request {
  public:
   /// Implicit, so that a cache can be passed where nothing interrupts a read.

@@ -12,10 +12,11 @@
 
 namespace ctxfs {
 
-// All formats, in the order in which they probe a file; the first to accept
-// opens it. Profiles of Shard precede Shard, which accepts any profile; formats
-// without a magic number are among the last. Only formats listed here exist. A
-// misspelt name does not link.
+// All formats, in the order in which they probe a file. The first to accept
+// opens it; after kNotContainer, the next one is asked. Profiles of Shard
+// precede Shard, which accepts any profile; formats without a magic number are
+// among the last. Only formats listed here exist. A misspelt name does not
+// link.
 #define CTXFS_FORMATS(FORMAT) \
   FORMAT(kWShard)             \
   FORMAT(kWShardChunks)       \

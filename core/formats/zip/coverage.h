@@ -21,7 +21,7 @@ Status WarnOfOtherBytes(const Source& source, Directory& directory,
 /// Returns one error about all narrow gaps that hold data, or the error of a
 /// failed read; empty if there is neither. WarnOfOtherBytes assumes that narrow
 /// gaps are extra fields and padding. Reads the local header of every member
-/// before a gap.
+/// before a narrow gap.
 std::vector<Error> FindGaps(const Source& source, const Directory& directory,
                             const ReadContext& context);
 
