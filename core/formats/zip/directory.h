@@ -58,8 +58,8 @@ constexpr FaultWords kFaultWords[] = {
 
 enum class Kind : uint8_t { kFile, kDirectory, kLink };
 
-/// A member, as described by the central directory (docs/formats/zip.md,
-/// section 4).
+/// A member, as described by the central directory or, if salvaged, by its
+/// local header and data descriptor (docs/formats/zip.md, sections 4 and 10).
 struct Member {
   uint64_t header = 0;  // of the local header, byte of the file
   uint64_t end = 0;     // start of the next member or of the directory
