@@ -204,10 +204,9 @@ Status Model::ReadModel(const ReadContext& context) {
   ir_version_ = summary.ir_version();
   producer_ = summary.TakeProducer();
   nodes_ = counts.nodes;
-  const bool too_large = summary.too_large();
-  json_ = std::move(summary).Text(counts);
-  if (too_large || json_.size() > kMaxJson) {
-    json_.clear();
+  if (auto text = std::move(summary).Text(counts)) {
+    json_ = *std::move(text);
+  } else {
     Warn({fmt::format(
         "value_too_large: model.json would have more than {} bytes",
         kMaxJson)});

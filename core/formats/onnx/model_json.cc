@@ -261,14 +261,17 @@ Status ModelJson::AddFunction(WireRange function, const GraphCounts& counts) {
   return Append(std::move(entry), functions_);
 }
 
-std::string ModelJson::Text(const GraphCounts& graph) && {
+std::optional<std::string> ModelJson::Text(const GraphCounts& graph) && {
   graph_["nodes"] = graph.nodes;
   graph_["initializers"] = graph.initializers;
   graph_["ops"] = Operators(graph);
   if (!sparse_.empty()) graph_["sparse_initializers"] = std::move(sparse_);
   model_["graph"] = std::move(graph_);
   if (!functions_.empty()) model_["functions"] = std::move(functions_);
-  return FormatJson(model_);
+  if (too_large()) return std::nullopt;
+  std::string text = FormatJson(model_);
+  if (text.size() > kMaxJson) return std::nullopt;
+  return text;
 }
 
 }  // namespace ctxfs::onnx

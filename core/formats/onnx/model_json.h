@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,15 +31,15 @@ class ModelJson {
   /// Adds a FunctionProto and the counts of its nodes.
   Status AddFunction(WireRange function, const GraphCounts& counts);
 
-  bool too_large() const { return spent_ > kMaxJson; }
   int64_t ir_version() const { return ir_version_; }
   std::string TakeProducer() { return std::move(producer_); }
 
-  /// Returns the text, with the graph's counts. The text is incomplete if
-  /// too_large().
-  std::string Text(const GraphCounts& graph) &&;
+  /// Returns the text, with the graph's counts; nullopt if it would have more
+  /// than kMaxJson bytes.
+  std::optional<std::string> Text(const GraphCounts& graph) &&;
 
  private:
+  bool too_large() const { return spent_ > kMaxJson; }
   /// Counts the memory of a value; returns whether it fits.
   bool Charge(uint64_t bytes);
   Result<std::string> TextOf(WireRange range, uint64_t most = UINT64_MAX);

@@ -309,7 +309,9 @@ Status Checkpoint::AddPickle(Which which, const Pickle& pickle,
                              const ReadContext& context) {
   std::vector<FoundTensor> found;
   Status walked = FindTensors(pickle, prefix, context, found);
-  too_many_ = tensors_.size() + found.size() >= kMaxTensors;
+  const size_t count = tensors_.size() + found.size();
+  // At the limit, the walk fails at the next tensor.
+  too_many_ = count > kMaxTensors || (!walked && count == kMaxTensors);
   if (!walked && !too_many_) return walked;
   pickles_[which].first_tensor = tensors_.size();
   if (too_many_) {

@@ -188,6 +188,21 @@ TEST(Onnx, AModelJsonThatIsTooLargeIsLeftOut) {
             std::string::npos);
 }
 
+TEST(Onnx, Item43_5_AModelJsonWithoutAllOperatorsIsLeftOut) {
+  Wire graph;
+  const Wire input = Wire().Bytes(1, std::string(1 << 20, 'i'));
+  for (int i = 0; i < 63; ++i) graph.Message(11, input);
+  for (const char name : {'a', 'b'}) {
+    graph.Message(1, Wire().Bytes(4, std::string(700'000, name)));
+  }
+  const auto model = OpenOnnx(ModelOf(graph));
+  ASSERT_TRUE(Ok(model));
+  EXPECT_FALSE(FindFile(**model, "model.json"));
+  EXPECT_NE((*model)->Info(LoneContext())["warnings"].dump().find(
+                "value_too_large: "),
+            std::string::npos);
+}
+
 TEST(Onnx, SalvageShowsTheTensorsBeforeAFault) {
   const std::string bytes =
       ModelOf(Wire()
