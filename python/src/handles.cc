@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/src/handles.h"
 
+#include <nanobind/stl/string.h>
+
 #include <algorithm>
 #include <utility>
 
