@@ -5,11 +5,31 @@
 #include "core/codec/numbers/convert.h"
 
 #include <bit>
+#include <cmath>
 #include <cstring>
 
 #include "core/codec/numbers/half.h"
 
 namespace ctxfs {
+namespace {
+
+constexpr uint32_t kQuiet = 0x00400000;
+/// What amd64 makes of numbers that have no product or no sum. Other processors
+/// set no sign.
+constexpr uint32_t kNanOfNumbers = 0xFFC00000;
+
+/// Returns the bits of number * scale + min on amd64, which keeps the first NaN.
+/// These are integers, because a compiler may change the sign of a NaN.
+uint32_t ScaledBits(float number, float scale, float min) {
+  const float product = number * scale;
+  const float sum = product + min;
+  if (!std::isnan(sum)) return std::bit_cast<uint32_t>(sum);
+  if (std::isnan(scale)) return std::bit_cast<uint32_t>(scale) | kQuiet;
+  if (std::isnan(product) || !std::isnan(min)) return kNanOfNumbers;
+  return std::bit_cast<uint32_t>(min) | kQuiet;
+}
+
+}  // namespace
 
 void HalvesToFloatsScalar(Bytes in, MutableBytes out) {
   for (size_t i = 0; i < in.size() / 2; ++i) {
@@ -20,8 +40,8 @@ void HalvesToFloatsScalar(Bytes in, MutableBytes out) {
 
 void BytesToFloatsScalar(Bytes in, float scale, float min, MutableBytes out) {
   for (size_t i = 0; i < in.size(); ++i) {
-    const float product = static_cast<float>(in[i]) * scale;
-    StoreLe(product + min, out.data() + 4 * i);
+    const uint32_t bits = ScaledBits(static_cast<float>(in[i]), scale, min);
+    StoreLe(bits, out.data() + 4 * i);
   }
 }
 

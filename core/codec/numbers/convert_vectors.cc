@@ -16,6 +16,8 @@
 // Must be included after foreach_target.h, which selects the targets.
 #include <hwy/highway.h>
 
+#include <cmath>
+
 #include "core/codec/numbers/convert.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -112,7 +114,11 @@ void HalvesToFloats(Bytes in, MutableBytes out) {
 }
 
 void BytesToFloats(Bytes in, float scale, float min, MutableBytes out) {
-  const size_t done = HWY_DYNAMIC_DISPATCH(BytesByVectors)(in, scale, min, out);
+  // Without these there are no NaNs, in which processors differ.
+  const bool all_finite = std::isfinite(scale) && std::isfinite(min);
+  const size_t done =
+      all_finite ? HWY_DYNAMIC_DISPATCH(BytesByVectors)(in, scale, min, out)
+                 : 0;
   BytesToFloatsScalar(in.subspan(done), scale, min, out.subspan(4 * done));
 }
 

@@ -120,6 +120,40 @@ TEST(BytesToFloats, RoundsTwice) {
   }
 }
 
+TEST(BytesToFloats, Item43_16_ANanIsThatOfAmd64OnEveryProcessor) {
+  const float kInfinity = std::numeric_limits<float>::infinity();
+  const float kNan = std::bit_cast<float>(0x7FC00000U);
+  struct Case {
+    float scale;
+    float min;
+    uint32_t of_0;
+    uint32_t of_255;
+  };
+  const Case cases[] = {
+      {kInfinity, 1, 0xFFC00000, 0x7F800000},
+      {kInfinity, -kInfinity, 0xFFC00000, 0xFFC00000},
+      {1e38F, -kInfinity, 0xFF800000, 0xFFC00000},
+      {-1e38F, kInfinity, 0x7F800000, 0xFFC00000},
+      {1e38F, -1e38F, 0xFE967699, 0x7F800000},
+      {kNan, 1, 0x7FC00000, 0x7FC00000},
+      {1, kNan, 0x7FC00000, 0x7FC00000},
+      {kInfinity, kNan, 0xFFC00000, 0x7FC00000},
+  };
+  // More than a vector takes, and some of which it takes none.
+  std::vector<std::byte> in(43);
+  for (size_t i = 1; i < in.size(); i += 2) in[i] = std::byte{255};
+  std::vector<std::byte> out(4 * in.size());
+  for (const Case& one : cases) {
+    WithEachVectorTarget([&] {
+      BytesToFloats(in, one.scale, one.min, out);
+      for (size_t i = 0; i < in.size(); ++i) {
+        ASSERT_EQ(Word(out, i), i % 2 == 0 ? one.of_0 : one.of_255)
+            << one.scale << " " << one.min;
+      }
+    });
+  }
+}
+
 TEST(UnpackPlane, ReadsCodesOfEveryWidthFromEveryBit) {
   std::mt19937 random(1);
   uint8_t dict[256];
