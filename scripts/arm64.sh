@@ -9,8 +9,8 @@
 #            arrays, and of every file of all golden containers
 #   all      as test, with every unit test that qemu can run
 #   package  makes build/arm64-package/*.deb and .tar.gz, and tests them
-# Without PART: test and python, in about 6 minutes on 2 cores. Ends with 77 if
-# there can be no build/arm64-tree (scripts/install.sh arm64) or no qemu.
+# Without PART: test and python, which CI runs, in about 6 minutes on 2 cores. Ends
+# with 77 if there can be no build/arm64-tree (scripts/install.sh arm64) or no qemu.
 #
 # tests/unit/CMakeLists.txt lists the files of the sample, and the tests that qemu
 # cannot run. Nothing is mounted: qemu passes no calls of FUSE's device on, and
@@ -24,6 +24,7 @@ emulated=(qemu-aarch64-static -L "$tree")
 prepare() {
   local log=build/arm64-install.log
   scripts/install.sh build test
+  echo "== arm64-tree"
   mkdir -p build
   scripts/install.sh arm64 >"$log" 2>&1 ||
     cannot "scripts/install.sh arm64 failed: $(tail -n 1 "$log")"
@@ -32,7 +33,7 @@ prepare() {
 }
 
 cannot() {
-  echo "arm64.sh: $1" >&2
+  echo "== SKIPPED: arm64: $1"
   exit 77
 }
 
@@ -78,7 +79,7 @@ run_python() {
     "${emulated[@]}" \
     -E "LD_LIBRARY_PATH=$PWD/build/arm64/core:$libraries/blas:$libraries/lapack" \
     "$tree/usr/bin/python3" -m pytest -q -p no:cacheprovider \
-    python/tests/test_{files,arrays,golden}.py \
+    --disable-warnings python/tests/test_{files,arrays,golden}.py \
     -k 'not importing and not is_imported and not shared_cache'
 }
 

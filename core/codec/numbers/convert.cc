@@ -18,8 +18,8 @@ constexpr uint32_t kQuiet = 0x00400000;
 /// set no sign.
 constexpr uint32_t kNanOfNumbers = 0xFFC00000;
 
-/// Returns the bits of number * scale + min on amd64, which keeps the first NaN.
-/// These are integers, because a compiler may change the sign of a NaN.
+/// Returns the bits of number * scale + min on amd64, which keeps the first
+/// NaN. These are integers, because a compiler may change the sign of a NaN.
 uint32_t ScaledBits(float number, float scale, float min) {
   const float product = number * scale;
   const float sum = product + min;
