@@ -8,7 +8,8 @@
 #   python   the Python package, compiled with that library; its tests of files, of
 #            arrays, and of every file of all golden containers
 #   all      as test, with every unit test that qemu can run
-#   package  makes build/arm64-package/*.deb and .tar.gz, and tests them
+#   package  makes build/arm64-package/*.deb and .tar.gz, and the wheel and the
+#            portable archive in build/arm64-wheel/dist; tests all of them
 # Without PART: test and python, which CI runs, in about 6 minutes on 2 cores. Ends
 # with 77 if there can be no build/arm64-tree (scripts/install.sh arm64) or no qemu.
 #
@@ -19,6 +20,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 tree=$PWD/build/arm64-tree
 emulated=(qemu-aarch64-static -L "$tree")
+programs=(ctxfs_unit ctxfs_golden ctxfs_api ctxfs_api_shared)
 
 # Installs what is missing. A mirror need not have packages for arm64.
 prepare() {
@@ -37,13 +39,14 @@ cannot() {
   exit 77
 }
 
+# Builds and runs programs of tests: run_library CTXFS_SHORT_TESTS PROGRAM...
 run_library() {
+  local programs=("${@:2}")
   echo "== arm64"
   cmake --preset arm64 "-DCTXFS_SHORT_TESTS=$1" >/dev/null
-  cmake --build --preset arm64 -- --quiet \
-    libctxfs_shared ctxfs_unit ctxfs_golden ctxfs_api ctxfs_api_shared
+  cmake --build --preset arm64 -- --quiet "${programs[@]}"
   CTXFS_BY_QEMU=1 ctest --preset arm64 -j"$(nproc)" \
-    -R '^ctxfs_(unit|golden|api|api_shared)(/|$)'
+    -R "^($(IFS='|' && echo "${programs[*]}"))(/|\$)"
 }
 
 # The module for the Python of build/arm64-tree, in build/arm64-python/site. The
@@ -85,6 +88,7 @@ run_python() {
 
 make_packages() {
   scripts/package.sh --arch arm64
+  scripts/wheel.sh --arch arm64
   /usr/bin/python3 -m pytest -q -p no:cacheprovider tests/package/test_arm64.py
 }
 
@@ -92,8 +96,8 @@ make_packages() {
 prepare
 for part in "$@"; do
   case $part in
-    test) run_library ON ;;
-    all) run_library OFF ;;
+    test) run_library ON "${programs[@]}" ;;
+    all) run_library OFF "${programs[@]}" ctxfs_remote_unit ;;
     python) run_python ;;
     package) make_packages ;;
     *) echo "usage: arm64.sh [test|python|all|package]..." >&2; exit 1 ;;

@@ -3,38 +3,50 @@
 # Makes the wheel, which is the program and the Python package with everything in
 # it but the C library; the source distribution; and of the wheel an archive for
 # machines without pip, which runs where it is unpacked:
-# wheel.sh [--preset PRESET | --library DIRECTORY] [OUTPUT]
+# wheel.sh [--preset PRESET | --library DIRECTORY | --arch arm64] [OUTPUT]
 #
 # OUTPUT is build/wheel by default. What scripts/package.sh has built is used; else
 # it is built, as by PRESET (package). --library takes libctxfs-all.so and launcher
-# of DIRECTORY instead, for tests. PYTHON are the Pythons that the wheel is for,
-# /usr/bin/python3 by default; a module of 3.12 or later is for all of them, and
-# PYTHON="python3.11 python3.13" makes one wheel with both. For another processor,
-# the environment tells it to cmake, scikit-build-core and pip: CMAKE_TOOLCHAIN_FILE,
-# _PYTHON_HOST_PLATFORM; and AUDITWHEEL_OPTIONS are of auditwheel.
+# of DIRECTORY instead, for tests. With --arch arm64 all is for that processor and
+# the Python of build/arm64-tree, and OUTPUT is build/arm64-wheel by default. PYTHON
+# are the Pythons that the wheel is for, /usr/bin/python3 by default; a module of
+# 3.12 or later is for all of them, and PYTHON="python3.11 python3.13" makes one
+# wheel with both.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root"
 . scripts/progress.sh
 read -ra pythons <<<"${PYTHON:-/usr/bin/python3}"
 max_size=12000000  # bytes of a wheel
-preset=package library=
-case ${1:-} in
-  --preset) preset=$2; shift 2 ;;
-  --library) library=$(realpath "$2"); shift 2 ;;
-  -*) echo "usage: wheel.sh [--preset PRESET | --library DIRECTORY] [OUTPUT]" >&2; exit 1 ;;
-esac
-output=$(realpath -m "${1:-build/wheel}")
+preset=package library= directory=wheel
+for_module=() for_auditwheel=()  # their options for another processor
 
-if [ -z "$library" ]; then
-  steps 4
-  scripts/install.sh build python
-  step "the library and the program"
-  build "$preset" ctxfs_bundle
-  library=$root/build/$preset/packaging/bundle
-else
-  steps 3
-fi
+# What the environment tells pip and scikit-build-core, and options tell cmake and
+# auditwheel. nanobind would be searched for in the tree.
+make_for_arm64() {
+  local tree=$root/build/arm64-tree nanobind include
+  [ "$1" = arm64 ] || usage
+  preset=arm64-package directory=arm64-wheel
+  scripts/install.sh arm64 python
+  make_tools /usr/bin/python3
+  nanobind=$("$tools/bin/python" -m nanobind --cmake_dir)
+  include=$(echo "$tree"/usr/include/python3.*)
+  pythons=(/usr/bin/python3)
+  export CMAKE_TOOLCHAIN_FILE=$root/cmake/arm64.cmake
+  export _PYTHON_HOST_PLATFORM=linux-aarch64
+  SETUPTOOLS_EXT_SUFFIX=$(/usr/bin/python3 -c 'import sysconfig
+print(sysconfig.get_config_var("EXT_SUFFIX").replace("x86_64", "aarch64"))')
+  export SETUPTOOLS_EXT_SUFFIX
+  for_module=("--config-settings=cmake.define.nanobind_DIR=$nanobind"
+    "--config-settings=cmake.define.Python_INCLUDE_DIR=$include")
+  for_auditwheel=(--ldpaths
+    "$tree/usr/lib/aarch64-linux-gnu:$tree/lib/aarch64-linux-gnu")
+}
+
+usage() {
+  echo "usage: wheel.sh [--preset PRESET | --library DIRECTORY | --arch arm64] [OUTPUT]" >&2
+  exit 1
+}
 
 # Makes the virtual environment of a Python that makes wheels, with the versions in
 # requirements.txt; `tools` is its name.
@@ -52,6 +64,24 @@ make_tools() {
   cp packaging/wheel/requirements.txt "$tools/installed.txt"
 }
 
+case ${1:-} in
+  --preset) preset=$2; shift 2 ;;
+  --library) library=$(realpath "$2"); shift 2 ;;
+  --arch) make_for_arm64 "${2:-}"; shift 2 ;;
+  -*) usage ;;
+esac
+output=$(realpath -m "${1:-build/$directory}")
+
+if [ -z "$library" ]; then
+  steps 4
+  scripts/install.sh build python
+  step "the library and the program"
+  build "$preset" ctxfs_bundle
+  library=$root/build/$preset/packaging/bundle
+else
+  steps 3
+fi
+
 make_source_distribution() {
   rm -rf "$output"/{sdist,source,built,joined,unpacked,portable,dist}
   mkdir -p "$output"/{sdist,source,built,portable,dist}
@@ -68,7 +98,8 @@ make_module() {
   PATH=$tools/bin:$PATH pip --quiet --disable-pip-version-check wheel \
     --no-build-isolation --no-deps --wheel-dir "$output/built" \
     --config-settings=build-dir="$objects" \
-    --config-settings=cmake.define.CTXFS_PREBUILT="$library" "$output/source"
+    --config-settings=cmake.define.CTXFS_PREBUILT="$library" "${for_module[@]}" \
+    "$output/source"
 }
 
 # Puts the modules of all wheels into one, which has the tags of all.
@@ -91,8 +122,7 @@ join_wheels() {
 # Puts the libraries of the system into the wheel, and finds the oldest C library
 # that it runs with.
 add_libraries() {
-  # shellcheck disable=SC2086 # AUDITWHEEL_OPTIONS are words
-  auditwheel repair --wheel-dir "$output/dist" ${AUDITWHEEL_OPTIONS:-} \
+  auditwheel repair --wheel-dir "$output/dist" "${for_auditwheel[@]}" \
     "$output"/built/*.whl >"$output/auditwheel.log" 2>&1 ||
     { cat "$output/auditwheel.log" >&2; exit 1; }
 }
