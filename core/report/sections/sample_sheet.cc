@@ -8,6 +8,7 @@
 
 #include "core/base/text/text.h"
 #include "core/container/interfaces/shows_samples.h"
+#include "core/container/magics.h"
 #include "core/report/container_report.h"
 #include "core/report/script_json.h"
 
@@ -59,11 +60,10 @@ std::optional<Sides> SidesOfJpeg(std::string_view file) {
 }  // namespace
 
 Result<const char*> PictureType(Bytes file) {
-  constexpr std::string_view kPng = "\x89PNG\r\n\x1A\n";
-  constexpr std::string_view kJpeg = "\xFF\xD8\xFF";
   const std::string_view text = AsText(file);
-  const bool png = text.starts_with(kPng);
-  if (!png && !text.starts_with(kJpeg)) {
+  const std::string_view extension = ExtensionOf(file);
+  const bool png = extension == "png";
+  if (!png && extension != "jpg") {
     return Error{Code::kUnsupported, "neither JPEG nor PNG"};
   }
   const std::optional<Sides> sides = png ? SidesOfPng(text) : SidesOfJpeg(text);
