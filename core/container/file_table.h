@@ -54,10 +54,24 @@ constexpr bool IsStored(Role role) {
   return role != Role::kViews && role != Role::kMetadata;
 }
 
+class Container;
+
 /// Names of numbered files: at least `digits` decimal digits, then `suffix`.
 struct Numbering {
   unsigned digits = 6;
   std::string suffix = {};
+  /// If set, finds the suffix when someone first looks into the directory,
+  /// because it depends on the bytes of the files. It then stays the same.
+  /// Fails only with transient errors.
+  std::function<Result<std::string>(const ReadContext&)> find_suffix = nullptr;
+  /// For views: if set, the numbers are directories instead of files. Opens the
+  /// container that is shown in one, at the first look inside. Fails only with
+  /// transient errors.
+  std::function<Result<std::shared_ptr<const Container>>(uint32_t,
+                                                         const ReadContext&)>
+      open_directory = nullptr;
+  /// The sum of the sizes of all files; nullopt if the index does not have it.
+  std::optional<uint64_t> bytes = std::nullopt;
 };
 
 /// Where and how a container shows a table's files.
@@ -67,7 +81,8 @@ struct Placement {
   /// directory itself. Made safe like an entry's name.
   std::string directory = {};
   /// Set if all names are numbers. Such a table costs one node, whatever its
-  /// size: its Path is never called.
+  /// size: its Path is never called. A listing streams the names and calls Size
+  /// for none of them unless its cost is small.
   std::optional<Numbering> numbering = std::nullopt;
   /// For entries: directories of entries may contain files of the container's
   /// other tables, too. If not set, the directory of such files gets a free

@@ -85,10 +85,22 @@ Status ContainerTree::CountPrimary() {
     knows_total_size_ = knows_total_size_ && (size || file.table->live());
     known_size_ = AddSizes(known_size_, size.value_or(0));
   }
+  CountNumbered();
   CTXFS_TRY(HeapAllowance::Admit(unknown.size() *
                                  (sizeof(NodeId) + sizeof(uint64_t))));
   sizes_ = KeptSizes(std::move(unknown));
   return {};
+}
+
+void ContainerTree::CountNumbered() {
+  for (const auto& [node, files] : numbered_at_) {
+    const Placement& placement = files.table().placement();
+    if (!IsPrimary(placement.role)) continue;
+    primary_files_ += files.ChildCount(kRoot);
+    const std::optional<uint64_t> bytes = placement.numbering->bytes;
+    knows_total_size_ = knows_total_size_ && bytes;
+    known_size_ = AddSizes(known_size_, bytes.value_or(0));
+  }
 }
 
 uint64_t ContainerTree::TotalSize() const {
@@ -133,14 +145,22 @@ FileTree::File ContainerTree::At(NodeId node) const {
   return {tables_[table].get(), file - starts_[table]};
 }
 
-const ChildContainer* ContainerTree::NestedAt(NodeId directory) const {
+std::optional<ChildContainer> ContainerTree::NestedAt(NodeId directory) const {
   const auto found = child_at_.find(directory);
-  return found == child_at_.end() ? nullptr : &children_[found->second];
+  if (found == child_at_.end()) return std::nullopt;
+  return children_[found->second];
 }
 
-const FileTree* ContainerTree::Numbered(NodeId directory) const {
+const NumberedDirectory* ContainerTree::Numbered(NodeId directory) const {
   const auto found = numbered_at_.find(directory);
   return found == numbered_at_.end() ? nullptr : &found->second;
+}
+
+std::vector<NodeId> ContainerTree::NumberedDirectories() const {
+  std::vector<NodeId> directories;
+  for (const auto& [node, files] : numbered_at_) directories.push_back(node);
+  std::sort(directories.begin(), directories.end());
+  return directories;
 }
 
 std::optional<NodeId> ContainerTree::Aside(Role role) const {
@@ -158,7 +178,7 @@ bool ContainerTree::IsInViews(NodeId directory) const {
 std::optional<uint32_t> ContainerTree::DirectoryCount(NodeId directory) const {
   // Counting the directories of a nested container would require opening it.
   // Finding out whether a directory exists may require reading.
-  if (may_lack_ || NestedAt(directory) != nullptr || IsInViews(directory)) {
+  if (may_lack_ || ShowsContainer(directory) || IsInViews(directory)) {
     return std::nullopt;
   }
   return tree_.DirectoryCount(directory);
@@ -219,6 +239,12 @@ std::vector<std::string> ContainerTree::Of(uint32_t first, uint32_t end) const {
   return paths;
 }
 
+std::vector<std::string> ContainerTree::InPart(
+    const std::shared_ptr<const Container>& part) const {
+  const ContainerTree tree(part);
+  return tree.Of(0, tree.entries()->count());
+}
+
 uint64_t ContainerTree::NodeCount() const {
   uint64_t count = tree_.node_count();
   for (const auto& [node, files] : numbered_at_) {
@@ -251,9 +277,7 @@ bool ContainerTree::HoldsAnything(NodeId directory, unsigned& asked,
     const Result<bool> is = IsNested(directory, Cost::kSmallRead, context);
     return !is || *is;
   }
-  if (NestedAt(directory) != nullptr || Numbered(directory) != nullptr) {
-    return true;
-  }
+  if (ShowsContainer(directory) || Numbered(directory) != nullptr) return true;
   for (uint32_t i = 0; i < tree_.ChildCount(directory); ++i) {
     const NodeId child = tree_.Child(directory, i);
     if (tree_.IsDirectory(child)) {

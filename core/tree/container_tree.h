@@ -11,6 +11,7 @@
 #include "core/base/result.h"
 #include "core/container/container.h"
 #include "core/container/file_table.h"
+#include "core/container/part_paths.h"
 #include "core/content/read_context.h"
 #include "core/tree/entry_places.h"
 #include "core/tree/fault_ledger.h"
@@ -24,7 +25,7 @@ namespace ctxfs {
 /// child containers as directories, and, unless it is a part
 /// (Container::is_part), the directory `.ctxfs` (docs/tree.md, section 5). A
 /// container with too many names or files becomes an unreadable one. Immutable.
-class ContainerTree final : public TreeFiles, private PathsInTree {
+class ContainerTree final : public TreeFiles, private PathsInParts {
  public:
   using Tables = Container::Tables;
 
@@ -51,8 +52,13 @@ class ContainerTree final : public TreeFiles, private PathsInTree {
   /// views and live documents.
   Result<uint64_t> Size(NodeId file, const ReadContext& context) const override;
   Cost SizeCost(NodeId file) const override;
-  const ChildContainer* NestedAt(NodeId directory) const override;
-  const FileTree* Numbered(NodeId directory) const override;
+  bool ShowsContainer(NodeId directory) const override {
+    return child_at_.contains(directory);
+  }
+  std::optional<ChildContainer> NestedAt(NodeId directory) const override;
+  const NumberedDirectory* Numbered(NodeId directory) const override;
+  /// The nodes of all directories of numbered files, in ascending order.
+  std::vector<NodeId> NumberedDirectories() const;
   std::optional<NodeId> Aside(Role role) const override;
   std::optional<uint32_t> DirectoryCount(NodeId directory) const override;
   NodeId FirstName(NodeId node) const override;
@@ -112,8 +118,11 @@ class ContainerTree final : public TreeFiles, private PathsInTree {
   Status FindHardLinks(const std::vector<EntryPlaces::HardLinkEntry>& links);
   const HardLink* HardLinkAt(NodeId node) const;
   Status CountPrimary();
+  void CountNumbered();
 
   std::vector<std::string> Of(uint32_t first, uint32_t end) const override;
+  std::vector<std::string> InPart(
+      const std::shared_ptr<const Container>& part) const override;
 
   StoredAttributes StoredAttributesOfDirectory(NodeId directory) const override;
   Result<bool> DirectoryExists(NodeId directory, Cost most,

@@ -52,6 +52,25 @@ void AddIncomplete(const ContainerTree& tree, const ReadContext& context,
                         complete.error())});
 }
 
+/// Adds the faults of numbered files that have stored bytes.
+Status AddNumbered(const ContainerTree& tree, const ReadContext& context,
+                   Known& known) {
+  for (const NodeId directory : tree.NumberedDirectories()) {
+    const NumberedDirectory& numbered = *tree.Numbered(directory);
+    if (!IsStored(numbered.table().placement().role)) continue;
+    for (uint32_t file = 0; file < numbered.table().count(); ++file) {
+      if (file % kNodesPerCheck == 0) CTXFS_TRY(context.Check());
+      std::optional<Error> fault = numbered.table().Fault(file);
+      if (!fault || fault->code == Code::kLocked) continue;
+      CTXFS_TRY(HeapAllowance::Check());
+      CTXFS_TRY(numbered.FindNames(context));
+      known.Add({tree.Path(directory) + "/" + numbered.Path(file + 1),
+                 *std::move(fault)});
+    }
+  }
+  return {};
+}
+
 /// Fails only if the request is interrupted or refused memory.
 Result<Known> KnownFaults(const ContainerTree& tree,
                           const ReadContext& context) {
@@ -73,6 +92,7 @@ Result<Known> KnownFaults(const ContainerTree& tree,
     CTXFS_TRY(HeapAllowance::Check());
     known.Add({names.Path(node), *std::move(fault)});
   }
+  CTXFS_TRY(AddNumbered(tree, context, known));
   return known;
 }
 

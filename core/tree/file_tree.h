@@ -16,6 +16,8 @@
 
 namespace ctxfs {
 
+class NumberedDirectory;
+
 /// A tree of files: names, each with the table and number of its file. Nodes
 /// are numbered from 0, the root. Immutable.
 class FileTree {
@@ -69,11 +71,13 @@ class FileTree {
   virtual std::string LinkTarget(NodeId /*link*/) const { return {}; }
 
   /// The container, or the directory of numbered files, that a directory shows
-  /// in place of children; null if there is none.
-  virtual const ChildContainer* NestedAt(NodeId /*directory*/) const {
-    return nullptr;
+  /// in place of children.
+  virtual bool ShowsContainer(NodeId /*directory*/) const { return false; }
+  virtual std::optional<ChildContainer> NestedAt(NodeId /*directory*/) const {
+    return std::nullopt;
   }
-  virtual const FileTree* Numbered(NodeId /*directory*/) const {
+  /// Null if there is none.
+  virtual const NumberedDirectory* Numbered(NodeId /*directory*/) const {
     return nullptr;
   }
 

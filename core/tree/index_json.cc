@@ -2,6 +2,7 @@
 #include "core/tree/index_json.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -31,16 +32,37 @@ class IndexText : public std::enable_shared_from_this<IndexText> {
   Result<Content> Make(const ReadContext& context);
 
  private:
+  /// A table of entries. If they are numbered, they have no nodes of the tree
+  /// but are in a directory of it.
+  struct Entries {
+    const FileTable* table;
+    uint64_t start;  // the number of entries in earlier tables
+    const NumberedDirectory* numbered = nullptr;
+    std::string directory = {};
+
+    /// The path of an entry; nullopt for one that is not shown. `nodes` are
+    /// those of entries from `first` on that are not numbered.
+    std::optional<std::string> PathOf(uint32_t entry, uint32_t first,
+                                      const ContainerTree& tree,
+                                      const std::vector<NodeId>& nodes) const;
+  };
+
+  /// All tables of entries, with the names of numbered ones.
+  Result<std::vector<Entries>> Tables(const ReadContext& context) const;
+  /// Appends the blocks of a table.
+  Status Append(const std::shared_ptr<const Entries>& entries, Content& content,
+                const ReadContext& context);
   /// The text of entries [first, end).
-  Result<std::string> Text(uint32_t first, uint32_t end,
+  Result<std::string> Text(const Entries& entries, uint32_t first, uint32_t end,
                            const ReadContext& context);
   /// The end of the block that starts at `first`.
-  uint32_t EndFrom(uint32_t first) const;
+  static uint32_t EndFrom(const FileTable& entries, uint32_t first);
+  /// The length of an entry's name.
+  static size_t NameSize(const FileTable& entries, uint32_t entry,
+                         std::string& scratch);
   /// Returns the container's metadata. It may be long, so while a thread uses
   /// the parsed metadata, other threads share it.
   Result<std::shared_ptr<const Json>> Metadata(const Request& request);
-
-  const FileTable& entries() const { return *tree_.entries(); }
 
   const ContainerTree& tree_;
   const uint64_t owner_ = NewOwner();
@@ -48,14 +70,44 @@ class IndexText : public std::enable_shared_from_this<IndexText> {
   std::weak_ptr<const Json> metadata_ CTXFS_GUARDED_BY(mutex_);
 };
 
-uint32_t IndexText::EndFrom(uint32_t first) const {
-  const uint32_t count = entries().count();
+std::optional<std::string> IndexText::Entries::PathOf(
+    uint32_t entry, uint32_t first, const ContainerTree& tree,
+    const std::vector<NodeId>& nodes) const {
+  if (numbered != nullptr) return directory + "/" + numbered->Path(entry + 1);
+  const NodeId node = nodes[entry - first];
+  // The root stands for a directory, or for an entry that is not shown.
+  if (node == NameTree::kRoot) return std::nullopt;
+  return tree.Path(node);
+}
+
+Result<std::vector<IndexText::Entries>> IndexText::Tables(
+    const ReadContext& context) const {
+  std::vector<Entries> tables = {{tree_.entries().get(), 0}};
+  for (const NodeId directory : tree_.NumberedDirectories()) {
+    const NumberedDirectory& numbered = *tree_.Numbered(directory);
+    if (!HoldsEntries(numbered.table().placement().role)) continue;
+    CTXFS_TRY(numbered.FindNames(context));
+    tables.push_back({&numbered.table(),
+                      tables.back().start + tables.back().table->count(),
+                      &numbered, tree_.Path(directory)});
+  }
+  return tables;
+}
+
+size_t IndexText::NameSize(const FileTable& entries, uint32_t entry,
+                           std::string& scratch) {
+  if (entries.placement().numbering) return 0;  // it has no name but its number
+  return entries.Path(entry, scratch).value_or("").size();
+}
+
+uint32_t IndexText::EndFrom(const FileTable& entries, uint32_t first) {
+  const uint32_t count = entries.count();
   const uint32_t most = first + std::min(count - first, kEntriesABlock);
   uint64_t names = 0;
   uint32_t end = first;
   std::string scratch;
   while (end < most && names <= kNamesABlock) {
-    names += entries().Path(end++, scratch).value_or("").size();
+    names += NameSize(entries, end++, scratch);
   }
   return end;
 }
@@ -78,13 +130,15 @@ Result<std::shared_ptr<const Json>> IndexText::Metadata(
   return parsed;
 }
 
-Result<std::string> IndexText::Text(uint32_t first, uint32_t end,
-                                    const ReadContext& context) {
+Result<std::string> IndexText::Text(const Entries& entries, uint32_t first,
+                                    uint32_t end, const ReadContext& context) {
   // JSON repeats a name several times, as bytes and as hex digits.
   constexpr uint64_t kCopies = 8;
-  const std::vector<NodeId> nodes = tree_.NodesOf(first, end);
+  const bool numbered = entries.numbered != nullptr;
+  const std::vector<NodeId> nodes =
+      numbered ? std::vector<NodeId>() : tree_.NodesOf(first, end);
   const std::shared_ptr<const Json> metadata = CTXFS_TRY(Metadata(context));
-  std::string text = first == 0 ? "[" : "";
+  std::string text;
   size_t counted = 0;
   std::string scratch;
   for (uint32_t entry = first; entry < end; ++entry) {
@@ -93,38 +147,48 @@ Result<std::string> IndexText::Text(uint32_t first, uint32_t end,
       CTXFS_TRY(context.Check());
       CTXFS_TRY(context.Charge(more));
     }
-    const uint64_t name = entries().Path(entry, scratch).value_or("").size();
-    CTXFS_TRY(HeapAllowance::Admit(kCopies * name));
-    EntryInfo info = entries().Describe(entry, context).value_or(EntryInfo{});
+    CTXFS_TRY(HeapAllowance::Admit(kCopies *
+                                   NameSize(*entries.table, entry, scratch)));
+    EntryInfo info =
+        entries.table->Describe(entry, context).value_or(EntryInfo{});
     if (info.incomplete) {
       return Error{Code::kIo, "the container cannot be read"};
     }
     tree_.container().Annotate(*metadata, info);
-    CTXFS_TRY(AppendAdmitted(text, entry == 0 ? "\n" : ",\n"));
-    Json object = EntryJson(info, tree_.Path(nodes[entry - first]));
-    // The root stands for a directory, or for an entry that is not shown.
-    if (nodes[entry - first] == NameTree::kRoot) object["path"] = nullptr;
+    const bool is_first = entries.start + entry == 0;
+    CTXFS_TRY(AppendAdmitted(text, is_first ? "\n" : ",\n"));
+    const auto path = entries.PathOf(entry, first, tree_, nodes);
+    Json object = EntryJson(info, path.value_or(""));
+    if (!path) object["path"] = nullptr;
     CTXFS_TRY(AppendAdmitted(text, JsonLine(object)));
   }
-  if (end == entries().count()) CTXFS_TRY(AppendAdmitted(text, "\n]\n"));
   return text;
+}
+
+Status IndexText::Append(const std::shared_ptr<const Entries>& entries,
+                         Content& content, const ReadContext& context) {
+  for (uint32_t first = 0; first < entries->table->count();) {
+    const uint32_t end = EndFrom(*entries->table, first);
+    const auto text = [self = shared_from_this(), entries, first,
+                       end](const ReadContext& request) {
+      return self->Text(*entries, first, end, request);
+    };
+    const Content block = CTXFS_TRY(
+        CachedText({owner_, entries->start + first}, nullptr, text, context));
+    content.Append(block);
+    first = end;
+  }
+  return {};
 }
 
 Result<Content> IndexText::Make(const ReadContext& context) {
   CTXFS_TRY(Metadata(context));
-  Content content;
-  uint32_t first = 0;
-  do {
-    const uint32_t end = EndFrom(first);
-    const auto text = [self = shared_from_this(), first,
-                       end](const ReadContext& request) {
-      return self->Text(first, end, request);
-    };
-    const Content block =
-        CTXFS_TRY(CachedText({owner_, first}, nullptr, text, context));
-    content.Append(block);
-    first = end;
-  } while (first < entries().count());
+  Content content = LiteralContent("[");
+  for (Entries& entries : CTXFS_TRY(Tables(context))) {
+    CTXFS_TRY(Append(std::make_shared<const Entries>(std::move(entries)),
+                     content, context));
+  }
+  content.Append(LiteralContent("\n]\n"));
   return content;
 }
 

@@ -168,7 +168,7 @@ Maybe<Resolver::Place> Resolver::AttachedTo(const Place& place,
   if (place.tree == nullptr) return std::optional<Place>();
   const auto node = static_cast<NodeId>(place.node);
   const FileTree& files = *place.tree->files;
-  const bool nested = files.NestedAt(node) != nullptr;
+  const bool nested = files.ShowsContainer(node);
   if (!nested && files.Numbered(node) == nullptr) {
     return ViewsBeside(place, context);
   }

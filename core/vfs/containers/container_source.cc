@@ -26,10 +26,10 @@ Result<OpenFile> ContainerSource::Open(Node file,
   opened.stored_size = stored_size();
   opened.pages = pages->Of(node);
   opened.same_pages = opened.same_pages && opened.pages.good;
-  const auto entry = IsWhole() ? container_tree->Entry(node) : std::nullopt;
-  if (entry) {
-    opened.entries = container_tree->entries();
-    opened.entry = *entry;
+  const FileTree::File at = files->At(node);
+  if (HoldsEntries(at.table->placement().role)) {
+    opened.entries = {container_tree, at.table};
+    opened.entry = at.number;
   }
   return opened;
 }
@@ -107,11 +107,18 @@ uint64_t ContainerSource::stored_size() const {
   return container_tree->container().StoredSize();
 }
 
+Status ContainerSource::ShowNumbered(NodeId node, const ReadContext& context) {
+  const NumberedDirectory& numbered = *container_tree->Numbered(node);
+  files = &numbered;
+  Work work = AllowedWork();
+  return numbered.FindNames(context.With(work));
+}
+
 Result<std::shared_ptr<const Container>> ContainerSource::OpenNested(
     NodeId node, const ReadContext& context) const {
   Work work = AllowedWork();
   const ReadContext bounded = context.With(work);
-  const ChildContainer& nested = *container_tree->NestedAt(node);
+  const ChildContainer nested = *files->NestedAt(node);
   // The unreadable container has a slice of the outer source, so that it
   // becomes stale with the outer container.
   const auto unreadable = [this](Error reason) {

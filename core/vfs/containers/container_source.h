@@ -43,6 +43,10 @@ class ContainerSource final : public FileTreeSource {
   /// Whether this is all of `container_tree`, not the numbered files in it.
   bool IsWhole() const { return files == container_tree.get(); }
 
+  /// Makes this the directory of numbered files at `node` of container_tree,
+  /// and finds their names.
+  Status ShowNumbered(NodeId node, const ReadContext& context);
+
   /// Opens or reopens the container that is nested at `node`. A damaged
   /// container opens as an unreadable one.
   Result<std::shared_ptr<const Container>> OpenNested(

@@ -59,6 +59,7 @@ void MountedContainers::AttachTop(
 MountedContainers::Number MountedContainers::Attach(
     const Attachment& attachment) {
   constexpr Number kMask = 0x7FFFFFFF;
+  Trees closed;  // freed unlocked
   const MutexLock lock(mutex_);
   const auto known = by_place_.find(attachment.at);
   if (known != by_place_.end()) return known->second;
@@ -75,13 +76,16 @@ MountedContainers::Number MountedContainers::Attach(
     if (const auto outer = slots_.find(attachment.within);
         outer != slots_.end()) {
       slot->outer = outer->second;
-      slot->outer->attached.push_back(number);
+      slot->outer->attached.insert(number);
     }
   }
+  const bool numbered =
+      slot->outer != nullptr && slot->outer->attachment.kind == Kind::kNumbered;
   // Inserts the slot first: even if memory runs out, a place must not have a
   // number without a slot.
   slots_.emplace(number, std::move(slot));
   by_place_.emplace(attachment.at, number);
+  if (numbered) AddNumbered(number, closed);
   return number;
 }
 
@@ -134,7 +138,7 @@ Result<MountedContainers::Tree> MountedContainers::Get(
   }
   const NewTree tree = TreeAt(*slot, outer);
   tree->container_tree = outer->container_tree;
-  tree->files = tree->container_tree->Numbered(slot->attachment.node);
+  CTXFS_TRY(tree->ShowNumbered(slot->attachment.node, context));
   return Tree(tree);
 }
 
@@ -176,12 +180,11 @@ MountedContainers::NewTree MountedContainers::TreeAt(const Slot& slot,
   tree->number = slot.number;
   tree->pages = slot.pages;
   if (outer != nullptr) {
-    const ChildContainer* child = outer->files->NestedAt(slot.attachment.node);
+    const auto child = outer->files->NestedAt(slot.attachment.node);
     tree->depth = outer->depth + 1;
     tree->mtime = outer->mtime;
     tree->readers = outer->readers;
-    tree->is_view =
-        outer->is_view || (child != nullptr && child->role == Role::kViews);
+    tree->is_view = outer->is_view || (child && child->role == Role::kViews);
   }
   tree->outer = std::move(outer);
   return tree;
@@ -473,6 +476,20 @@ void MountedContainers::DetachOne(Number number, Trees& closed) {
   by_place_.erase(slot->attachment.at);
   Close(*slot, closed);
   for (const Number attached : slot->attached) DetachOne(attached, closed);
+}
+
+void MountedContainers::AddNumbered(Number number, Trees& closed) {
+  numbered_.push_back(number);
+  if (numbered_.size() <= kMostNumbered) return;
+  const Number oldest = numbered_.front();
+  numbered_.pop_front();
+  const auto found = slots_.find(oldest);
+  if (found == slots_.end() || oldest == number) return;
+  // The number may have been given to another place meanwhile.
+  const std::shared_ptr<Slot> outer = found->second->outer;
+  if (outer == nullptr || outer->attachment.kind != Kind::kNumbered) return;
+  outer->attached.erase(oldest);
+  DetachOne(oldest, closed);
 }
 
 MountedContainers::Totals MountedContainers::Sum() const {

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <list>
 #include <memory>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -41,6 +44,10 @@ class MountedContainers : private Admission::OpenTrees {
       0;  // the mount's only container, if it has one
   /// Bits of an inode for the node; the bits above are the tree's number.
   static constexpr unsigned kNodeBits = 32;
+  /// How many directories of numbered directories have a number at a time. An
+  /// inode of one that has lost it is stale: the kernel looks its path up
+  /// again.
+  static constexpr size_t kMostNumbered = 65'536;
 
   /// Get and Opened lend a tree: the container is not evicted until every
   /// borrower has released it.
@@ -51,7 +58,7 @@ class MountedContainers : private Admission::OpenTrees {
   enum class Kind : uint8_t {
     kStored,  // a container that is a file (or a directory) of the file system
     kNested,  // a container within a container, or beside it
-    kNumbered,  // the numbered files of a container; they cost nothing
+    kNumbered,  // the numbered files of a container; they cost no memory
   };
 
   /// An attached container and its place.
@@ -147,7 +154,7 @@ class MountedContainers : private Admission::OpenTrees {
     ContainerTree::Tables own = {};
     std::shared_ptr<Slot> outer = nullptr;  // its tree has `attachment.at`
     // Under mutex_.
-    std::vector<Number> attached = {};               // in the tree of this slot
+    std::set<Number> attached = {};                  // in the tree of this slot
     Tree tree = nullptr;                             // null: closed
     std::weak_ptr<const ContainerSource> lent = {};  // expired: nobody uses it
     std::list<Slot*>::iterator used =
@@ -203,6 +210,8 @@ class MountedContainers : private Admission::OpenTrees {
   /// Closes the containers nested in the slot; the next request reopens them.
   void RenewInside(const Slot& slot, Trees& closed) CTXFS_REQUIRES(mutex_);
   void DetachOne(Number number, Trees& closed) CTXFS_REQUIRES(mutex_);
+  /// Keeps at most kMostNumbered directories of numbered ones, the latest.
+  void AddNumbered(Number number, Trees& closed) CTXFS_REQUIRES(mutex_);
 
   const MountRules& rules_;
   const Budget budget_;
@@ -216,6 +225,9 @@ class MountedContainers : private Admission::OpenTrees {
   std::unordered_map<Number, std::shared_ptr<Slot>> slots_
       CTXFS_GUARDED_BY(mutex_);
   std::unordered_map<Inode, Number> by_place_ CTXFS_GUARDED_BY(mutex_);
+  /// Directories of numbered directories, the oldest first. Some may be
+  /// detached.
+  std::deque<Number> numbered_ CTXFS_GUARDED_BY(mutex_);
   /// The open slots except kTop, most recently used first. A container precedes
   /// the ones nested in it, so that they are evicted before it.
   std::list<Slot*> used_ CTXFS_GUARDED_BY(mutex_);

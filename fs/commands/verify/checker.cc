@@ -17,6 +17,7 @@
 #include "core/container/interfaces/has_identity.h"
 #include "core/content/read_through.h"
 #include "core/io/directory.h"
+#include "fs/commands/verify/data_files.h"
 #include "fs/commands/verify/global_lines.h"
 
 namespace ctxfs {
@@ -37,7 +38,7 @@ std::string VerifiedBy(const Container& container) {
 
 /// The result of checking one file.
 struct Checker::Outcome {
-  NodeId node = 0;
+  DataFile file;
   bool exists = false;
   uint64_t size = 0;  // bytes that were read
   bool entry = false;
@@ -215,27 +216,17 @@ void Checker::WarnOfGlobals(const Json& info, const Place& place,
 
 void Checker::CheckFiles(const ContainerTree& container_tree,
                          const Place& place, CheckReport& report) const {
-  const NameTree& tree = container_tree.tree();
-  std::vector<NodeId> files;
-  std::vector<NodeId> other_names;  // hard links to `files`
-  for (NodeId node = 0; node < tree.node_count(); ++node) {
-    if (tree.Type(node) != NodeType::kFile || !container_tree.IsData(node))
-      continue;
-    (container_tree.FirstName(node) == node ? files : other_names)
-        .push_back(node);
+  DataFiles files(container_tree);
+  for (auto& [directory, error] : files.AddNumbered(cache_)) {
+    report.faults.push_back(
+        {place.Below(directory), std::nullopt, std::move(error)});
   }
-  if (progress_.shown()) {
-    for (const NodeId node : files) {
-      if (container_tree.SizeCost(node) > Cost::kSmallRead) continue;
-      const Result<uint64_t> size = container_tree.Size(node, cache_);
-      if (size) progress_.Expect(*size);
-    }
-  }
+  if (progress_.shown()) progress_.Expect(files.ExpectedBytes(cache_));
   OtherFiles others(container_tree.container());
   Mutex mutex;
   std::vector<Outcome> told;
-  ForEachInParallel(files.size(), options_.jobs, [&](uint64_t i) {
-    Outcome outcome = CheckFile(container_tree, files[i], place, others);
+  ForEachInParallel(files.count(), options_.jobs, [&](uint64_t i) {
+    Outcome outcome = CheckFile(files.At(i), place, others);
     const MutexLock lock(mutex);
     report.files += outcome.exists ? 1 : 0;
     report.bytes += outcome.size;
@@ -249,9 +240,12 @@ void Checker::CheckFiles(const ContainerTree& container_tree,
   if (options_.other_files && place.depth == 0) {
     report.other_files = others.Files(place.alone);
   }
-  if (options_.digests) AddOtherNames(container_tree, other_names, told);
-  std::sort(told.begin(), told.end(),
-            [](const Outcome& a, const Outcome& b) { return a.node < b.node; });
+  if (options_.digests) {
+    AddOtherNames(container_tree, files.other_names(), told);
+  }
+  std::sort(told.begin(), told.end(), [](const Outcome& a, const Outcome& b) {
+    return a.file.Order() < b.file.Order();
+  });
   AddOutcomes(container_tree, place, std::move(told), report);
 }
 
@@ -279,20 +273,19 @@ void Checker::AddOutcomes(const ContainerTree& container_tree,
            reasons.contains(fault.error.what);
   });
   for (Outcome& outcome : outcomes) {
-    const std::string path =
-        place.Below(container_tree.tree().Path(outcome.node));
+    const std::string path = place.Below(outcome.file.PathIn(container_tree));
     if (!outcome.error) {
       outcome.digest.path = path;
       report.digests.push_back(std::move(outcome.digest));
       continue;
     }
-    const std::optional<uint32_t> entry = container_tree.Entry(outcome.node);
-    if (!entry && said.contains(KeyOf(*outcome.error))) continue;
+    if (!outcome.entry && said.contains(KeyOf(*outcome.error))) continue;
     Fault fault{path, std::nullopt, std::move(*outcome.error)};
-    if (entry) {
-      const auto info = container_tree.entries()->Describe(*entry, cache_);
+    if (outcome.entry) {
+      const FileTree::File entry = outcome.file.At();
+      const auto info = entry.table->Describe(entry.number, cache_);
       if (info) fault.entry = info->name;
-      const auto known = container_tree.entries()->Facts(*entry).fault;
+      const auto known = entry.table->Fault(entry.number);
       fault.of_cut = report.cut && place.depth == 0 && known &&
                      known->code == fault.error.code && fault.IsDamage();
     }
@@ -305,46 +298,46 @@ void Checker::AddOtherNames(const ContainerTree& container_tree,
                             std::vector<Outcome>& outcomes) {
   std::unordered_map<NodeId, FileDigest> digests;
   for (const Outcome& outcome : outcomes) {
-    if (container_tree.NameCount(outcome.node) > 1 && !outcome.error) {
-      digests.emplace(outcome.node, outcome.digest);
+    const DataFile& file = outcome.file;
+    if (file.files->NameCount(file.node) > 1 && !outcome.error) {
+      digests.emplace(file.node, outcome.digest);
     }
   }
   for (const NodeId node : names) {
     const auto digest = digests.find(container_tree.FirstName(node));
     if (digest == digests.end()) continue;
     Outcome same;
-    same.node = node;
+    same.file = {&container_tree, NameTree::kRoot, node};
     same.digest = digest->second;
     outcomes.push_back(std::move(same));
   }
 }
 
-Checker::Outcome Checker::CheckFile(const ContainerTree& container_tree,
-                                    NodeId node, const Place& place,
+Checker::Outcome Checker::CheckFile(const DataFile& file, const Place& place,
                                     OtherFiles& others) const {
   Outcome outcome;
-  outcome.node = node;
+  outcome.file = file;
   const auto failed = [&outcome](Error error) {
     outcome.error = std::move(error);
     return std::move(outcome);
   };
-  const std::optional<uint32_t> entry = container_tree.Entry(node);
-  outcome.entry = entry.has_value();
-  const Result<bool> exists =
-      container_tree.Exists(node, Cost::kDecode, cache_);
+  const FileTree& files = *file.files;
+  outcome.entry = file.IsEntry();
+  const Result<bool> exists = files.Exists(file.node, Cost::kDecode, cache_);
   if (!exists) return failed(exists.error());
   if (!*exists) return outcome;
-  const Result<uint64_t> size = container_tree.Size(node, cache_);
+  const Result<uint64_t> size = files.Size(file.node, cache_);
   if (!size) return failed(size.error());
-  const Result<Content> content = container_tree.Open(node, cache_);
+  const Result<Content> content = files.Open(file.node, cache_);
   if (!content) return failed(content.error());
   if (content->size() != *size) {
     return failed(
         {Code::kCorrupt, fmt::format("opens with {} bytes, but its size is {}",
                                      content->size(), *size)});
   }
-  if (entry) {
-    const auto info = container_tree.entries()->Describe(*entry, cache_);
+  if (outcome.entry) {
+    const FileTree::File entry = file.At();
+    const auto info = entry.table->Describe(entry.number, cache_);
     outcome.verified = info && info->verified != "none";
   }
   const bool elsewhere = (place.alone || options_.other_files) &&
@@ -382,8 +375,8 @@ void Checker::CheckChildren(const ContainerTree& container_tree,
   const NameTree& tree = container_tree.tree();
   for (NodeId node = 0; node < tree.node_count(); ++node) {
     if (!tree.IsDirectory(node)) continue;
-    const ChildContainer* child = container_tree.NestedAt(node);
-    if (child == nullptr || child->open_source == nullptr) continue;
+    const auto child = container_tree.NestedAt(node);
+    if (!child || child->open_source == nullptr) continue;
     const std::string path = place.Below(tree.Path(node));
     const Result<bool> exists =
         container_tree.Exists(node, Cost::kDecode, cache_);

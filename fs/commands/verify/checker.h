@@ -13,6 +13,7 @@
 #include "fs/commands/container_search.h"
 #include "fs/commands/progress.h"
 #include "fs/commands/verify/check_report.h"
+#include "fs/commands/verify/data_files.h"
 
 namespace ctxfs {
 
@@ -81,8 +82,8 @@ class Checker {
   static void AddOtherNames(const ContainerTree& container_tree,
                             const std::vector<NodeId>& names,
                             std::vector<Outcome>& outcomes);
-  Outcome CheckFile(const ContainerTree& container_tree, NodeId node,
-                    const Place& place, OtherFiles& others) const;
+  Outcome CheckFile(const DataFile& file, const Place& place,
+                    OtherFiles& others) const;
   Status Scan(const Content& content, Outcome& outcome) const;
 
   const Options options_;

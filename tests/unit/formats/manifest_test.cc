@@ -67,9 +67,8 @@ TEST_F(ManifestTest, FilesAreFilesAndContainersDirectories) {
                          {{"uri", "./a.txt"}}}));
   EXPECT_EQ(*Read("parts/a.txt"), "plain");
   ASSERT_TRUE(Find(*branch_, "parts/sub/b.smpl"));
-  const ChildContainer* part =
-      branch_->NestedAt(*Find(*branch_, "parts/sub/b.smpl"));
-  ASSERT_NE(part, nullptr);
+  const auto part = branch_->NestedAt(*Find(*branch_, "parts/sub/b.smpl"));
+  ASSERT_TRUE(part.has_value());
   const auto source = part->open_source(LoneContext());
   ASSERT_TRUE(Ok(source));
   EXPECT_TRUE(Ok(OpenContainer(*source, OpenOptions())));
@@ -193,7 +192,7 @@ TEST_F(ManifestTest, AFileThatChangesUnderTheMountIsStale) {
 
 TEST_F(ManifestTest, AManifestOfItselfIsAContainerInAContainer) {
   OpenFiles(Json::array({{{"uri", "list.manifest"}}}));
-  EXPECT_NE(branch_->NestedAt(*Find(*branch_, "parts/list.manifest")), nullptr);
+  EXPECT_TRUE(branch_->ShowsContainer(*Find(*branch_, "parts/list.manifest")));
 }
 
 TEST_F(ManifestTest, RefusesWhatIsNotAList) {

@@ -188,14 +188,14 @@ TEST(ContainerTree, MakesADirectoryOfEachSubContainer) {
   fake->children = {{"chunks/0", none}, {"chunks/0", none}, {"x", none}};
   const ContainerTree container_tree(fake);
   EXPECT_EQ(EntryPaths(container_tree), (Paths{"chunks", "x"}));
-  EXPECT_NE(container_tree.NestedAt(*Find(container_tree, "chunks~2/0")),
-            nullptr);
-  EXPECT_NE(container_tree.NestedAt(*Find(container_tree, "chunks~2/0~2")),
-            nullptr);
-  EXPECT_NE(container_tree.NestedAt(*Find(container_tree, "x~2")), nullptr);
-  EXPECT_EQ(container_tree.NestedAt(*Find(container_tree, "chunks~2")),
-            nullptr);
-  EXPECT_EQ(container_tree.NestedAt(NameTree::kRoot), nullptr);
+  const auto shows_container = [&](std::string_view path) {
+    return container_tree.ShowsContainer(*Find(container_tree, path));
+  };
+  EXPECT_TRUE(shows_container("chunks~2/0"));
+  EXPECT_TRUE(shows_container("chunks~2/0~2"));
+  EXPECT_TRUE(shows_container("x~2"));
+  EXPECT_FALSE(shows_container("chunks~2"));
+  EXPECT_FALSE(container_tree.ShowsContainer(NameTree::kRoot));
 }
 
 TEST(ContainerTree, KnowsWhatIsCheapAndWhatIsLive) {

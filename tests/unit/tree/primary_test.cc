@@ -91,7 +91,7 @@ TEST(NestedContainers, AreViewsWithThePathsOfTheirEntries) {
   const ContainerTree tree(*shard);
   const std::optional<NodeId> inside = Find(tree, "views~2/a/b.shard~dir");
   ASSERT_TRUE(inside.has_value());
-  ASSERT_NE(tree.NestedAt(*inside), nullptr);
+  ASSERT_TRUE(tree.ShowsContainer(*inside));
   EXPECT_EQ(tree.NestedAt(*inside)->role, Role::kViews);
   EXPECT_EQ(Find(tree, "a/b.shard~dir"), std::nullopt);
   EXPECT_EQ(tree.PrimaryFiles(), 2U);
