@@ -42,7 +42,7 @@ class ContainerTree final : public TreeFiles, private PathsInParts {
   const Status& status() const { return status_; }
 
   const Container& container() const { return *container_; }
-  /// The table of the container's entries; empty if it has none.
+  /// The table of the entries that are not numbered; empty if there are none.
   const std::shared_ptr<const FileTable>& entries() const {
     return tables_.front();
   }

@@ -153,7 +153,9 @@ Status ContainerTree::Build(const Tables& extra,
     for (auto& table : MetadataTables()) tables_.push_back(std::move(table));
   }
   for (auto& table : container_->Files()) {
-    if (HoldsEntries(table->placement().role)) {
+    // Numbered entries have no nodes, so they are not the tree's entries.
+    const Placement& placement = table->placement();
+    if (HoldsEntries(placement.role) && !placement.numbering) {
       tables_.front() = std::move(table);
     } else {
       tables_.push_back(std::move(table));

@@ -60,12 +60,11 @@ class Reader {
         continue;
       }
       ListDirectory(container_tree, node);
-      if (const FileTree* numbered = container_tree.Numbered(node)) {
-        ForNumbered(*numbered, kMaxNumbered,
-                    [&](NodeId file) { ReadFile(*numbered, file); });
+      if (const NumberedDirectory* numbered = container_tree.Numbered(node)) {
+        ReadNumbered(*numbered);
       }
-      const ChildContainer* inside = container_tree.NestedAt(node);
-      if (inside == nullptr) continue;
+      const auto inside = container_tree.NestedAt(node);
+      if (!inside) continue;
       if (inside->open != nullptr) {
         auto made = inside->open(cache_);
         // Views have no containers in them.
@@ -77,6 +76,16 @@ class Reader {
   }
 
  private:
+  void ReadNumbered(const NumberedDirectory& numbered) {
+    if (!numbered.FindNames(cache_)) return;
+    ForNumbered(numbered, kMaxNumbered, [&](NodeId file) {
+      const auto inside = numbered.NestedAt(file);
+      if (!inside) return ReadFile(numbered, file);
+      auto made = inside->open(cache_);
+      if (made) ReadContainer(std::move(*made), depth_.levels);
+    });
+  }
+
   void Enter(const ChildContainer& sub, int depth) {
     auto source = sub.open_source(cache_);
     if (!source) return;

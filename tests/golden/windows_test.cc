@@ -35,6 +35,8 @@ namespace stdfs = std::filesystem;
 constexpr uint64_t kMaxOfFile = 4 * limits::kMiB;
 constexpr uint64_t kMaxOfContainer = 64 * limits::kMiB;
 constexpr int kWindows = 20;
+// Files of a numbered directory that are read.
+constexpr uint32_t kMaxNumbered = 64;
 
 using SourcePtr = std::shared_ptr<const Source>;
 
@@ -65,10 +67,28 @@ class GoldenWindows : public testing::TestWithParam<std::string> {
         CheckFile(tree, node);
         continue;
       }
-      const ChildContainer* child = tree.NestedAt(node);
-      if (child == nullptr || child->open == nullptr) continue;
+      if (const NumberedDirectory* numbered = tree.Numbered(node)) {
+        CheckNumbered(*numbered);
+      }
+      const auto child = tree.NestedAt(node);
+      if (!child || child->open == nullptr) continue;
       const auto views = child->open(cache_);
       if (views) CheckContainer(*views, {});
+    }
+  }
+
+  void CheckNumbered(const NumberedDirectory& numbered) {
+    ASSERT_TRUE(numbered.FindNames(cache_).has_value());
+    const uint32_t count =
+        std::min(numbered.ChildCount(FileTree::kRoot), kMaxNumbered);
+    for (NodeId node = 1; node <= count; ++node) {
+      SCOPED_TRACE(numbered.Path(node));
+      const auto inside = numbered.NestedAt(node);
+      if (!inside) {
+        CheckFile(numbered, node);
+      } else if (const auto made = inside->open(cache_)) {
+        CheckContainer(*made, {});
+      }
     }
   }
 

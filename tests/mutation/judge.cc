@@ -63,10 +63,14 @@ class Reader {
     RequireFound(container_tree.tree(), node);
     if (!container_tree.tree().IsDirectory(node))
       ReadFile(container_tree, node);
-    const FileTree* numbered = container_tree.Numbered(node);
-    if (numbered == nullptr) return;
-    ForNumbered(*numbered, kMaxNumbered,
-                [&](NodeId file) { ReadFile(*numbered, file); });
+    const NumberedDirectory* numbered = container_tree.Numbered(node);
+    if (numbered == nullptr || !numbered->FindNames(cache_)) return;
+    ForNumbered(*numbered, kMaxNumbered, [&](NodeId file) {
+      const auto inside = numbered->NestedAt(file);
+      if (!inside) return ReadFile(*numbered, file);
+      const auto made = inside->open(cache_);
+      if (made) ReadContainer(*made, kMaxDepth);
+    });
   }
 
   void ReadFile(const FileTree& files, NodeId node) {
