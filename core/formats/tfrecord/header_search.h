@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/bytes.h"
+#include "core/base/result.h"
+#include "core/content/read_context.h"
+#include "core/io/source.h"
+
+namespace ctxfs::tfrecord {
+
+constexpr uint64_t kHeaderSize = 12;  // u64 length, u32 checksum of it
+constexpr uint64_t kAround = 16;      // bytes of a record besides its data
+
+/// A checksum as TFRecord stores it (docs/formats/tfrecord.md, section 1): a
+/// file of checksummed files is then no bad input for CRC-32C.
+constexpr uint32_t kMaskDelta = 0xA282EAD8;
+constexpr uint32_t Mask(uint32_t crc) {
+  return (crc >> 15 | crc << 17) + kMaskDelta;
+}
+constexpr uint32_t Unmask(uint32_t masked) {
+  const uint32_t rotated = masked - kMaskDelta;
+  return rotated >> 17 | rotated << 15;
+}
+
+/// Whether `head` starts with the header of a record: its checksum matches.
+bool StartsWithHeader(Bytes head);
+
+/// Returns the first offset from `at` on of a header whose record ends within
+/// the source; the size of the source if there is none. Reads each byte once.
+Result<uint64_t> FindHeader(const Source& source, uint64_t at,
+                            const ReadContext& context);
+
+}  // namespace ctxfs::tfrecord
