@@ -43,7 +43,8 @@ namespace ctxfs {
   FORMAT(kNpy)                \
   FORMAT(kSafetensors)        \
   FORMAT(kSafetensorsIndex)   \
-  FORMAT(kOnnx)
+  FORMAT(kOnnx)               \
+  FORMAT(kTfRecord)
 
 #define CTXFS_DECLARE(name) extern const Format name;
 CTXFS_FORMATS(CTXFS_DECLARE)

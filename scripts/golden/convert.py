@@ -23,6 +23,7 @@ import mem8
 import profiles
 import shards
 import tensors
+import tfrecord
 import wshard
 
 CONVERTERS = {
@@ -36,6 +37,7 @@ CONVERTERS = {
     "cvc": cvc,
     "shard": shards,
     "gguf": tensors, "safetensors": tensors,
+    "tfrecord": tfrecord,
     "npz": archives, "onnx": archives, "tar": archives, "torch": archives, "zip": archives,
 }
 

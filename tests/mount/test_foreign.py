@@ -139,7 +139,10 @@ SAVED_MODEL = field(1, 1) + field(2, field(1, field(5, b"serve")) + bytes(700))
 BUILT = {
     "model.mlmodel": (CORE_ML, "a Core ML model", "coremltools"),
     "saved_model.pb": (SAVED_MODEL, "a TensorFlow SavedModel", "tf.saved_model.load"),
-    "train.tfrecord": (tfrecord(b"first") + tfrecord(b"second"), "a TFRecord file", "TFRecord"),
+    "train.tfrecord.zlib": (zlib.compress(tfrecord(b"first") + tfrecord(b"second")),
+                            "a zlib stream with a tfrecord file inside", "pigz"),
+    "train.riegeli": (bytes.fromhex("83af70d10d884a3f") + bytes(8) + b"@" + bytes(47),
+                      "a Riegeli or ArrayRecord file", "array_record"),
     "shard.00000.mds": (mds([b"one", b"two"]), "an MDS shard", "streaming"),
     "many.mds": (mds([b"x"] * 5000), "an MDS shard", "streaming"),
     "data.lance": (bytes(100) + b"\1" + struct.pack("<HH", 0, 2) + b"LANC", "a Lance file", "lance"),

@@ -9,7 +9,6 @@
 #include <optional>
 #include <string_view>
 
-#include "core/codec/checksum.h"
 #include "core/container/foreign/foreign_formats.h"
 
 namespace ctxfs::foreign {
@@ -131,18 +130,6 @@ bool IsHdf5WithUserBlock(Bytes head, const Source* source,
     if (AsText(found) == kMagic) return true;
   }
   return false;
-}
-
-bool IsTfRecord(Bytes head, const Source* source, const Request& /*request*/) {
-  constexpr size_t kLength = 8;
-  constexpr size_t kAround = 16;  // bytes of a record besides its data
-  if (head.size() < kLength + 4) return false;
-  const auto length = LoadLe<uint64_t>(head.data());
-  const uint32_t crc = Crc32c(head.first(kLength));
-  const uint32_t masked = (crc >> 15 | crc << 17) + 0xA282EAD8U;
-  const uint64_t size = SizeOf(head, source);
-  return LoadLe<uint32_t>(head.data() + kLength) == masked && size >= kAround &&
-         length <= size - kAround;
 }
 
 bool IsMds(Bytes head, const Source* source, const Request& request) {

@@ -16,8 +16,6 @@ bool IsLance(Bytes head, const Source* source, const Request& request);
 /// HDF5 with a user block: the superblock is at 512, 1024, 2048, ..., or 1 MiB.
 bool IsHdf5WithUserBlock(Bytes head, const Source* source,
                          const Request& request);
-/// TFRecord: the masked CRC-32C of the first record's length matches.
-bool IsTfRecord(Bytes head, const Source* source, const Request& request);
 /// Mosaic Data Shard: a count, as many offsets, the file's size, and JSON.
 bool IsMds(Bytes head, const Source* source, const Request& request);
 /// The Arrow IPC stream: an encapsulated message whose header is a Schema.

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What `ctxfs info` and a report say of a TFRecord (docs/formats/tfrecord.md,
+// section 5).
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/base/json/json.h"
+#include "core/container/magics.h"
+#include "core/formats/tfrecord/limits.h"
+#include "core/formats/tfrecord/tfrecord.h"
+
+namespace ctxfs::tfrecord {
+namespace {
+
+constexpr uint64_t kMaxDataSetInfo = 4 * limits::kMiB;
+constexpr uint32_t kSamplesLookedAt = 100;
+
+std::string KindOf(const Feature& feature) {
+  constexpr std::string_view kTexts[] = {"none", "bytes", "float", "int64"};
+  const std::string_view kind = kTexts[static_cast<size_t>(feature.kind)];
+  if (feature.kind == ValueKind::kNone) return std::string(kind);
+  return fmt::format("{} [{}]", kind, feature.count);
+}
+
+void AddFeatures(std::string_view prefix, const Features& features,
+                 Facts& facts) {
+  for (const auto& [name, feature] : features) {
+    facts.Add(std::string(prefix) + std::string(name), KindOf(feature));
+  }
+}
+
+void AddLists(const FeatureLists& lists, Facts& facts) {
+  for (const auto& [name, steps] : lists) {
+    facts.Add(
+        "feature_list." + std::string(name),
+        fmt::format("{} [{}]", steps.empty() ? "none" : KindOf(steps.front()),
+                    steps.size()));
+  }
+}
+
+std::string Replaced(std::string text, std::string_view what,
+                     std::string_view with) {
+  const size_t at = text.find(what);
+  return at == std::string::npos ? text : text.replace(at, what.size(), with);
+}
+
+/// Whether a file is of a split of TensorFlow Datasets, by the pattern of the
+/// names of its files.
+bool IsOfSplit(std::string_view file, const Json& split,
+               const std::string& data_set) {
+  constexpr std::string_view kShard = "{SHARD_X_OF_Y}";
+  std::string pattern = TextAt(split, "filepathTemplate");
+  if (pattern.empty())
+    pattern = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}";
+  pattern = Replaced(std::move(pattern), "{DATASET}", data_set);
+  pattern = Replaced(std::move(pattern), "{SPLIT}", TextAt(split, "name"));
+  pattern = Replaced(std::move(pattern), "{FILEFORMAT}", "tfrecord");
+  const size_t shard = pattern.find(kShard);
+  if (shard == std::string::npos) return file == pattern;
+  const std::string_view before = std::string_view(pattern).substr(0, shard);
+  const std::string_view after =
+      std::string_view(pattern).substr(shard + kShard.size());
+  return file.size() > before.size() + after.size() &&
+         file.starts_with(before) && file.ends_with(after);
+}
+
+void AddDataSet(std::string_view file, const Json& info, Facts& facts) {
+  const std::string name = TextAt(info, "name");
+  facts.Add("dataset.name", name);
+  facts.Add("dataset.version", TextAt(info, "version"));
+  const Json* const splits = MemberAt(info, "splits");
+  if (splits == nullptr || !splits->is_array()) return;
+  for (const Json& split : *splits) {
+    if (IsOfSplit(file, split, name)) {
+      facts.Add("dataset.split", TextAt(split, "name"));
+      return;
+    }
+  }
+}
+
+/// Reads the dataset_info.json beside a file; null if there is none.
+Result<Json> DataSetInfo(const Source& source, const ReadContext& context) {
+  const auto beside = source.OpenSibling("dataset_info.json", context);
+  if (!beside && !beside.error().Permanent()) return beside.error();
+  if (!beside || (*beside)->size() > kMaxDataSetInfo) return Json();
+  const Buffer text = CTXFS_TRY(
+      ReadBuffer(**beside, 0, (*beside)->size(), "dataset_info.json", context));
+  Result<ParsedJson> parsed = ParseJson(AsText(text.span()), context);
+  if (!parsed && !parsed.error().Permanent()) return parsed.error();
+  return parsed ? std::move(parsed->value) : Json();
+}
+
+bool IsCaption(std::string_view name) {
+  constexpr std::array<std::string_view, 5> kNames = {
+      "caption", "text", "title", "label", "sentence"};
+  const std::string_view last = name.substr(name.rfind('/') + 1);
+  return std::find(kNames.begin(), kNames.end(), last) != kNames.end();
+}
+
+/// Adds a caption or a picture that the values of a feature are.
+void AddShown(std::string_view name, const Feature& feature,
+              ShownSample& sample) {
+  if (feature.kind != ValueKind::kBytes) return;
+  ForEachValue(feature, [&](Bytes value) {
+    if (sample.caption.empty() && IsCaption(name) &&
+        value.size() <= ShowsSamples::kMaxTextBytes && IsReadableText(value)) {
+      sample.caption = AsText(value);
+    }
+    if (!sample.picture.empty() ||
+        value.size() > ShowsSamples::kMaxPictureBytes) {
+      return;
+    }
+    const std::string_view extension = ExtensionOf(value);
+    if (extension == "jpg" || extension == "png") {
+      sample.picture = AsText(value);
+    }
+  });
+}
+
+}  // namespace
+
+Status TfRecord::AddFacts(const ReadContext& context, Facts& facts) const {
+  facts.Add("records", count(), "records");
+  facts.Add("content", KindText(kind_));
+  if (!options_.alone) {
+    const Json info = CTXFS_TRY(DataSetInfo(*source(), context));
+    if (info.is_object()) AddDataSet(source()->name(), info, facts);
+  }
+  for (uint32_t i = 0; i < count() && kind_ != RecordKind::kUnknown; ++i) {
+    if (At(i).size() == 0) continue;
+    const Result<Buffer> record = Read(i, kMaxExamined, context);
+    if (!record && !record.error().Permanent()) return record.error();
+    if (!record) return {};
+    const Result<Example> example =
+        ParseExample(record->span(), kind_, context);
+    if (!example && !example.error().Permanent()) return example.error();
+    if (!example) return {};
+    AddFeatures("feature.", example->features, facts);
+    AddLists(example->lists, facts);
+    return {};
+  }
+  return {};
+}
+
+Result<std::vector<ShownSample>> TfRecord::FirstSamples(
+    size_t most, const ReadContext& context) const {
+  std::vector<ShownSample> samples;
+  if (kind_ == RecordKind::kUnknown) return samples;
+  const uint32_t end = std::min(count(), kSamplesLookedAt);
+  for (uint32_t i = 0; i < end && samples.size() < most; ++i) {
+    CTXFS_TRY(context.Check());
+    const Result<Buffer> record =
+        Read(i, kMaxTextBytes + 4 * kMaxPictureBytes, context);
+    if (!record && !record.error().Permanent()) return record.error();
+    if (!record) continue;
+    const Result<Example> example =
+        ParseExample(record->span(), kind_, context);
+    if (!example && !example.error().Permanent()) return example.error();
+    if (!example) continue;
+    ShownSample sample{.key = fmt::format("{:06}", i)};
+    for (const auto& [name, feature] : example->features) {
+      AddShown(name, feature, sample);
+    }
+    if (sample.caption.empty() && sample.picture.empty()) continue;
+    samples.push_back(std::move(sample));
+  }
+  return samples;
+}
+
+}  // namespace ctxfs::tfrecord

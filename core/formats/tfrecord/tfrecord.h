@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/container/container.h"
+#include "core/container/facts/facts.h"
+#include "core/container/format.h"
+#include "core/container/interfaces/shows_samples.h"
+#include "core/content/checksum_guard.h"
+#include "core/formats/tfrecord/example_wire.h"
+#include "core/formats/tfrecord/numbers.h"
+
+namespace ctxfs::tfrecord {
+
+/// A file of records (docs/formats/tfrecord.md). Of each record it keeps 8
+/// bytes and a verdict.
+class TfRecord final : public Container, public SaysFacts, public ShowsSamples {
+ public:
+  TfRecord(std::shared_ptr<const Source> source, const OpenOptions& options)
+      : Container(std::move(source)), options_(options) {}
+
+  Status Load(const ReadContext& context);
+
+  uint32_t count() const { return static_cast<uint32_t>(starts_.size()); }
+  RecordKind kind() const { return kind_; }
+  /// The data of a record.
+  Span At(uint32_t record) const;
+
+  /// Returns the bytes of a record with what verifies them.
+  Result<NumberSource> SourceOf(uint32_t record,
+                                const ReadContext& context) const;
+  Result<Content> Open(uint32_t record, const ReadContext& context) const;
+  /// The data of a record of at most `most` bytes, verified. kLimit if it is
+  /// larger.
+  Result<Buffer> Read(uint32_t record, uint64_t most,
+                      const ReadContext& context) const;
+
+  /// Opens views/samples/N. A record that has no files has an empty directory.
+  Result<std::shared_ptr<const Container>> OpenSample(
+      uint32_t record, const ReadContext& context) const;
+
+  Tables Files() const override;
+  Tables FilesWithPaths(const PathsInTree& paths) const override;
+  Status AddFacts(const ReadContext& context, Facts& facts) const override;
+  Result<std::vector<ShownSample>> FirstSamples(
+      size_t most, const ReadContext& context) const override;
+
+ private:
+  /// The end of the data of a record that other bytes than a record follow.
+  struct Gap {
+    uint32_t record;
+    uint64_t end;
+  };
+
+  void AddInfo(Json& info, const ReadContext& context) const override;
+  Result<Checksum> StoredChecksum(uint32_t record,
+                                  const ReadContext& context) const;
+  std::shared_ptr<AtomicVerdict> VerdictOf(uint32_t record) const {
+    return {verdicts_, &(*verdicts_)[record]};
+  }
+  std::optional<Error> FaultAt(uint64_t at, Bytes header) const;
+  Status Walk(const ReadContext& context);
+  /// Goes on after a fault. Returns where.
+  Result<uint64_t> Salvage(const Error& fault, const ReadContext& context);
+  void WarnOfGap(const Error& fault, uint64_t next);
+  void EndRun(uint64_t end);
+  Status AddRecord(uint64_t at, uint64_t size);
+  Status FindKind(const ReadContext& context);
+  EntryInfo Describe(uint32_t record, const ReadContext& context) const;
+  std::shared_ptr<const FileTable> RecordFiles() const;
+  std::shared_ptr<const FileTable> SampleDirectories() const;
+
+  const OpenOptions options_;
+  std::vector<uint64_t> starts_;  // of the headers
+  std::vector<Gap> gaps_;         // in order; the last record always has one
+  uint64_t bytes_ = 0;            // of data
+  uint64_t more_gaps_ = 0;        // gaps without a warning
+  RecordKind kind_ = RecordKind::kUnknown;
+  std::shared_ptr<std::vector<AtomicVerdict>> verdicts_;
+  const uint64_t owner_ = NewOwner();
+};
+
+/// views/samples.jsonl: a line for each record. `paths` are those of the tree
+/// of `file`.
+std::shared_ptr<const FileTable> SampleLines(
+    const std::shared_ptr<const TfRecord>& file, const PathsInTree& paths);
+
+/// The name of a kind of record in info.json.
+const char* KindText(RecordKind kind);
+
+}  // namespace ctxfs::tfrecord
