@@ -10,11 +10,14 @@
 
 #include "core/base/json/json.h"
 #include "core/base/limits.h"
+#include "core/codec/checksum.h"
 #include "core/codec/codec.h"
 #include "core/codec/deflate.h"
 #include "core/compressed/compressed_source.h"
+#include "core/container/format.h"
 #include "core/content/content.h"
 #include "core/content/sha256_of.h"
+#include "core/formats/tfrecord/header_search.h"
 #include "core/formats/torch/pickle.h"
 #include "core/formats/torch/value.h"
 #include "core/io/source.h"
@@ -22,6 +25,7 @@
 #include "fs/commands/verify/commit_tree.h"
 #include "fs/commands/verify/digest_manifest.h"
 #include "fs/commands/verify/published_digests.h"
+#include "tests/fuzz/read_everything.h"
 #include "tests/fuzz/target.h"
 #include "tests/support/judge.h"
 
@@ -231,6 +235,23 @@ void TryPickle(Bytes input) {
   Require(Json::accept(*text), "a value is JSON");
 }
 
+/// The data of a record of a TFRecord whose checksums are right: a fuzzer does
+/// not find these.
+void TryExample(Bytes input) {
+  std::string record;
+  const auto append_masked = [&record](Bytes bytes) {
+    AppendLe(record, tfrecord::Mask(Crc32c(bytes)));
+  };
+  AppendLe(record, uint64_t{input.size()});
+  append_masked(AsBytes(record));
+  record += AsText(input);
+  append_masked(input);
+  const auto container = OpenContainer(
+      std::make_shared<MemorySource>(std::move(record)), OpenOptions());
+  Require(container.has_value(), "a record with right checksums is opened");
+  ReadEverything(*container, OpenOptions(), Depth{.levels = 1, .each = 1});
+}
+
 void RequireComponent(std::string_view component) {
   Require(!component.empty() && component != "." && component != ".." &&
               component.size() <= limits::kComponentBytes &&
@@ -321,6 +342,7 @@ void AddParserTargets(std::vector<Target>& targets) {
   targets.push_back({"deflate", &TryDeflate});
   targets.push_back({"deflate64", &TryDeflate64});
   targets.push_back({"pickle", &TryPickle});
+  targets.push_back({"example", &TryExample});
   targets.push_back({"names", &TryNames});
   targets.push_back({"digests", &TryDigests});
 }

@@ -91,7 +91,8 @@ class Seeds {
     return needed;
   }
 
-  /// Compressed entries and cowrie values for their decoders, and names.
+  /// Compressed entries, cowrie values and records for their decoders, and
+  /// names.
   void AddPieces(const std::string& name, const std::string& bytes,
                  const Container& container) {
     std::string names;
@@ -108,6 +109,7 @@ class Seeds {
                                static_cast<char>(info.size >> 8 & 255)};
         Write(info.codec, piece, room + stored);
       }
+      if (info.kind == "record") Write("example", piece, stored);
       if (cowrie::LooksLikeCowrie(AsBytes(stored)))
         Write("cowrie", piece, stored);
     }
