@@ -240,9 +240,9 @@ void TryPickle(Bytes input) {
 void TryExample(Bytes input) {
   std::string record;
   const auto append_masked = [&record](Bytes bytes) {
-    AppendLe(record, tfrecord::Mask(Crc32c(bytes)));
+    AppendLe(tfrecord::Mask(Crc32c(bytes)), record);
   };
-  AppendLe(record, uint64_t{input.size()});
+  AppendLe(uint64_t{input.size()}, record);
   append_masked(AsBytes(record));
   record += AsText(input);
   append_masked(input);

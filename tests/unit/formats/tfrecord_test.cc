@@ -26,13 +26,13 @@ using std::literals::operator""sv;
 
 std::string Masked(std::string_view bytes) {
   std::string text;
-  AppendLe(text, Mask(Crc32c(AsBytes(bytes))));
+  AppendLe(Mask(Crc32c(AsBytes(bytes))), text);
   return text;
 }
 
 std::string Header(uint64_t length) {
   std::string header;
-  AppendLe(header, length);
+  AppendLe(length, header);
   return header + Masked(header);
 }
 
@@ -83,7 +83,8 @@ BlockCache& Cache() {
 std::string Text(const TfRecord& file, uint32_t record) {
   const auto content = file.Open(record, Cache());
   EXPECT_TRUE(Ok(content));
-  return ReadAll(*content, Cache()).value_or("(unreadable)");
+  const auto text = ReadAll(*content, Cache());
+  return text ? *text : "(unreadable)";
 }
 
 std::string ReadPath(const ContainerTree& tree, std::string_view path) {
@@ -92,7 +93,8 @@ std::string ReadPath(const ContainerTree& tree, std::string_view path) {
   if (!node) return {};
   const auto content = tree.Open(*node, Cache());
   EXPECT_TRUE(Ok(content));
-  return ReadAll(*content, Cache()).value_or("(unreadable)");
+  const auto text = ReadAll(*content, Cache());
+  return text ? *text : "(unreadable)";
 }
 
 TEST(TfRecord, TheChecksumOfNothingIsKnown) {
@@ -169,13 +171,13 @@ TEST(TfRecord, NumbersAreReadInBlocksFromTheMiddle) {
   for (uint64_t i = 0; i < 20'000; ++i) {
     const uint64_t value = i * i * i * 77'777;
     packed += VarintOf(value);
-    AppendLe(wanted, value);
+    AppendLe(value, wanted);
   }
   // A list in three messages, one of them not packed.
   const std::string list = Field(3, Field(1, packed)) + Field(3, "\x08\x05"sv) +
                            Field(3, Field(1, packed));
   std::string five;
-  AppendLe(five, uint64_t{5});
+  AppendLe(uint64_t{5}, five);
   const auto opened = OpenBytes(RecordOf(Field(1, MapEntry("x", list))));
   ASSERT_TRUE(Ok(opened));
   const auto sample = AsRecords(*opened).OpenSample(0, Cache());
@@ -195,7 +197,7 @@ TEST(TfRecord, NumbersAreReadInBlocksFromTheMiddle) {
 
 TEST(TfRecord, PackedFloatsAreARangeOfTheFile) {
   std::string floats;
-  for (int i = 0; i < 10'000; ++i) AppendLe(floats, static_cast<uint32_t>(i));
+  for (int i = 0; i < 10'000; ++i) AppendLe(static_cast<uint32_t>(i), floats);
   const auto opened = OpenBytes(RecordOf(ExampleOf("f", 2, Field(1, floats))) +
                                 RecordOf(ExampleOf("f", 2,
                                                    "\x0D"
