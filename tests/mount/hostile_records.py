@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small files that take much to be opened or measured, as hostile.py has them: MCF, CVC,
-MEM8, MegaContext, and archives. What is a directory has a dict of its files."""
+MEM8, MegaContext, archives, and TFRecord. What is a directory has a dict of its files."""
 
 import io
 import json
@@ -10,6 +10,7 @@ import zipfile
 
 import shard
 from hostile_profiles import zstd
+from protobuf import field
 
 # MCF: sections.
 
@@ -209,8 +210,50 @@ def tar_pax():
     return "pax.tar", out.getvalue()
 
 
+# TFRecord: records of tf.train.Example and SequenceExample.
+
+def record(data: bytes) -> bytes:
+    def masked(covered: bytes) -> bytes:
+        crc = shard.crc32c(covered)
+        return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
+
+    length = struct.pack("<Q", len(data))
+    return length + masked(length) + data + masked(data)
+
+
+def feature(key: bytes, value: bytes) -> bytes:
+    return field(1, field(1, key) + field(2, value))
+
+
+def tfrecord_keys():
+    one = field(3, field(1, b"\1"))
+    return "keys.tfrecord", record(field(1, b"".join(feature(b"%d" % i, one)
+                                                     for i in range(100_000))))
+
+
+def tfrecord_values():
+    return "values.tfrecord", record(field(1, feature(b"k", field(1, b"\x0a\0" * 1_000_000))))
+
+
+def tfrecord_steps():
+    """Feature lists of many steps: without a kind, and of one number each."""
+    step = field(1, field(3, field(1, b"\1")))
+    lists = feature(b"a", b"\x0a\0" * 1_000_000) + feature(b"b", step * 200_000)
+    return "steps.tfrecord", record(field(2, lists))
+
+
+def tfrecord_lists():
+    """A list of numbers in a million messages."""
+    return "lists.tfrecord", record(field(1, feature(b"v", field(3, b"\x08\1") * 1_000_000)))
+
+
+def tfrecord_records():
+    return "records.tfrecord", record(b"") * 500_000 + record(field(1, feature(b"k", b"")))
+
+
 FILES = [
     mcf_pairs, mcf_many_tensors, mcf_shared_dims, mcf_quantised, cvc_chunks, cvc_pieces,
     cvc_columns, cvc_sections, mem8_zeros, mem8_concepts, mem8_sections, mem8_members,
     megacontext_tree, npz_arrays, npz_header, tar_samples, tar_in_zip, tar_pax,
+    tfrecord_keys, tfrecord_values, tfrecord_steps, tfrecord_lists, tfrecord_records,
 ]

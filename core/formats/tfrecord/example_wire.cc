@@ -4,6 +4,7 @@
 // (docs/formats/tfrecord.md, section 3), as protobuf's own readers read them.
 #include "core/formats/tfrecord/example_wire.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/base/heap/heap_allowance.h"
@@ -47,6 +48,15 @@ bool CountIn(const WireReader::Field& field, ValueKind kind, uint64_t& count) {
   const unsigned single = kind == ValueKind::kInts ? kVarintType : kFixed32Type;
   if (kind != ValueKind::kBytes && field.type == single) ++count;
   return true;
+}
+
+bool HoldsNumbers(const Feature& feature) {
+  return feature.kind == ValueKind::kInts || feature.kind == ValueKind::kFloats;
+}
+
+/// Whether two steps are rows of one array of numbers.
+bool IsLike(const Feature& a, const Feature& b) {
+  return HoldsNumbers(a) && a.kind == b.kind && a.count == b.count;
 }
 
 /// Parses the messages of a record. After a fault, `ok` is false for good.
@@ -152,10 +162,16 @@ bool Parser::ParseFeatures(Bytes message, Features& features) {
 }
 
 bool Parser::ParseSteps(Bytes message, std::vector<Feature>& steps) {
+  bool regular = steps.empty() || IsRegular(steps);
   return ForEach(message, [&](const WireReader::Field& field) {
     if (!field.IsBytes(1)) return true;
+    if (too_many_) steps.clear();
     if (!Admit(AdmitGrowth(steps))) return false;
-    return ParseFeature(field.bytes, steps.emplace_back());
+    const bool sound = ParseFeature(field.bytes, steps.emplace_back());
+    regular = regular && IsLike(steps.back(), steps.front());
+    // Otherwise each step has a file of its own.
+    too_many_ |= !regular && steps.size() > kMaxFiles;
+    return sound;
   });
 }
 
@@ -179,25 +195,16 @@ bool Parser::Parse(Bytes record, RecordKind kind, Example& example) {
   return sound;
 }
 
-/// Whether every field of a record is field 1, or some field is `wanted`.
-bool HasOnly(Bytes record, uint64_t wanted) {
+/// Whether a record has a field of this number; if `only`, and no other.
+bool Has(Bytes record, uint64_t wanted, bool only) {
   WireReader in(record);
   WireReader::Field field;
   bool has = false;
   while (in.Next(field)) {
-    if (field.number != wanted) return false;
+    if (only && field.number != wanted) return false;
     has |= field.IsBytes(wanted);
   }
   return has;
-}
-
-bool Has(Bytes record, uint64_t wanted) {
-  WireReader in(record);
-  WireReader::Field field;
-  while (in.Next(field)) {
-    if (field.IsBytes(wanted)) return true;
-  }
-  return false;
 }
 
 Result<bool> Parses(Bytes record, RecordKind kind, const ReadContext& context) {
@@ -207,6 +214,13 @@ Result<bool> Parses(Bytes record, RecordKind kind, const ReadContext& context) {
 }
 
 }  // namespace
+
+bool IsRegular(const std::vector<Feature>& steps) {
+  return !steps.empty() &&
+         std::all_of(steps.begin(), steps.end(), [&](const Feature& step) {
+           return IsLike(step, steps.front());
+         });
+}
 
 uint64_t WireReader::Varint() {
   uint64_t value = 0;
@@ -297,11 +311,11 @@ Result<Example> ParseExample(Bytes record, RecordKind kind,
 }
 
 Result<RecordKind> KindOf(Bytes record, const ReadContext& context) {
-  const bool lists = Has(record, 2);
+  const bool lists = Has(record, 2, /*only=*/false);
   if (lists && CTXFS_TRY(Parses(record, RecordKind::kSequence, context))) {
     return RecordKind::kSequence;
   }
-  if (!HasOnly(record, 1)) return RecordKind::kUnknown;
+  if (!Has(record, 1, /*only=*/true)) return RecordKind::kUnknown;
   const bool example = CTXFS_TRY(Parses(record, RecordKind::kExample, context));
   return example ? RecordKind::kExample : RecordKind::kUnknown;
 }

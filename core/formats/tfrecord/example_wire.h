@@ -40,6 +40,10 @@ struct Feature {
 using Features = std::map<std::string_view, Feature>;
 using FeatureLists = std::map<std::string_view, std::vector<Feature>>;
 
+/// Whether the numbers of a feature list are one array: all steps have the same
+/// kind of numbers, and as many.
+bool IsRegular(const std::vector<Feature>& steps);
+
 /// A record as tf.train.Example or, with `lists`, tf.train.SequenceExample
 /// (docs/formats/tfrecord.md, section 3).
 struct Example {

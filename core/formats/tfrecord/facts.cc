@@ -134,15 +134,11 @@ Status TfRecord::AddFacts(const ReadContext& context, Facts& facts) const {
   }
   for (uint32_t i = 0; i < count() && kind_ != RecordKind::kUnknown; ++i) {
     if (At(i).size() == 0) continue;
-    const Result<Buffer> record = Read(i, kMaxExamined, context);
-    if (!record && !record.error().Permanent()) return record.error();
-    if (!record) return {};
-    const Result<Example> example =
-        ParseExample(record->span(), kind_, context);
-    if (!example && !example.error().Permanent()) return example.error();
-    if (!example) return {};
-    AddFeatures("feature.", example->features, facts);
-    AddLists(example->lists, facts);
+    const auto parsed = Parse(i, kMaxExamined, context);
+    if (!parsed && !parsed.error().Permanent()) return parsed.error();
+    if (!parsed) return {};
+    AddFeatures("feature.", parsed->example.features, facts);
+    AddLists(parsed->example.lists, facts);
     return {};
   }
   return {};
@@ -155,16 +151,11 @@ Result<std::vector<ShownSample>> TfRecord::FirstSamples(
   const uint32_t end = std::min(count(), kSamplesLookedAt);
   for (uint32_t i = 0; i < end && samples.size() < most; ++i) {
     CTXFS_TRY(context.Check());
-    const Result<Buffer> record =
-        Read(i, kMaxTextBytes + 4 * kMaxPictureBytes, context);
-    if (!record && !record.error().Permanent()) return record.error();
-    if (!record) continue;
-    const Result<Example> example =
-        ParseExample(record->span(), kind_, context);
-    if (!example && !example.error().Permanent()) return example.error();
-    if (!example) continue;
+    const auto parsed = Parse(i, kMaxTextBytes + 4 * kMaxPictureBytes, context);
+    if (!parsed && !parsed.error().Permanent()) return parsed.error();
+    if (!parsed) continue;
     ShownSample sample{.key = fmt::format("{:06}", i)};
-    for (const auto& [name, feature] : example->features) {
+    for (const auto& [name, feature] : parsed->example.features) {
       AddShown(name, feature, sample);
     }
     if (sample.caption.empty() && sample.picture.empty()) continue;

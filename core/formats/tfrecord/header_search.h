@@ -6,7 +6,7 @@
 #include "core/base/bytes.h"
 #include "core/base/result.h"
 #include "core/content/read_context.h"
-#include "core/io/source.h"
+#include "core/io/window_reader.h"
 
 namespace ctxfs::tfrecord {
 
@@ -28,8 +28,8 @@ constexpr uint32_t Unmask(uint32_t masked) {
 bool StartsWithHeader(Bytes head);
 
 /// Returns the first offset from `at` on of a header whose record ends within
-/// the source; the size of the source if there is none. Reads each byte once.
-Result<uint64_t> FindHeader(const Source& source, uint64_t at,
+/// the `size` bytes that `reader` reads; `size` if there is none.
+Result<uint64_t> FindHeader(WindowReader& reader, uint64_t size, uint64_t at,
                             const ReadContext& context);
 
 }  // namespace ctxfs::tfrecord

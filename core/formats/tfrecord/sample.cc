@@ -3,7 +3,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "core/base/heap/heap_allowance.h"
@@ -13,10 +12,6 @@
 
 namespace ctxfs::tfrecord {
 namespace {
-
-bool HoldsNumbers(const Feature& feature) {
-  return feature.kind == ValueKind::kInts || feature.kind == ValueKind::kFloats;
-}
 
 /// Makes the files of a record, one feature after the other.
 class Maker {
@@ -55,10 +50,9 @@ std::string Numbered(const std::string& path, uint64_t number) {
 }
 
 void Maker::AddFeature(const std::string& path, const Feature& feature) {
-  if (HoldsNumbers(feature)) {
+  if (feature.kind == ValueKind::kBytes) return AddValues(path, feature);
+  if (feature.kind != ValueKind::kNone) {
     AddNumbers(path, {feature.count}, {&feature, 1});
-  } else if (feature.kind == ValueKind::kBytes) {
-    AddValues(path, feature);
   }
 }
 
@@ -124,14 +118,6 @@ void Maker::Add(SampleFile file) {
 }
 
 }  // namespace
-
-bool IsRegular(const std::vector<Feature>& steps) {
-  return !steps.empty() && HoldsNumbers(steps.front()) &&
-         std::all_of(steps.begin(), steps.end(), [&](const Feature& step) {
-           return step.kind == steps.front().kind &&
-                  step.count == steps.front().count;
-         });
-}
 
 Maybe<std::vector<SampleFile>> FilesOf(const Example& example, RecordKind kind,
                                        const RecordBytes& record,

@@ -34,10 +34,6 @@ Maybe<std::vector<SampleFile>> FilesOf(const Example& example, RecordKind kind,
                                        const RecordBytes& record,
                                        const ReadContext& context);
 
-/// Whether the numbers of a feature list have one file: all steps have the same
-/// kind of numbers, and as many.
-bool IsRegular(const std::vector<Feature>& steps);
-
 /// The directory views/samples/N: the features of a record as files.
 class Sample final : public Container {
  public:

@@ -17,17 +17,11 @@ Result<std::vector<SampleFile>> SampleFilesOf(const TfRecord& file,
                                               uint32_t record,
                                               const ReadContext& context) {
   using Files = std::vector<SampleFile>;
-  const auto none_if_permanent = [](const Error& error) -> Result<Files> {
-    if (!error.Permanent()) return error;
-    return Files();
-  };
-  const Result<Buffer> bytes = file.Read(record, kMaxSample, context);
-  if (!bytes) return none_if_permanent(bytes.error());
-  const RecordBytes data = {bytes->span(), file.At(record).begin};
-  const Result<Example> example =
-      ParseExample(data.bytes, file.kind(), context);
-  if (!example) return none_if_permanent(example.error());
-  auto files = CTXFS_TRY(FilesOf(*example, file.kind(), data, context));
+  const auto parsed = file.Parse(record, kMaxSample, context);
+  if (!parsed && !parsed.error().Permanent()) return parsed.error();
+  if (!parsed) return Files();
+  auto files =
+      CTXFS_TRY(FilesOf(parsed->example, file.kind(), parsed->data, context));
   return std::move(files).value_or(Files());
 }
 

@@ -191,24 +191,23 @@ std::vector<std::string> Lines::PathsOf(uint32_t record,
   return paths;
 }
 
+/// The reason of a line for a record that cannot be parsed.
+const char* ReasonOf(const Error& error) {
+  if (error.code == Code::kChecksum) return "checksum";
+  return error.code == Code::kLimit ? "too_many" : "not_an_example";
+}
+
 Result<std::string> Lines::Line(uint32_t record,
                                 const ReadContext& context) const {
-  const Result<Buffer> bytes = file_->Read(record, kMaxSample, context);
-  if (!bytes && !bytes.error().Permanent()) return bytes.error();
-  if (!bytes) {
-    const bool limit = bytes.error().code == Code::kLimit;
-    return ErrorLine(record, limit ? "too_many" : "checksum");
-  }
-  const RecordBytes data = {bytes->span(), file_->At(record).begin};
-  const Result<Example> example =
-      ParseExample(data.bytes, file_->kind(), context);
-  if (!example && !example.error().Permanent()) return example.error();
-  if (!example) return ErrorLine(record, "not_an_example");
-  auto files = CTXFS_TRY(FilesOf(*example, file_->kind(), data, context));
+  const auto parsed = file_->Parse(record, kMaxSample, context);
+  if (!parsed && !parsed.error().Permanent()) return parsed.error();
+  if (!parsed) return ErrorLine(record, ReasonOf(parsed.error()));
+  auto files =
+      CTXFS_TRY(FilesOf(parsed->example, file_->kind(), parsed->data, context));
   if (!files) return ErrorLine(record, "too_many");
-  LineWriter writer(data, context,
+  LineWriter writer(parsed->data, context,
                     [&] { return PathsOf(record, *std::move(files)); });
-  return writer.Line(*example, file_->kind());
+  return writer.Line(parsed->example, file_->kind());
 }
 
 std::vector<uint32_t> Lines::Starts() const {

@@ -22,7 +22,6 @@
 #include "core/content/check_at.h"
 #include "core/formats/tfrecord/header_search.h"
 #include "core/formats/tfrecord/limits.h"
-#include "core/io/window_reader.h"
 
 namespace ctxfs::tfrecord {
 
@@ -93,7 +92,7 @@ void TfRecord::WarnOfGap(const Error& fault, uint64_t next) {
         fault.offset, Severity::kDamage});
 }
 
-Result<uint64_t> TfRecord::Salvage(const Error& fault,
+Result<uint64_t> TfRecord::Salvage(const Error& fault, WindowReader& headers,
                                    const ReadContext& context) {
   if (!options_.salvage) return fault;
   CTXFS_TRY(AdmitGrowth(gaps_));
@@ -101,7 +100,7 @@ Result<uint64_t> TfRecord::Salvage(const Error& fault,
   const uint64_t size = source()->size();
   uint64_t next = size;
   if (fault.what.starts_with("length_crc")) {
-    next = CTXFS_TRY(FindHeader(*source(), fault.offset + 1, context));
+    next = CTXFS_TRY(FindHeader(headers, size, fault.offset + 1, context));
   } else {
     NeedMore(size + 1, "the end of the last record");
   }
@@ -117,7 +116,7 @@ Status TfRecord::Walk(const ReadContext& context) {
     const Bytes header =
         CTXFS_TRY(headers.At(at, WindowReader::Room(at, size, kHeaderSize)));
     if (const std::optional<Error> fault = FaultAt(at, header)) {
-      at = CTXFS_TRY(Salvage(*fault, context));
+      at = CTXFS_TRY(Salvage(*fault, headers, context));
       continue;
     }
     const auto length = LoadLe<uint64_t>(header.data());
@@ -205,6 +204,15 @@ Result<Buffer> TfRecord::Read(uint32_t record, uint64_t most,
     CTXFS_TRY(source()->ReadAt(data.begin, bytes.span(), context));
   }
   return bytes;
+}
+
+Result<ParsedRecord> TfRecord::Parse(uint32_t record, uint64_t most,
+                                     const ReadContext& context) const {
+  ParsedRecord parsed;
+  parsed.buffer = CTXFS_TRY(Read(record, most, context));
+  parsed.data = {Bytes(parsed.buffer.span()), At(record).begin};
+  parsed.example = CTXFS_TRY(ParseExample(parsed.data.bytes, kind_, context));
+  return parsed;
 }
 
 EntryInfo TfRecord::Describe(uint32_t record,

@@ -14,8 +14,16 @@
 #include "core/content/checksum_guard.h"
 #include "core/formats/tfrecord/example_wire.h"
 #include "core/formats/tfrecord/numbers.h"
+#include "core/io/window_reader.h"
 
 namespace ctxfs::tfrecord {
+
+/// A record in memory, as an Example.
+struct ParsedRecord {
+  Buffer buffer;
+  RecordBytes data;
+  Example example;  // refers to `buffer`
+};
 
 /// A file of records (docs/formats/tfrecord.md). Of each record it keeps 8
 /// bytes and a verdict.
@@ -39,6 +47,11 @@ class TfRecord final : public Container, public SaysFacts, public ShowsSamples {
   /// larger.
   Result<Buffer> Read(uint32_t record, uint64_t most,
                       const ReadContext& context) const;
+
+  /// Parses a record of a file of samples. kChecksum or kCorrupt if it is none,
+  /// kLimit as above.
+  Result<ParsedRecord> Parse(uint32_t record, uint64_t most,
+                             const ReadContext& context) const;
 
   /// Opens views/samples/N. A record that has no files has an empty directory.
   Result<std::shared_ptr<const Container>> OpenSample(
@@ -66,7 +79,8 @@ class TfRecord final : public Container, public SaysFacts, public ShowsSamples {
   std::optional<Error> FaultAt(uint64_t at, Bytes header) const;
   Status Walk(const ReadContext& context);
   /// Goes on after a fault. Returns where.
-  Result<uint64_t> Salvage(const Error& fault, const ReadContext& context);
+  Result<uint64_t> Salvage(const Error& fault, WindowReader& headers,
+                           const ReadContext& context);
   void WarnOfGap(const Error& fault, uint64_t next);
   void EndRun(uint64_t end);
   Status AddRecord(uint64_t at, uint64_t size);

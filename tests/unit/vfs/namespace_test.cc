@@ -209,7 +209,7 @@ TEST(NumberedInNamespace, FilesAreWhereTheirNumbersSay) {
       AllPaths(Namespace(Shown{
           .container = WithBlocks(30), .name = "top", .stats = StatsFile()})),
       paths);
-  EXPECT_EQ(files.Totals().files, 3U) << "the entries";
+  EXPECT_EQ(files.Totals().files, 3U + 30U) << "the entries, and these";
 }
 
 TEST(NumberedInNamespace, ABillionFilesCostNothing) {
