@@ -51,6 +51,11 @@ Result<ZstdFrame> DecodeZstdFrame(
 Status DecodeLz4(Bytes stored, MutableBytes out,
                  const Interrupt& interrupt = NeverInterrupted());
 
+/// Decodes one or more LZ4 frames, with or without a content size. Ignores
+/// skippable frames. Checks the checksums that a frame has.
+Status DecodeLz4Frames(Bytes stored, MutableBytes out,
+                       const Interrupt& interrupt = NeverInterrupted());
+
 /// Decodes the start of `stored`, which may be truncated, until `out` is full
 /// or `stored` ends or is damaged. Returns the number of bytes written.
 size_t DecodePrefix(Codec codec, Bytes stored, MutableBytes out);
