@@ -56,6 +56,7 @@ FAMILIES = {
     "gemm_shard": ["model_shard"],
     "graph": ["cowrie", "shard"],
     "manifest": ["shard"],
+    "mcap": ["sample_shard"],
     "model_shard": ["cowrie", "graph", "shard"],
     "sample_shard": ["cowrie", "shard"],
     "tar": ["npy"],

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/formats/mcap/records.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/heap/heap_allowance.h"
+#include "core/base/limits.h"
+#include "core/formats/mcap/limits.h"
+
+namespace ctxfs::mcap {
+namespace {
+
+constexpr uint64_t kWindow = 64 * limits::kKiB;
+/// Bytes of the fields of a chunk with any known compression.
+constexpr uint64_t kChunkFields = 128;
+
+}  // namespace
+
+Error BadRecord(const Record& record, std::string_view what) {
+  return {Code::kCorrupt,
+          fmt::format("record: opcode {:#04x}: {}",
+                      static_cast<unsigned>(record.op), what),
+          record.at};
+}
+
+Result<Record> ParseRecord(Bytes bytes, uint64_t at, uint64_t end) {
+  ByteReader in(bytes);
+  Record record;
+  record.op = static_cast<Op>(in.U8());
+  record.at = at;
+  record.length = in.U64();
+  if (!in.ok() || !InBounds(at, kHeadSize, end)) {
+    return Error{Code::kCorrupt, "record: it is cut", at};
+  }
+  if (record.length > end - at - kHeadSize) {
+    return BadRecord(record, "its length leads past the end");
+  }
+  if (record.op == Op::kInvalid) return BadRecord(record, "it is invalid");
+  return record;
+}
+
+Result<Bytes> RecordReader::Take(uint64_t at, uint64_t length,
+                                 const Request& request) {
+  if (!InBounds(at, length, end_)) {
+    return Error{Code::kCorrupt, "record: it is cut", at};
+  }
+  if (at < window_at_ || !InBounds(at - window_at_, length, window_.size())) {
+    const uint64_t bytes = std::min(end_ - at, std::max(length, kWindow));
+    CTXFS_TRY(HeapAllowance::Admit(bytes));
+    window_ = CTXFS_TRY(ReadBuffer(source_, at, bytes, "records", request));
+    window_at_ = at;
+  }
+  return Bytes(window_.span())
+      .subspan(static_cast<size_t>(at - window_at_),
+               static_cast<size_t>(length));
+}
+
+Maybe<Record> RecordReader::Next(const Request& request) {
+  if (at_ == end_) return std::optional<Record>();
+  CTXFS_TRY(request.Check());
+  const uint64_t head = std::min(kHeadSize, end_ - at_);
+  const Bytes bytes = CTXFS_TRY(Take(at_, head, request));
+  const Record record = CTXFS_TRY(ParseRecord(bytes, at_, end_));
+  at_ = record.end();
+  return std::optional<Record>(record);
+}
+
+Result<Bytes> RecordReader::Start(const Record& record, uint64_t most,
+                                  const Request& request) {
+  return Take(record.content(), std::min(record.length, most), request);
+}
+
+std::optional<SchemaRecord> ParseSchema(Bytes content) {
+  ByteReader in(content);
+  SchemaRecord schema{};
+  schema.id = in.U16();
+  schema.name = TakeText(in);
+  schema.encoding = TakeText(in);
+  schema.data = TakeText(in);
+  return in.ok() ? std::optional(schema) : std::nullopt;
+}
+
+bool IsTextMap(Bytes map) {
+  ByteReader in(map);
+  while (in.ok() && in.remaining() > 0) {
+    (void)TakeText(in);
+    (void)TakeText(in);
+  }
+  return in.ok();
+}
+
+std::optional<ChannelRecord> ParseChannel(Bytes content) {
+  ByteReader in(content);
+  ChannelRecord channel{};
+  channel.id = in.U16();
+  channel.schema = in.U16();
+  channel.topic = TakeText(in);
+  channel.encoding = TakeText(in);
+  channel.metadata = TakeText(in);
+  if (!in.ok() || !IsTextMap(AsBytes(channel.metadata))) return std::nullopt;
+  return channel;
+}
+
+std::optional<MessageRecord> ParseMessage(Bytes content) {
+  ByteReader in(content);
+  MessageRecord message{};
+  message.channel = in.U16();
+  message.sequence = in.U32();
+  message.log_time = in.U64();
+  message.publish_time = in.U64();
+  return in.ok() ? std::optional(message) : std::nullopt;
+}
+
+Result<ChunkRecord> ReadChunkRecord(const Source& source, const Record& record,
+                                    const Request& request) {
+  const Buffer start = CTXFS_TRY(
+      ReadBuffer(source, record.content(),
+                 std::min(record.length, kChunkFields), "chunk", request));
+  ByteReader in(start.span(), record.content());
+  ChunkRecord chunk{};
+  in.Skip(2 * sizeof(uint64_t));  // start and end
+  chunk.size = in.U64();
+  chunk.crc = in.U32();
+  chunk.compression = std::string(TakeText(in));
+  chunk.stored = in.U64();
+  chunk.data = in.offset();
+  if (!in.ok() || !InBounds(chunk.data, chunk.stored, record.end())) {
+    return BadRecord(record, kFieldPastEnd);
+  }
+  return chunk;
+}
+
+Result<AttachmentRecord> ReadAttachmentRecord(const Source& source,
+                                              const Record& record,
+                                              const Request& request) {
+  constexpr uint64_t kCrc = sizeof(uint32_t);
+  const Buffer start = CTXFS_TRY(ReadBuffer(
+      source, record.content(), std::min(record.length, kMaxHeaderBytes),
+      "attachment", request));
+  ByteReader in(start.span(), record.content());
+  AttachmentRecord attachment;
+  attachment.log_time = in.U64();
+  attachment.create_time = in.U64();
+  attachment.name = std::string(TakeText(in));
+  attachment.media_type = std::string(TakeText(in));
+  attachment.size = in.U64();
+  attachment.data = in.offset();
+  const uint64_t end = record.end();
+  if (!in.ok() || end - attachment.data < kCrc ||
+      attachment.size > end - attachment.data - kCrc) {
+    return BadRecord(record, kFieldPastEnd);
+  }
+  return attachment;
+}
+
+Result<Record> ReadIndexed(const Source& source, Op op, uint64_t at,
+                           uint64_t length, const Request& request) {
+  const Buffer head =
+      CTXFS_TRY(ReadBuffer(source, at, kHeadSize, "record", request));
+  const Record record = CTXFS_TRY(ParseRecord(head.span(), at, source.size()));
+  if (record.op != op || record.end() - at != length) {
+    return BadRecord(record, "the index has another record here");
+  }
+  return record;
+}
+
+}  // namespace ctxfs::mcap
