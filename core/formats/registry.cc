@@ -40,6 +40,7 @@ namespace ctxfs {
   FORMAT(kTorchDistributed)   \
   FORMAT(kZip)                \
   FORMAT(kTar)                \
+  FORMAT(kMcap)               \
   FORMAT(kNpy)                \
   FORMAT(kSafetensors)        \
   FORMAT(kSafetensorsIndex)   \

@@ -21,6 +21,7 @@ import mcf
 import megacontext
 import mem8
 import profiles
+import recordings
 import shards
 import tensors
 import tfrecord
@@ -33,6 +34,7 @@ CONVERTERS = {
     "wshard": wshard,
     "megacontext": megacontext,
     "mem8": mem8,
+    "mcap": recordings,
     "mcf": mcf,
     "cvc": cvc,
     "shard": shards,

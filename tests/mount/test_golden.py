@@ -290,9 +290,12 @@ class Tree:
         wanted = self.answer.get("warnings")
         parts = self.answer.get("some_warnings", [])
         others = self.answer.get("no_warnings", [])
-        if wanted is None and not parts and not others:
+        count = self.answer.get("warning_count")
+        if wanted is None and not parts and not others and count is None:
             return
         shown = self.load(".ctxfs/info.json")["warnings"]
+        if count is not None:
+            assert len(shown) == count, shown
         if wanted is not None:
             assert same_texts(shown, wanted), shown
         for part in parts:

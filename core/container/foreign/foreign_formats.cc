@@ -34,7 +34,6 @@ constexpr ForeignFormat kForeign[] = {
     {0, "CDF\x01"sv, "a netCDF file", "xarray or ncdump reads it"},
     {0, "CDF\x02"sv, "a netCDF file", "xarray or ncdump reads it"},
     {4, "TFL3"sv, "a TensorFlow Lite model", "TensorFlow reads it"},
-    {0, "\x89MCAP0\r\n"sv, "an MCAP recording", "the program mcap reads it"},
     {0, "\x83\xaf\x70\xd1\x0d\x88\x4a\x3f\0\0\0\0\0\0\0\0\x40"sv,
      "a Riegeli or ArrayRecord file", "the package array_record reads it"},
     {0, "#ROSBAG V"sv, "a ROS bag", "the program rosbag reads it"},

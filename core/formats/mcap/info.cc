@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Describes a recording: info.json, facts, and what views use.
+#include <fmt/chrono.h>
+#include <fmt/core.h>
+
+#include <ctime>
+#include <set>
+#include <string>
+
+#include "core/base/json/json.h"
+#include "core/base/limits.h"
+#include "core/formats/mcap/mcap.h"
+
+namespace ctxfs::mcap {
+namespace {
+
+/// "2024-05-01T12:00:00.000000123Z"
+std::string IsoTime(uint64_t nanoseconds) {
+  const auto seconds = static_cast<std::time_t>(nanoseconds / kNanoseconds);
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:09}Z", fmt::gmtime(seconds),
+                     nanoseconds % kNanoseconds);
+}
+
+double Seconds(const std::pair<uint64_t, uint64_t>& times) {
+  return static_cast<double>(times.second - times.first) /
+         static_cast<double>(kNanoseconds);
+}
+
+Json Compressions(const Index& index) {
+  std::set<std::string> names;
+  for (const Chunk& chunk : index.chunks) {
+    names.insert(CompressionName(chunk.compression));
+  }
+  return names;
+}
+
+}  // namespace
+
+void Recording::AddInfo(Json& info, const ReadContext& /*context*/) const {
+  info.update({{"format", "mcap"},
+               {"profile", profile_},
+               {"library", library_},
+               {"channels", index_->channels.size()},
+               {"messages", index_->messages},
+               {"schemas", index_->schemas.size()},
+               {"chunks", index_->chunks.size()},
+               {"attachments", index_->attachments.size()},
+               {"metadata_records", index_->metadata.size()},
+               {"compressions", Compressions(*index_)},
+               {"walked", index_->walked}});
+  if (index_->times && index_->times->first <= index_->times->second) {
+    info.update({{"start_time", IsoTime(index_->times->first)},
+                 {"start_time_ns", index_->times->first},
+                 {"end_time", IsoTime(index_->times->second)},
+                 {"end_time_ns", index_->times->second},
+                 {"duration", Seconds(*index_->times)}});
+  }
+  std::set<uint16_t> unordered = chunks_->Unordered();
+  unordered.insert(index_->unordered.begin(), index_->unordered.end());
+  Json topics = Json::array();
+  for (const Channel& channel : index_->channels) {
+    if (unordered.contains(channel.id)) topics.push_back(channel.topic);
+  }
+  if (!topics.empty()) info["unordered"] = std::move(topics);
+}
+
+Status Recording::AddFacts(const ReadContext& context, Facts& facts) const {
+  facts.Add("topics", index_->channels.size());
+  facts.Add("messages", index_->messages);
+  if (index_->times && index_->times->first <= index_->times->second) {
+    facts.Add("start_time", IsoTime(index_->times->first));
+    facts.Add("duration", Seconds(*index_->times), "s");
+  }
+  facts.Add("profile", profile_);
+  facts.Add("library", library_);
+  for (const Channel& channel : index_->channels) {
+    CTXFS_TRY(context.Check());
+    if (facts.full()) {
+      facts.LeaveOut(1);
+      continue;
+    }
+    const Schema* const schema = SchemaOf(channel);
+    facts.Add(
+        "topic." + channel.topic,
+        fmt::format("{} messages, {}{}{}", channel.messages,
+                    channel.encoding.empty() ? "no encoding" : channel.encoding,
+                    schema != nullptr ? ", " : "",
+                    schema != nullptr ? schema->name : ""));
+  }
+  return {};
+}
+
+Exports Recording::Export() const {
+  Exports exports;
+  if (index_->channels.empty()) return exports;
+  exports.bundle_name = "times";
+  exports.arrays = [self = Share(*this)](const ReadContext& context) {
+    std::vector<ArrayInfo> arrays;
+    for (uint32_t array = 0; array < self->channel_entries(); ++array) {
+      if (!context.Check()) break;
+      const uint32_t channel = array / kFields;
+      const auto field = static_cast<Field>(array % kFields);
+      arrays.push_back(
+          {.name = self->path(channel) + "/" + FieldName(field),
+           .dtype = field == Field::kSequence ? DType::kU32 : DType::kU64,
+           .shape = {self->index_->channels[channel].messages},
+           .open = [self, channel,
+                    field](const ReadContext& /*own*/) -> Result<Content> {
+             return FieldValues(self->messages_, channel, field);
+           }});
+    }
+    return arrays;
+  };
+  return exports;
+}
+
+}  // namespace ctxfs::mcap

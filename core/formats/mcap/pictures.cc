@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Compressed pictures in messages (docs/formats/mcap.md, section 7).
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/base/errors.h"
+#include "core/base/limits.h"
+#include "core/container/file_set.h"
+#include "core/container/open.h"
+#include "core/formats/mcap/mcap.h"
+
+namespace ctxfs::mcap {
+namespace {
+
+/// A part of a message's data.
+struct Part {
+  uint64_t at;
+  uint64_t size;
+};
+
+/// How a message stores a picture.
+using FindPicture = std::optional<Part> (*)(Bytes data);
+
+/// Skips a string of CDR: aligned to 4 bytes after the encapsulation.
+Bytes TakeCdr(ByteReader& in) {
+  constexpr uint64_t kAlignment = 4;
+  in.Skip((kAlignment - in.offset() % kAlignment) % kAlignment);
+  const uint32_t length = in.U32();
+  return in.Take(length);
+}
+
+std::optional<Part> PartOf(const ByteReader& in, Bytes picture) {
+  if (!in.ok()) return std::nullopt;
+  return Part{in.offset() - picture.size(), picture.size()};
+}
+
+/// sensor_msgs/msg/CompressedImage in CDR.
+std::optional<Part> FindInCdr(Bytes data) {
+  ByteReader in(data);
+  in.Skip(1);
+  constexpr uint8_t kLittleEndian = 1;
+  if ((in.U8() & kLittleEndian) == 0) return std::nullopt;
+  in.Skip(2);
+  in.Skip(sizeof(int32_t) + sizeof(uint32_t));  // time stamp
+  (void)TakeCdr(in);                            // frame
+  (void)TakeCdr(in);                            // format
+  const Bytes picture = TakeCdr(in);
+  return PartOf(in, picture);
+}
+
+/// sensor_msgs/CompressedImage of ROS 1.
+std::optional<Part> FindInRos1(Bytes data) {
+  ByteReader in(data);
+  in.Skip(3 * sizeof(uint32_t));  // sequence and time stamp
+  (void)TakeText(in);             // frame
+  (void)TakeText(in);             // format
+  const std::string_view picture = TakeText(in);
+  return PartOf(in, AsBytes(picture));
+}
+
+/// foxglove.CompressedImage in protobuf: the last field 2.
+std::optional<Part> FindInProtobuf(Bytes data) {
+  enum WireType : uint8_t { kVarint, kFixed64, kBytes, kFixed32 = 5 };
+  constexpr uint64_t kDataField = 2;
+  ByteReader in(data);
+  std::optional<Part> found;
+  while (in.ok() && in.remaining() > 0) {
+    const uint64_t tag = in.Uvarint();
+    switch (tag & 7) {
+      case kVarint:
+        (void)in.Uvarint();
+        break;
+      case kFixed64:
+        in.Skip(sizeof(uint64_t));
+        break;
+      case kFixed32:
+        in.Skip(sizeof(uint32_t));
+        break;
+      case kBytes: {
+        const uint64_t length = in.Uvarint();
+        const Bytes value = in.Take(length);
+        if (tag >> 3 == kDataField) found = PartOf(in, value);
+        break;
+      }
+      default:
+        return std::nullopt;
+    }
+  }
+  return in.ok() ? found : std::nullopt;
+}
+
+struct PictureLayout {
+  std::string_view schema;
+  std::string_view encoding;
+  FindPicture find;
+};
+
+constexpr std::array<PictureLayout, 3> kLayouts = {
+    {{"sensor_msgs/msg/CompressedImage", "cdr", &FindInCdr},
+     {"sensor_msgs/CompressedImage", "ros1", &FindInRos1},
+     {"foxglove.CompressedImage", "protobuf", &FindInProtobuf}}};
+
+FindPicture LayoutOf(const Recording& recording, const Channel& channel) {
+  const Schema* const schema = recording.SchemaOf(channel);
+  if (schema == nullptr) return nullptr;
+  for (const PictureLayout& one : kLayouts) {
+    if (one.schema == schema->name && one.encoding == channel.encoding) {
+      return one.find;
+    }
+  }
+  return nullptr;
+}
+
+/// The extension of a picture that starts with `head`.
+std::string_view PictureExtension(std::string_view head) {
+  if (head.starts_with("\xff\xd8\xff")) return "jpg";
+  if (head.starts_with("\x89PNG\r\n\x1a\n")) return "png";
+  if (head.starts_with("RIFF") && head.substr(0, 12).ends_with("WEBP")) {
+    return "webp";
+  }
+  return "bin";
+}
+
+/// views/pictures as a container.
+class Pictures final : public Container {
+ public:
+  explicit Pictures(std::shared_ptr<const Recording> recording)
+      : Container(recording->source(), /*part=*/true),
+        recording_(std::move(recording)) {}
+
+  /// Finds the extension of each channel's pictures in its first message.
+  Status Load(const ReadContext& context) {
+    for (const uint32_t channel : PictureChannels(*recording_)) {
+      std::string_view extension = "bin";
+      const auto find = [&]() -> Status {
+        const Content picture =
+            CTXFS_TRY(PictureIn(*recording_, channel, 0, context));
+        constexpr uint64_t kHead = 512;
+        const std::string head = CTXFS_TRY(ReadAll(
+            picture.Slice(0, std::min(kHead, picture.size())), context));
+        extension = PictureExtension(head);
+        return {};
+      };
+      const Status found = find();
+      if (!found && !found.error().Permanent()) return found.error();
+      channels_.emplace_back(channel, extension);
+    }
+    return {};
+  }
+
+  void AddInfo(Json& /*info*/, const ReadContext& /*context*/) const override {}
+
+  Tables Files() const override {
+    Tables tables;
+    for (const auto& [channel, extension] : channels_) {
+      tables.push_back(FilesOf(channel, extension));
+    }
+    return tables;
+  }
+
+ private:
+  std::shared_ptr<const FileTable> FilesOf(uint32_t channel,
+                                           std::string_view extension) const {
+    return MakeTable(
+        {.placement = {.role = Role::kPrimary,
+                       .directory = recording_->path(channel),
+                       .numbering =
+                           Numbering{.suffix = "." + std::string(extension)}},
+         .count = recording_->index().channels[channel].messages,
+         .path = &NoPath,
+         .open =
+             [this, channel](uint32_t message, const ReadContext& context) {
+               return PictureIn(*recording_, channel, message, context);
+             },
+         .owner = Share(*this)});
+  }
+
+  const std::shared_ptr<const Recording> recording_;
+  std::vector<std::pair<uint32_t, std::string_view>> channels_;
+};
+
+}  // namespace
+
+std::vector<uint32_t> PictureChannels(const Recording& recording) {
+  std::vector<uint32_t> channels;
+  for (uint32_t i = 0; i < recording.index().channels.size(); ++i) {
+    const Channel& channel = recording.index().channels[i];
+    if (channel.messages > 0 && LayoutOf(recording, channel) != nullptr) {
+      channels.push_back(i);
+    }
+  }
+  return channels;
+}
+
+Result<Content> PictureIn(const Recording& recording, uint32_t channel,
+                          uint32_t message, const ReadContext& context) {
+  const Messages& messages = *recording.messages();
+  const FoundMessage found =
+      CTXFS_TRY(messages.Find(channel, message, context));
+  const Content data = messages.DataOf(found);
+  if (data.size() > limits::kPictureBytes) {
+    return OverLimit("limit: bytes of a message with a picture",
+                     limits::kPictureBytes);
+  }
+  BlockCache::Pinned block;
+  std::string loose;
+  if (found.block != nullptr) {
+    block = CTXFS_TRY(context.Get(*found.block));
+  } else {
+    loose = CTXFS_TRY(ReadAll(data, context));
+  }
+  const Bytes bytes = block != nullptr
+                          ? Bytes(block->span())
+                                .subspan(static_cast<size_t>(found.data),
+                                         static_cast<size_t>(found.size))
+                          : AsBytes(loose);
+  const FindPicture find =
+      LayoutOf(recording, recording.index().channels[channel]);
+  const std::optional<Part> part = find(bytes);
+  if (!part) {
+    return Error{Code::kCorrupt, "picture: the message has no picture"};
+  }
+  return data.Slice(part->at, part->size);
+}
+
+Result<std::shared_ptr<const Container>> OpenPictures(
+    std::shared_ptr<const Recording> recording, const ReadContext& context) {
+  return LoadContainer<Pictures>(context, std::move(recording));
+}
+
+std::vector<ChildContainer> Recording::Children() const {
+  if (PictureChannels(*this).empty()) return {};
+  return {{.path = "pictures",
+           .open_source = nullptr,
+           .role = Role::kViews,
+           .open = [self = Share(*this)](const ReadContext& context) {
+             return OpenPictures(self, context);
+           }}};
+}
+
+Result<std::vector<ShownSample>> Recording::FirstSamples(
+    size_t most, const ReadContext& context) const {
+  std::vector<ShownSample> samples;
+  for (const uint32_t channel : PictureChannels(*this)) {
+    const uint32_t messages = index_->channels[channel].messages;
+    for (uint32_t i = 0; i < messages && samples.size() < most; ++i) {
+      CTXFS_TRY(context.Check());
+      const Result<Content> picture = PictureIn(*this, channel, i, context);
+      if (!picture && !picture.error().Permanent()) return picture.error();
+      if (!picture) break;
+      ShownSample sample{.key = fmt::format("{}/{:06}", path(channel), i)};
+      if (picture->size() > kMaxPictureBytes) {
+        sample.note = "it has more than 256 KiB";
+      } else {
+        sample.picture = CTXFS_TRY(ReadAll(*picture, context));
+      }
+      samples.push_back(std::move(sample));
+    }
+  }
+  return samples;
+}
+
+}  // namespace ctxfs::mcap
