@@ -161,6 +161,13 @@ std::span<const Place> Layout::Messages(uint16_t channel) const {
   return {first, last};
 }
 
+Result<BlockCache::Pinned> Chunks::Decode(const Chunk& chunk,
+                                          const ReadContext& context) const {
+  const auto verdict = std::make_shared<AtomicVerdict>(Verdict::kUnknown);
+  return context.Get(
+      ChunkBlock({owner_, chunk.at}, source_, chunk, verify_, verdict));
+}
+
 void Chunks::Set(std::vector<Chunk> chunks, Verdict verdict) {
   chunks_ = std::move(chunks);
   verdicts_ = std::vector<AtomicVerdict>(chunks_.size());

@@ -13,6 +13,7 @@
 #include "core/base/errors.h"
 #include "core/base/limits.h"
 #include "core/container/file_set.h"
+#include "core/container/magics.h"
 #include "core/container/open.h"
 #include "core/formats/mcap/mcap.h"
 
@@ -118,16 +119,6 @@ FindPicture LayoutOf(const Recording& recording, const Channel& channel) {
   return nullptr;
 }
 
-/// The extension of a picture that starts with `head`.
-std::string_view PictureExtension(std::string_view head) {
-  if (head.starts_with("\xff\xd8\xff")) return "jpg";
-  if (head.starts_with("\x89PNG\r\n\x1a\n")) return "png";
-  if (head.starts_with("RIFF") && head.substr(0, 12).ends_with("WEBP")) {
-    return "webp";
-  }
-  return "bin";
-}
-
 /// views/pictures as a container.
 class Pictures final : public Container {
  public:
@@ -142,10 +133,8 @@ class Pictures final : public Container {
       const auto find = [&]() -> Status {
         const Content picture =
             CTXFS_TRY(PictureIn(*recording_, channel, 0, context));
-        constexpr uint64_t kHead = 512;
-        const std::string head = CTXFS_TRY(ReadAll(
-            picture.Slice(0, std::min(kHead, picture.size())), context));
-        extension = PictureExtension(head);
+        const std::string bytes = CTXFS_TRY(ReadAll(picture, context));
+        extension = ExtensionOf(AsBytes(bytes));
         return {};
       };
       const Status found = find();
