@@ -127,6 +127,9 @@ class IndexBuilder {
   Status Add(const ChannelRecord& channel, uint64_t at);
   /// Adds a schema or channel. Fails with kCorrupt if its fields do not fit.
   Status Add(const Record& record, Bytes content);
+  /// From here on, definitions of known ids are ignored without a warning: they
+  /// are copies that may be damaged.
+  void TakeNewDefinitionsAlone() { redefined_ = true; }
   Status AddChunk(Chunk chunk, const Counts& counts);
   Status AddMessage(const MessageRecord& message, const Record& record);
   Status AddAttachment(Attachment attachment);
