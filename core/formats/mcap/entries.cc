@@ -166,7 +166,6 @@ EntryInfo Entries::DescribeSchema(const Schema& schema) const {
   info.offset = kNoOffset;
   info.content_type = schema.encoding;
   info.verified = index().summary_verified ? "yes" : "none";
-  info.extra["id"] = schema.id;
   return info;
 }
 

@@ -25,6 +25,7 @@
 #include "core/container/file_set.h"
 #include "core/container/open.h"
 #include "core/container/part_texts.h"
+#include "core/container/put_text.h"
 #include "core/formats/mcap/limits.h"
 #include "core/formats/mcap/scan.h"
 #include "core/formats/mcap/topics.h"
@@ -165,34 +166,34 @@ Result<uint64_t> Recording::LoadHeader(const ReadContext& context) {
 Result<Index> Recording::LoadIndex(uint64_t data, const ReadContext& context) {
   const Result<Footer> footer = ReadFooter(*source(), context);
   if (!footer && !footer.error().Permanent()) return footer.error();
-  Status sound =
+  const Status sound =
       footer ? CheckSummary(*source(), *footer, data, options_.verify, context)
              : Status(footer.error());
-  Result<Index> index = sound ? WalkFile(data, footer, context)
-                              : Result<Index>(std::move(sound).error());
+  Result<Index> index =
+      sound ? ReadOrWalk(data, *footer, context) : Result<Index>(sound.error());
   const bool damaged = !index && (index.error().code == Code::kCorrupt ||
                                   index.error().code == Code::kChecksum);
   if (!damaged || !options_.salvage) return index;
-  return Salvage(data, index.error(), context);
+  return Salvage(data, sound ? &*footer : nullptr, index.error(), context);
 }
 
 // With a summary that is complete, nothing else is read.
-Result<Index> Recording::WalkFile(uint64_t data, const Result<Footer>& footer,
-                                  const ReadContext& context) {
+Result<Index> Recording::ReadOrWalk(uint64_t data, const Footer& footer,
+                                    const ReadContext& context) {
   Summary summary;
-  if (footer->summary != 0) {
-    summary = CTXFS_TRY(ReadSummary(*source(), *footer, data, context));
+  if (footer.summary != 0) {
+    summary = CTXFS_TRY(ReadSummary(*source(), footer, data, context));
   }
   if (summary.index) {
-    summary.index->summary_verified = footer->crc != 0 && options_.verify;
+    summary.index->summary_verified = footer.crc != 0 && options_.verify;
     return *std::move(summary.index);
   }
-  const uint64_t end = footer->summary != 0 ? footer->summary : footer->at;
+  const uint64_t end = footer.summary != 0 ? footer.summary : footer.at;
   IndexBuilder builder;
   const Walked walked = CTXFS_TRY(
       Walk(*chunks_, {data, end, /*salvage=*/false}, builder, context));
-  if (footer->summary != 0) {
-    CTXFS_TRY(AddSummaryChannels(*source(), *footer, builder, context));
+  if (footer.summary != 0) {
+    CTXFS_TRY(AddSummaryChannels(*source(), footer, builder, context));
   }
   Index index = std::move(builder).Finish();
   index.walked = true;
@@ -209,16 +210,21 @@ Result<Index> Recording::WalkFile(uint64_t data, const Result<Footer>& footer,
   if (!summary.contradiction.empty()) {
     index.warnings.push_back(
         {"walked: the summary is not used: " + summary.contradiction,
-         footer->summary, Severity::kNote});
+         footer.summary, Severity::kNote});
   }
   return index;
 }
 
-Result<Index> Recording::Salvage(uint64_t data, const Error& reason,
+Result<Index> Recording::Salvage(uint64_t data, const Footer* footer,
+                                 const Error& reason,
                                  const ReadContext& context) {
   IndexBuilder builder;
   const Walked walked = CTXFS_TRY(Walk(
       *chunks_, {data, source()->size(), /*salvage=*/true}, builder, context));
+  if (footer != nullptr && footer->summary != 0 && walked.stopped) {
+    Status added = AddSummaryChannels(*source(), *footer, builder, context);
+    if (!added && !IsDamage(added.error())) return std::move(added).error();
+  }
   Index index = std::move(builder).Finish();
   index.walked = true;
   std::string text = reason.what;
@@ -370,12 +376,12 @@ std::string Recording::ChannelsJson(
     const Channel& channel = index_->channels[i];
     const std::string& array = paths[i * kFields];
     Json one = {{"id", channel.id},
-                {"topic", channel.topic},
-                {"path", array.substr(0, array.rfind('/'))},
                 {"message_encoding", channel.encoding},
                 {"schema", nullptr},
                 {"messages", channel.messages},
                 {"metadata", MapJson(AsBytes(channel.metadata))}};
+    PutText(one, "topic", channel.topic);
+    PutText(one, "path", array.substr(0, array.rfind('/')));
     if (const Schema* const schema = SchemaOf(channel)) {
       one["schema"] =
           paths[channel_entries() +

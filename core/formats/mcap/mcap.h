@@ -67,10 +67,13 @@ class Recording final : public Container,
   /// Reads the header record. Returns the end of it.
   Result<uint64_t> LoadHeader(const ReadContext& context);
   Result<Index> LoadIndex(uint64_t data, const ReadContext& context);
-  Result<Index> WalkFile(uint64_t data, const Result<Footer>& footer,
-                         const ReadContext& context);
-  Result<Index> Salvage(uint64_t data, const Error& reason,
-                        const ReadContext& context);
+  /// The index by the summary if it is complete, else by a walk.
+  Result<Index> ReadOrWalk(uint64_t data, const Footer& footer,
+                           const ReadContext& context);
+  /// Walks as far as records fit. `reason`: why the file is damaged; `footer`:
+  /// that of a sound summary, or null.
+  Result<Index> Salvage(uint64_t data, const Footer* footer,
+                        const Error& reason, const ReadContext& context);
   Status FindChecksums(const ReadContext& context);
   /// The record of an attachment, and its data.
   Result<std::pair<Record, AttachmentRecord>> ReadAttachment(

@@ -172,7 +172,7 @@ Result<bool> Walker::Add(const Record& record, const ReadContext& context) {
       return true;
     case Op::kDataEnd:
       builder_.index().data_end = record;
-      builder_.TakeNewDefinitionsAlone();
+      if (range_.salvage) builder_.TakeNewDefinitionsAlone();
       in_data_ = false;
       return range_.salvage;
     case Op::kFooter:
