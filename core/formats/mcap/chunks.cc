@@ -104,12 +104,11 @@ std::optional<Error> ChunkFault(const Chunk& chunk) {
 Result<Buffer> DecodeChunk(const Source& source, const Chunk& chunk,
                            bool verify, const ReadContext& context) {
   if (std::optional<Error> fault = ChunkFault(chunk)) return *std::move(fault);
-  const Record indexed = CTXFS_TRY(ReadIndexed(
-      source, Op::kChunk, chunk.at, chunk.record().end() - chunk.at, context));
+  const Record indexed = CTXFS_TRY(
+      ReadIndexed(source, Op::kChunk, chunk.at, chunk.length, context));
   const ChunkRecord record =
       CTXFS_TRY(ReadChunkRecord(source, indexed, context));
-  if (record.size != chunk.size ||
-      CompressionOf(record.compression) != chunk.compression) {
+  if (record.size != chunk.size || record.compression != chunk.compression) {
     return InChunk(chunk, {Code::kCorrupt, "it is not what the index says"});
   }
   Buffer decoded(static_cast<size_t>(chunk.size));
@@ -188,8 +187,26 @@ std::shared_ptr<const Block> Chunks::BlockOf(uint32_t number) const {
 
 std::shared_ptr<const Layout> Chunks::FindKept(uint32_t number) const {
   const MutexLock lock(mutex_);
-  const auto found = kept_.find(number);
-  return found == kept_.end() ? nullptr : found->second.layout;
+  const Kept* const found = kept_.Use(number);
+  return found == nullptr ? nullptr : found->layout;
+}
+
+void Chunks::Keep(uint32_t number, const std::shared_ptr<const Layout>& layout,
+                  BlockCache& cache) const {
+  constexpr uint64_t kShare = 8;
+  const uint64_t most = cache.budget() / kShare;
+  Result<BlockCache::Lease> lease = cache.Lend(layout->bytes());
+  LruMap<uint32_t, Kept>::Removed removed;  // freed without the lock
+  const MutexLock lock(mutex_);
+  unordered_.insert(layout->unordered().begin(), layout->unordered().end());
+  if (!lease || layout->bytes() > most) return;
+  removed = kept_.Put(number, {layout, *std::move(lease)});
+  for (const auto& old : removed) kept_bytes_ -= old.second.layout->bytes();
+  kept_bytes_ += layout->bytes();
+  while (kept_bytes_ > most) {
+    removed.splice(removed.end(), kept_.RemoveOldest());
+    kept_bytes_ -= removed.back().second.layout->bytes();
+  }
 }
 
 Result<std::shared_ptr<const Layout>> Chunks::LayoutOf(
@@ -205,10 +222,7 @@ Result<std::shared_ptr<const Layout>> Chunks::LayoutOf(
         {Code::kCorrupt, "index: it has other messages than the index says"});
   }
   auto layout = std::make_shared<const Layout>(*std::move(made));
-  Result<BlockCache::Lease> lease = context.cache().Lend(layout->bytes());
-  const MutexLock lock(mutex_);
-  unordered_.insert(layout->unordered().begin(), layout->unordered().end());
-  if (lease) kept_.try_emplace(number, Kept{layout, *std::move(lease)});
+  Keep(number, layout, context.cache());
   return layout;
 }
 

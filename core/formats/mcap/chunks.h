@@ -7,10 +7,10 @@
 #include <optional>
 #include <set>
 #include <span>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "core/base/lru_map.h"
 #include "core/base/mutex.h"
 #include "core/content/block.h"
 #include "core/content/block_cache.h"
@@ -60,6 +60,8 @@ class Layout {
   /// The channels of which a message has an earlier log time than the one
   /// before it.
   const std::vector<uint16_t>& unordered() const { return unordered_; }
+  /// All messages, by channel.
+  const std::vector<Place>& all() const { return places_; }
   const Counts& counts() const { return counts_; }
   uint64_t bytes() const { return places_.capacity() * sizeof(Place); }
 
@@ -108,6 +110,10 @@ class Chunks : public std::enable_shared_from_this<Chunks> {
     BlockCache::Lease lease;
   };
   std::shared_ptr<const Layout> FindKept(uint32_t number) const;
+  /// Keeps a layout, and drops old ones beyond an eighth of the cache's budget:
+  /// what it lends to one container, others cannot have.
+  void Keep(uint32_t number, const std::shared_ptr<const Layout>& layout,
+            BlockCache& cache) const;
 
   const std::shared_ptr<const Source> source_;
   const bool verify_;
@@ -115,7 +121,8 @@ class Chunks : public std::enable_shared_from_this<Chunks> {
   std::vector<Chunk> chunks_;
   mutable std::vector<AtomicVerdict> verdicts_;
   mutable Mutex mutex_;
-  mutable std::unordered_map<uint32_t, Kept> kept_ CTXFS_GUARDED_BY(mutex_);
+  mutable LruMap<uint32_t, Kept> kept_ CTXFS_GUARDED_BY(mutex_);
+  mutable uint64_t kept_bytes_ CTXFS_GUARDED_BY(mutex_) = 0;
   mutable std::set<uint16_t> unordered_ CTXFS_GUARDED_BY(mutex_);
 };
 
@@ -126,5 +133,27 @@ std::optional<Error> ChunkFault(const Chunk& chunk);
 /// another chunk there.
 Result<Buffer> DecodeChunk(const Source& source, const Chunk& chunk,
                            bool verify, const ReadContext& context);
+
+/// The part of a file to walk over.
+struct WalkRange {
+  uint64_t begin;  // behind the header
+  uint64_t end;
+  /// Whether a record that does not fit ends the walk without an error, and
+  /// schemas and channels behind the data section count, too.
+  bool salvage;
+};
+
+struct Walked {
+  /// Why the walk ended early, with salvage.
+  std::optional<Error> stopped = std::nullopt;
+  /// Whether a chunk could not be decoded, so that not all messages are known.
+  bool lacks_chunks = false;
+};
+
+/// Walks from record to record and adds what it finds to `builder`; decodes
+/// each chunk once, one at a time (docs/formats/mcap.md, section 6). A chunk
+/// that cannot be decoded is a warning.
+Result<Walked> Walk(const Chunks& chunks, const WalkRange& range,
+                    IndexBuilder& builder, const ReadContext& context);
 
 }  // namespace ctxfs::mcap

@@ -9,7 +9,6 @@
 #include "core/base/dtype.h"
 #include "core/container/documents.h"
 #include "core/formats/mcap/mcap.h"
-#include "core/formats/mcap/topics.h"
 
 namespace ctxfs::mcap {
 namespace {
@@ -28,7 +27,7 @@ class Entries final : public FileTable {
         recording_(std::move(recording)) {}
 
   uint32_t count() const override {
-    return recording_->channel_entries() +
+    return recording_->arrays() +
            static_cast<uint32_t>(index().schemas.size() +
                                  index().attachments.size() +
                                  index().metadata.size());
@@ -46,17 +45,14 @@ class Entries final : public FileTable {
   const Index& index() const { return recording_->index(); }
   Which Of(uint32_t file) const;
   EntryInfo DescribeArray(uint32_t number) const;
-  EntryInfo DescribeSchema(const Schema& schema) const;
-  EntryInfo DescribeMetadata(const MetadataPlace& place) const;
+  EntryInfo DescribeSchema(const Definition& schema) const;
+  EntryInfo DescribeMetadata(const FileRecord& file) const;
 
   const std::shared_ptr<const Recording> recording_;
 };
 
-uint32_t ChannelOf(uint32_t array) { return array / kFields; }
-Field FieldOf(uint32_t array) { return static_cast<Field>(array % kFields); }
-
 Which Entries::Of(uint32_t file) const {
-  const uint32_t arrays = recording_->channel_entries();
+  const uint32_t arrays = recording_->arrays();
   if (file < arrays) return {Which::Kind::kArray, file};
   file -= arrays;
   const auto schemas = static_cast<uint32_t>(index().schemas.size());
@@ -72,17 +68,17 @@ std::optional<std::string_view> Entries::Path(uint32_t file,
   const Which which = Of(file);
   switch (which.kind) {
     case Which::Kind::kArray:
-      scratch = "topics/" + recording_->path(ChannelOf(which.number)) + "/" +
+      scratch = "topics/" + recording_->path(which.number / kFields) + "/" +
                 FieldName(FieldOf(which.number));
       break;
     case Which::Kind::kSchema: {
-      const Schema& schema = index().schemas[which.number];
+      const Definition& schema = index().schemas[which.number];
       scratch = "schemas/" + schema.name + ".";
       scratch += SchemaExtension(schema.encoding);
       break;
     }
     case Which::Kind::kAttachment:
-      scratch = "attachments/" + index().attachments[which.number].fields.name;
+      scratch = "attachments/" + index().attachments[which.number].name;
       break;
     case Which::Kind::kMetadata:
       scratch = "metadata/" + index().metadata[which.number].name + ".json";
@@ -95,8 +91,7 @@ Result<Content> Entries::Open(uint32_t file, const ReadContext& context) const {
   const Which which = Of(file);
   switch (which.kind) {
     case Which::Kind::kArray:
-      return FieldValues(recording_->messages(), ChannelOf(which.number),
-                         FieldOf(which.number));
+      return recording_->ValuesOf(which.number);
     case Which::Kind::kSchema: {
       const std::string& data = index().schemas[which.number].data;
       return Content(
@@ -115,23 +110,23 @@ FileFacts Entries::Facts(uint32_t file) const {
   const Which which = Of(file);
   switch (which.kind) {
     case Which::Kind::kArray: {
-      const Channel& channel = index().channels[ChannelOf(which.number)];
+      const Channel& channel = index().channels[which.number / kFields];
       return {channel.messages * FieldWidth(FieldOf(which.number))};
     }
     case Which::Kind::kSchema:
       return {index().schemas[which.number].data.size()};
     case Which::Kind::kAttachment:
-      return {index().attachments[which.number].fields.size};
+      return {index().attachments[which.number].size};
     case Which::Kind::kMetadata:
       break;
   }
-  return {.size_cost = TextCost(index().metadata[which.number].length)};
+  return {.size_cost = TextCost(index().metadata[which.number].record.length)};
 }
 
 StoredAttributes Entries::StoredAttributesOf(uint32_t file) const {
   const Which which = Of(file);
   if (which.kind != Which::Kind::kAttachment) return {};
-  const AttachmentRecord& fields = index().attachments[which.number].fields;
+  const FileRecord& fields = index().attachments[which.number];
   const uint64_t time =
       fields.create_time != 0 ? fields.create_time : fields.log_time;
   if (time == 0) return {};
@@ -140,28 +135,19 @@ StoredAttributes Entries::StoredAttributesOf(uint32_t file) const {
 }
 
 EntryInfo Entries::DescribeArray(uint32_t number) const {
-  const uint32_t of = ChannelOf(number);
+  const Channel& channel = index().channels[number / kFields];
   const Field field = FieldOf(number);
-  const Channel& channel = index().channels[of];
-  EntryInfo info;
-  info.name = channel.topic + "/" + FieldName(field);
-  info.kind = "array";
-  info.size = channel.messages * FieldWidth(field);
+  EntryInfo info = InfoOf(channel.name + "/" + FieldName(field), "array",
+                          channel.messages * FieldWidth(field));
   info.computed = true;
-  info.dtype = DTypeName(field == Field::kSequence ? DType::kU32 : DType::kU64);
+  info.dtype = DTypeName(DTypeOf(field));
   info.shape = {channel.messages};
-  const Messages& messages = *recording_->messages();
-  const bool verified = recording_->verifies_chunks() && channel.messages > 0 &&
-                        messages.IsChunked(of);
-  info.verified = verified ? VerifiedText(messages.VerdictOf(of)) : "none";
+  info.verified = recording_->VerifiedOf(number / kFields);
   return info;
 }
 
-EntryInfo Entries::DescribeSchema(const Schema& schema) const {
-  EntryInfo info;
-  info.name = schema.name;
-  info.kind = "schema";
-  info.size = schema.data.size();
+EntryInfo Entries::DescribeSchema(const Definition& schema) const {
+  EntryInfo info = InfoOf(schema.name, "schema", schema.data.size());
   info.stored_size = info.size;
   info.offset = kNoOffset;
   info.content_type = schema.encoding;
@@ -169,14 +155,11 @@ EntryInfo Entries::DescribeSchema(const Schema& schema) const {
   return info;
 }
 
-EntryInfo Entries::DescribeMetadata(const MetadataPlace& place) const {
-  EntryInfo info;
-  info.name = place.name;
-  info.kind = "metadata";
-  info.stored_size = place.length;
-  info.offset = place.at;
+EntryInfo Entries::DescribeMetadata(const FileRecord& file) const {
+  EntryInfo info = InfoOf(file.name, "metadata", 0);
+  info.stored_size = file.record.length;
+  info.offset = file.record.at;
   info.computed = true;
-  info.verified = "none";
   return info;
 }
 
@@ -197,6 +180,15 @@ std::optional<EntryInfo> Entries::Describe(uint32_t file,
 }
 
 }  // namespace
+
+EntryInfo InfoOf(std::string name, const char* kind, uint64_t size) {
+  EntryInfo info;
+  info.name = std::move(name);
+  info.kind = kind;
+  info.size = size;
+  info.verified = "none";
+  return info;
+}
 
 std::shared_ptr<const FileTable> EntryTable(
     std::shared_ptr<const Recording> recording) {

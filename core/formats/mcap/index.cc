@@ -13,21 +13,8 @@
 namespace ctxfs::mcap {
 
 size_t Channel::RunOf(uint32_t message) const {
-  const auto after = std::upper_bound(
-      runs.begin(), runs.end(), message,
-      [](uint32_t number, const Run& run) { return number < run.first; });
+  const auto after = std::ranges::upper_bound(runs, message, {}, &Run::first);
   return static_cast<size_t>(after - runs.begin()) - 1;
-}
-
-Compression CompressionOf(std::string_view name) {
-  if (name.empty()) return Compression::kNone;
-  if (name == "zstd") return Compression::kZstd;
-  return name == "lz4" ? Compression::kLz4 : Compression::kOther;
-}
-
-const char* CompressionName(Compression compression) {
-  constexpr const char* kNames[] = {"none", "zstd", "lz4", "other"};
-  return kNames[static_cast<size_t>(compression)];
 }
 
 uint64_t CountsDigest(const Counts& counts) {
@@ -41,98 +28,72 @@ uint64_t CountsDigest(const Counts& counts) {
   return sum;
 }
 
-Status IndexBuilder::Count(uint64_t& sum, uint64_t bytes, uint64_t most,
-                           std::string_view what, uint64_t at) {
-  sum += bytes;  // cannot wrap: texts are bytes of the file
-  if (sum > most) {
-    return OverLimit("limit: bytes of " + std::string(what), most, at);
+void IndexBuilder::Warn(std::string_view key, std::string_view text,
+                        uint64_t at) {
+  if (!warned_.insert(key).second) return;
+  index.warnings.push_back(
+      {fmt::format("{}: {}", key, text), at, Severity::kNote});
+}
+
+Status IndexBuilder::Define(const Record& record, Bytes content) {
+  const bool is_channel = record.op == Op::kChannel;
+  ByteReader in(content);
+  Channel one;
+  one.id = in.U16();
+  if (is_channel) one.schema = in.U16();
+  one.name = TakeText(in);
+  one.encoding = TakeText(in);
+  one.data = TakeText(in);
+  if (!in.ok() || (is_channel && !IsTextMap(AsBytes(one.data)))) {
+    return BadRecord(record, kFieldPastEnd);
   }
-  return HeapAllowance::Admit(bytes);
+  if (!is_channel && one.id == 0) return {};
+  const size_t number =
+      is_channel ? index.channels.size() : index.schemas.size();
+  const auto [known, added] =
+      (is_channel ? channels_ : schemas_).try_emplace(one.id, number);
+  if (!added) {
+    const Definition& first = is_channel ? index.channels[known->second]
+                                         : index.schemas[known->second];
+    if (first != one) {
+      Warn("redefined",
+           fmt::format("{} {} differs from an earlier one, which counts",
+                       is_channel ? "channel" : "schema", one.id),
+           record.at);
+    }
+    return {};
+  }
+  uint64_t& bytes = definition_bytes_[is_channel ? 1 : 0];
+  bytes += one.name.size() + one.encoding.size() + one.data.size();
+  const uint64_t most = is_channel ? kMaxChannelBytes : kMaxSchemaBytes;
+  if (bytes > most) {
+    return OverLimit("limit: bytes of channels or schemas", most, record.at);
+  }
+  CTXFS_TRY(HeapAllowance::Check());
+  if (is_channel) {
+    index.channels.push_back(std::move(one));
+  } else {
+    index.schemas.push_back(std::move(one));
+  }
+  return {};
+}
+
+Channel* IndexBuilder::Find(uint16_t id, uint32_t count, uint64_t at) {
+  index.messages += count;
+  const auto found = channels_.find(id);
+  if (found != channels_.end()) return &index.channels[found->second];
+  Warn("no_channel",
+       fmt::format("messages of channel {}, which has no record, are not shown",
+                   id),
+       at);
+  return nullptr;
 }
 
 Status IndexBuilder::CountRecord(uint64_t at) {
   const uint64_t records =
-      index_.chunks.size() + index_.attachments.size() + index_.metadata.size();
-  if (records >= kMaxRecords) {
-    return OverLimit("limit: chunks, attachments and metadata", kMaxRecords,
-                     at);
-  }
-  return {};
-}
-
-void IndexBuilder::WarnOnce(bool& warned, std::string text, uint64_t at) {
-  if (std::exchange(warned, true)) return;
-  index_.warnings.push_back({std::move(text), at, Severity::kNote});
-}
-
-Status IndexBuilder::Add(const SchemaRecord& schema, uint64_t at) {
-  if (schema.id == 0) return {};
-  const auto [found, added] =
-      schemas_.try_emplace(schema.id, index_.schemas.size());
-  if (!added) {
-    const Schema& first = index_.schemas[found->second];
-    if (first.name != schema.name || first.encoding != schema.encoding ||
-        first.data != schema.data) {
-      WarnOnce(redefined_,
-               fmt::format("redefined: schema {} differs from an earlier one, "
-                           "which counts",
-                           schema.id),
-               at);
-    }
-    return {};
-  }
-  CTXFS_TRY(
-      Count(schema_bytes_,
-            schema.name.size() + schema.encoding.size() + schema.data.size(),
-            kMaxSchemaBytes, "schemas", at));
-  index_.schemas.push_back({schema.id, std::string(schema.name),
-                            std::string(schema.encoding),
-                            std::string(schema.data)});
-  return {};
-}
-
-Status IndexBuilder::Add(const ChannelRecord& channel, uint64_t at) {
-  const auto [found, added] =
-      channels_.try_emplace(channel.id, index_.channels.size());
-  if (!added) {
-    const Channel& first = index_.channels[found->second];
-    if (first.schema_id != channel.schema || first.topic != channel.topic ||
-        first.encoding != channel.encoding ||
-        first.metadata != channel.metadata) {
-      WarnOnce(redefined_,
-               fmt::format("redefined: channel {} differs from an earlier one, "
-                           "which counts",
-                           channel.id),
-               at);
-    }
-    return {};
-  }
-  CTXFS_TRY(Count(
-      channel_bytes_,
-      channel.topic.size() + channel.encoding.size() + channel.metadata.size(),
-      kMaxChannelBytes, "channels", at));
-  index_.channels.push_back({.id = channel.id,
-                             .schema_id = channel.schema,
-                             .topic = std::string(channel.topic),
-                             .encoding = std::string(channel.encoding),
-                             .metadata = std::string(channel.metadata)});
-  return {};
-}
-
-Status IndexBuilder::Add(const Record& record, Bytes content) {
-  if (record.op == Op::kSchema) {
-    const auto schema = ParseSchema(content);
-    return schema ? Add(*schema, record.at)
-                  : Status(BadRecord(record, kFieldPastEnd));
-  }
-  const auto channel = ParseChannel(content);
-  return channel ? Add(*channel, record.at)
-                 : Status(BadRecord(record, kFieldPastEnd));
-}
-
-Channel* IndexBuilder::Find(uint16_t id) {
-  const auto found = channels_.find(id);
-  return found == channels_.end() ? nullptr : &index_.channels[found->second];
+      index.chunks.size() + index.attachments.size() + index.metadata.size();
+  if (records < kMaxRecords) return {};
+  return OverLimit("limit: chunks, attachments and metadata", kMaxRecords, at);
 }
 
 Status IndexBuilder::AddRun(Channel& channel, uint32_t place, uint32_t count,
@@ -152,37 +113,25 @@ Status IndexBuilder::AddRun(Channel& channel, uint32_t place, uint32_t count,
 Status IndexBuilder::AddChunk(Chunk chunk, const Counts& counts) {
   CTXFS_TRY(CountRecord(chunk.at));
   chunk.counts = CountsDigest(counts);
-  const auto place = static_cast<uint32_t>(index_.chunks.size());
-  CTXFS_TRY(AdmitGrowth(index_.chunks));
-  index_.chunks.push_back(chunk);
+  const auto place = static_cast<uint32_t>(index.chunks.size());
+  CTXFS_TRY(AdmitGrowth(index.chunks));
+  index.chunks.push_back(chunk);
   for (const auto& [id, count] : counts) {
-    index_.messages += count;
-    if (Channel* const channel = Find(id)) {
-      CTXFS_TRY(AddRun(*channel, place, count, chunk.at));
-    } else {
-      WarnOnce(no_channel_,
-               fmt::format("no_channel: messages of channel {}, which has no "
-                           "record, are not shown",
-                           id),
-               chunk.at);
-    }
+    Channel* const channel = Find(id, count, chunk.at);
+    if (channel == nullptr) continue;
+    CTXFS_TRY(AddRun(*channel, place, count, chunk.at));
   }
   return {};
 }
 
 Status IndexBuilder::AddMessage(const MessageRecord& message,
                                 const Record& record) {
-  ++index_.messages;
   CountTimes(message.log_time, message.log_time);
-  Channel* const channel = Find(message.channel);
-  if (channel == nullptr) {
-    WarnOnce(no_channel_,
-             fmt::format("no_channel: messages of channel {}, which has no "
-                         "record, are not shown",
-                         message.channel),
-             record.at);
-    return {};
-  }
+  Channel* const channel = Find(message.channel, 1, record.at);
+  if (channel == nullptr) return {};
+  uint64_t& last = last_times_[message.channel];
+  if (message.log_time < last) index.unordered.insert(message.channel);
+  last = message.log_time;
   const auto place = static_cast<uint32_t>(channel->loose.size());
   if (place >= Run::kLoose) {
     return OverLimit("limit: messages outside of chunks", Run::kLoose,
@@ -194,47 +143,35 @@ Status IndexBuilder::AddMessage(const MessageRecord& message,
   return {};
 }
 
-Status IndexBuilder::AddAttachment(Attachment attachment) {
-  CTXFS_TRY(CountRecord(attachment.at));
-  CTXFS_TRY(
-      Count(name_bytes_,
-            attachment.fields.name.size() + attachment.fields.media_type.size(),
-            limits::kNameBytes, "names", attachment.at));
-  CTXFS_TRY(AdmitGrowth(index_.attachments));
-  index_.attachments.push_back(std::move(attachment));
-  return {};
-}
-
-Status IndexBuilder::AddMetadata(MetadataPlace metadata) {
-  CTXFS_TRY(CountRecord(metadata.at));
-  CTXFS_TRY(Count(name_bytes_, metadata.name.size(), limits::kNameBytes,
-                  "names", metadata.at));
-  CTXFS_TRY(AdmitGrowth(index_.metadata));
-  index_.metadata.push_back(std::move(metadata));
+Status IndexBuilder::AddFile(std::vector<FileRecord>& files, FileRecord file) {
+  CTXFS_TRY(CountRecord(file.record.at));
+  name_bytes_ += file.name.size() + file.media_type.size();
+  if (name_bytes_ > limits::kNameBytes) {
+    return OverLimit("limit: bytes of names", limits::kNameBytes,
+                     file.record.at);
+  }
+  CTXFS_TRY(AdmitGrowth(files));
+  files.push_back(std::move(file));
   return {};
 }
 
 void IndexBuilder::CountTimes(uint64_t first, uint64_t last) {
-  if (!index_.times) index_.times = {first, last};
-  index_.times->first = std::min(index_.times->first, first);
-  index_.times->second = std::max(index_.times->second, last);
+  if (!index.times) index.times = {first, last};
+  index.times->first = std::min(index.times->first, first);
+  index.times->second = std::max(index.times->second, last);
 }
 
 Index IndexBuilder::Finish() && {
-  const auto by_id = [](const auto& a, const auto& b) { return a.id < b.id; };
-  std::ranges::sort(index_.schemas, by_id);
-  std::ranges::sort(index_.channels, by_id);
-  for (const Channel& channel : index_.channels) {
-    if (channel.schema_id == 0 || schemas_.contains(channel.schema_id)) {
-      continue;
-    }
-    WarnOnce(no_schema_,
-             fmt::format("no_schema: channel {} has schema {}, which has no "
-                         "record",
-                         channel.id, channel.schema_id),
-             kNoOffset);
+  std::ranges::sort(index.schemas, {}, &Definition::id);
+  std::ranges::sort(index.channels, {}, &Definition::id);
+  for (const Channel& one : index.channels) {
+    if (one.schema == 0 || schemas_.contains(one.schema)) continue;
+    Warn("no_schema",
+         fmt::format("channel {} has schema {}, which has no record", one.id,
+                     one.schema),
+         kNoOffset);
   }
-  return std::move(index_);
+  return std::move(index);
 }
 
 }  // namespace ctxfs::mcap

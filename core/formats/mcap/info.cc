@@ -60,7 +60,7 @@ void Recording::AddInfo(Json& info, const ReadContext& /*context*/) const {
   unordered.insert(index_->unordered.begin(), index_->unordered.end());
   Json topics = Json::array();
   for (const Channel& channel : index_->channels) {
-    if (unordered.contains(channel.id)) topics.push_back(channel.topic);
+    if (unordered.contains(channel.id)) topics.push_back(channel.name);
   }
   if (!topics.empty()) info["unordered"] = std::move(topics);
 }
@@ -80,9 +80,9 @@ Status Recording::AddFacts(const ReadContext& context, Facts& facts) const {
       facts.LeaveOut(1);
       continue;
     }
-    const Schema* const schema = SchemaOf(channel);
+    const Definition* const schema = SchemaOf(channel);
     facts.Add(
-        "topic." + channel.topic,
+        "topic." + channel.name,
         fmt::format("{} messages, {}{}{}", channel.messages,
                     channel.encoding.empty() ? "no encoding" : channel.encoding,
                     schema != nullptr ? ", " : "",
@@ -97,18 +97,15 @@ Exports Recording::Export() const {
   exports.bundle_name = "times";
   exports.arrays = [self = Share(*this)](const ReadContext& context) {
     std::vector<ArrayInfo> arrays;
-    for (uint32_t array = 0; array < self->channel_entries(); ++array) {
+    for (uint32_t array = 0; array < self->arrays(); ++array) {
       if (!context.Check()) break;
       const uint32_t channel = array / kFields;
-      const auto field = static_cast<Field>(array % kFields);
       arrays.push_back(
-          {.name = self->path(channel) + "/" + FieldName(field),
-           .dtype = field == Field::kSequence ? DType::kU32 : DType::kU64,
+          {.name = self->path(channel) + "/" + FieldName(FieldOf(array)),
+           .dtype = DTypeOf(FieldOf(array)),
            .shape = {self->index_->channels[channel].messages},
-           .open = [self, channel,
-                    field](const ReadContext& /*own*/) -> Result<Content> {
-             return FieldValues(self->messages_, channel, field);
-           }});
+           .open = [self, array](const ReadContext& /*own*/)
+               -> Result<Content> { return self->ValuesOf(array); }});
     }
     return arrays;
   };

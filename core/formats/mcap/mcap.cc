@@ -17,7 +17,6 @@
 #include <utility>
 
 #include "core/base/errors.h"
-#include "core/base/json/json_writer.h"
 #include "core/base/limits.h"
 #include "core/base/text/text.h"
 #include "core/codec/checksum.h"
@@ -27,8 +26,6 @@
 #include "core/container/part_texts.h"
 #include "core/container/put_text.h"
 #include "core/formats/mcap/limits.h"
-#include "core/formats/mcap/scan.h"
-#include "core/formats/mcap/topics.h"
 #include "core/formats/sample_shard/stored_json.h"
 
 namespace ctxfs::mcap {
@@ -49,31 +46,30 @@ bool IsMcap(Bytes head) {
 bool IsConverted(Bytes head) { return AsText(head).starts_with("\x89MCAP0\n"); }
 
 /// A bound of the bytes of decoded messages that a line is made of.
-uint64_t BytesOf(const Messages& messages, uint32_t channel, uint32_t message) {
-  if (const auto size = messages.KnownSize(channel, message)) return *size;
-  const Channel& of = messages.channel(channel);
+uint64_t BytesOf(const Recording& recording, uint32_t channel,
+                 uint32_t message) {
+  if (const auto size = recording.KnownSize(channel, message)) return *size;
+  const Channel& of = recording.index().channels[channel];
   const size_t run = of.RunOf(message);
   const uint32_t count = of.EndOf(run) - of.runs[run].first;
-  return messages.chunks()[of.runs[run].place].size / count;
+  return recording.chunks()[of.runs[run].place].size / count;
 }
 
 /// The message as a line of JSON (docs/formats/mcap.md, section 7).
-Result<std::string> LineOf(const Messages& messages, uint32_t channel,
+Result<std::string> LineOf(const Recording& recording, uint32_t channel,
                            uint32_t message, const ReadContext& context) {
   const FoundMessage found =
-      CTXFS_TRY(messages.Find(channel, message, context));
+      CTXFS_TRY(recording.Find(channel, message, context));
   const bool too_long = found.size > limits::kJsonBytes;
-  const Content data = too_long ? Content() : messages.DataOf(found);
+  const Content data = too_long ? Content() : recording.DataOf(found);
   const std::string text = CTXFS_TRY(ReadAll(data, context));
-  std::string line = fmt::format(
-      "{{\"log_time\": {}, \"publish_time\": {}, \"sequence\": {}, ",
-      found.fields.log_time, found.fields.publish_time, found.fields.sequence);
   const Result<std::string> value =
       sample_shard::PassJson(text, sample_shard::JsonForm::kOneLine, context);
   if (!value && !value.error().Permanent()) return value.error();
-  line += value ? "\"message\": " + *value : "\"$error\": \"not_json\"";
-  line += "}\n";
-  return line;
+  return fmt::format(
+      "{{\"log_time\": {}, \"publish_time\": {}, \"sequence\": {}, {}}}\n",
+      found.fields.log_time, found.fields.publish_time, found.fields.sequence,
+      value ? "\"message\": " + *value : "\"$error\": \"not_json\"");
 }
 
 /// The first message of each part of views/messages/TOPIC.jsonl that is made as
@@ -118,25 +114,28 @@ Status Recording::Load(const ReadContext& context) {
   }
   const uint64_t data = CTXFS_TRY(LoadHeader(context));
   Index index = CTXFS_TRY(LoadIndex(data, context));
-  WarnAll(index.warnings);
-  index.warnings.clear();
+  WarnAll(std::exchange(index.warnings, {}));
   const bool verified = index.walked && options_.verify;
   chunks_->Set(index.chunks, verified ? Verdict::kPassed : Verdict::kUnknown);
   paths_ = TopicPaths(index.channels);
   verdicts_ =
       std::make_shared<std::vector<AtomicVerdict>>(index.attachments.size());
-  index_ = std::make_shared<const Index>(std::move(index));
-  messages_ = std::make_shared<const Messages>(index_, chunks_);
-  for (uint32_t i = 0; i < chunks_->count(); ++i) {
-    const std::optional<Error> fault = chunks_->Fault(i);
-    if (!fault || fault->code != Code::kUnsupported) continue;
+  index_ = std::make_unique<const Index>(std::move(index));
+  const auto other = std::ranges::find(index_->chunks, Compression::kOther,
+                                       &Chunk::compression);
+  if (other != index_->chunks.end()) {
     Warn(
         {"compression: chunks in a compression that is neither zstd nor lz4 "
          "cannot be read",
-         fault->offset, Severity::kPartial});
-    break;
+         other->at, Severity::kPartial});
   }
-  return FindChecksums(context);
+  if (index_->chunks.empty()) return {};
+  const Chunk& first = index_->chunks.front();
+  const auto fields =
+      ReadChunkRecord(*source(), {Op::kChunk, first.at, first.length}, context);
+  if (!fields && !fields.error().Permanent()) return fields.error();
+  verifies_chunks_ = options_.verify && fields && fields->crc != 0;
+  return {};
 }
 
 Result<uint64_t> Recording::LoadHeader(const ReadContext& context) {
@@ -197,15 +196,13 @@ Result<Index> Recording::ReadOrWalk(uint64_t data, const Footer& footer,
   }
   Index index = std::move(builder).Finish();
   index.walked = true;
-  if (summary.statistics && summary.contradiction.empty()) {
-    const Statistics& said = *summary.statistics;
-    const bool same = said.chunks == index.chunks.size() &&
-                      said.attachments == index.attachments.size() &&
-                      said.metadata == index.metadata.size() &&
-                      said.messages == index.messages;
-    if (!same && !walked.lacks_chunks) {
-      summary.contradiction = "its statistics are not those of the records";
-    }
+  const bool same = summary.counts[2] == index.attachments.size() &&
+                    summary.counts[3] == index.metadata.size() &&
+                    summary.counts[4] == index.chunks.size() &&
+                    summary.messages == index.messages;
+  if (summary.messages && !same && !walked.lacks_chunks &&
+      summary.contradiction.empty()) {
+    summary.contradiction = "its statistics are not those of the records";
   }
   if (!summary.contradiction.empty()) {
     index.warnings.push_back(
@@ -237,97 +234,57 @@ Result<Index> Recording::Salvage(uint64_t data, const Footer* footer,
   return index;
 }
 
-Status Recording::FindChecksums(const ReadContext& context) {
-  if (index_->chunks.empty() || !options_.verify) return {};
-  const Chunk& first = index_->chunks.front();
-  const auto fields = ReadChunkRecord(*source(), first.record(), context);
-  if (!fields && !fields.error().Permanent()) return fields.error();
-  verifies_chunks_ = fields && fields->crc != 0;
-  return {};
-}
-
-const Schema* Recording::SchemaOf(const Channel& channel) const {
-  const auto found = std::ranges::lower_bound(
-      index_->schemas, channel.schema_id, {}, &Schema::id);
+const Definition* Recording::SchemaOf(const Channel& channel) const {
+  const auto found = std::ranges::lower_bound(index_->schemas, channel.schema,
+                                              {}, &Definition::id);
   const bool there =
-      found != index_->schemas.end() && found->id == channel.schema_id;
+      found != index_->schemas.end() && found->id == channel.schema;
   return there ? &*found : nullptr;
 }
 
 std::shared_ptr<const FileTable> Recording::MessageFiles(
-    uint32_t number) const {
-  const Channel& channel = index_->channels[number];
-  const auto size = [this, number](
-                        uint32_t message,
-                        const ReadContext& context) -> Result<uint64_t> {
-    return SizeIn(messages_->Find(number, message, context),
-                  &FoundMessage::size);
-  };
+    uint32_t channel) const {
+  std::string suffix = ".";
+  suffix += MessageExtension(index_->channels[channel].encoding);
   return MakeTable(
       {.placement = {.role = Role::kPrimary,
-                     .directory = "topics/" + paths_[number] + "/messages",
-                     .numbering =
-                         Numbering{.suffix = "." + std::string(MessageExtension(
-                                                       channel.encoding))}},
-       .count = channel.messages,
+                     .directory = "topics/" + paths_[channel] + "/messages",
+                     .numbering = Numbering{.suffix = std::move(suffix)}},
+       .count = index_->channels[channel].messages,
        .path = &NoPath,
-       .open = [this, number](uint32_t message,
-                              const ReadContext& context) -> Result<Content> {
-         const FoundMessage found =
-             CTXFS_TRY(messages_->Find(number, message, context));
-         return messages_->DataOf(found);
+       .open = [this, channel](uint32_t message,
+                               const ReadContext& context) -> Result<Content> {
+         const auto found = CTXFS_TRY(Find(channel, message, context));
+         return DataOf(found);
        },
        .facts =
-           [this, number](uint32_t message) {
-             return FileFacts{.size = messages_->KnownSize(number, message)};
+           [this, channel](uint32_t message) {
+             return FileFacts{.size = KnownSize(channel, message)};
            },
-       .size = size,
-       .describe = [this, number](uint32_t message,
-                                  const ReadContext& /*context*/)
-           -> std::optional<EntryInfo> {
-         return DescribeMessage(number, message);
-       },
+       .size =
+           [this, channel](uint32_t message, const ReadContext& context) {
+             return SizeIn(Find(channel, message, context),
+                           &FoundMessage::size);
+           },
        .owner = Share(*this)});
 }
 
-EntryInfo Recording::DescribeMessage(uint32_t channel, uint32_t message) const {
-  EntryInfo info;
-  info.name = index_->channels[channel].topic;
-  info.kind = "message";
-  info.verified = "none";
-  const std::optional<uint32_t> chunk = messages_->ChunkOf(channel, message);
-  if (!chunk) {
-    info.size = *messages_->KnownSize(channel, message);
-    info.stored_size = info.size;
-    return info;
-  }
-  // Its own size is not known before the chunk is decoded.
-  const Chunk& in = (*chunks_)[*chunk];
-  info.codec = CompressionName(in.compression);
-  info.offset = in.at;
-  info.stored_size = in.length;
-  if (verifies_chunks_)
-    info.verified = VerifiedText(chunks_->VerdictOf(*chunk));
-  return info;
-}
-
 std::shared_ptr<const FileTable> Recording::MessageLines(
-    uint32_t number) const {
-  auto texts = std::make_shared<const PartTexts>(
-      PartTexts{.noun = "message",
-                .source = source(),
-                .bytes =
-                    [messages = messages_, number](uint32_t message) {
-                      return BytesOf(*messages, number, message);
-                    },
-                .text =
-                    [messages = messages_, number](uint32_t message,
-                                                   const ReadContext& context) {
-                      return LineOf(*messages, number, message, context);
-                    }});
+    uint32_t channel) const {
+  PartTexts texts;
+  texts.noun = "message";
+  texts.source = source();
+  texts.bytes = [self = Share(*this), channel](uint32_t message) {
+    return BytesOf(*self, channel, message);
+  };
+  texts.text = [self = Share(*this), channel](uint32_t message,
+                                              const ReadContext& context) {
+    return LineOf(*self, channel, message, context);
+  };
   return JoinedTexts(Role::kViews,
-                     WithSuffix("messages/" + paths_[number], ".jsonl"),
-                     std::move(texts), LineStarts(index_->channels[number]));
+                     WithSuffix("messages/" + paths_[channel], ".jsonl"),
+                     std::make_shared<const PartTexts>(std::move(texts)),
+                     LineStarts(index_->channels[channel]));
 }
 
 Container::Tables Recording::Files() const {
@@ -343,7 +300,7 @@ Container::Tables Recording::Files() const {
 
 Container::Tables Recording::FilesWithPaths(const PathsInTree& paths) const {
   const uint32_t entries =
-      channel_entries() + static_cast<uint32_t>(index_->schemas.size());
+      arrays() + static_cast<uint32_t>(index_->schemas.size());
   return {TextDocument(
       Role::kPrimary, "channels.json", {owner_, 0}, source(),
       [this, self = Share(*this), &paths,
@@ -379,40 +336,31 @@ std::string Recording::ChannelsJson(
                 {"message_encoding", channel.encoding},
                 {"schema", nullptr},
                 {"messages", channel.messages},
-                {"metadata", MapJson(AsBytes(channel.metadata))}};
-    PutText(one, "topic", channel.topic);
+                {"metadata", MapJson(AsBytes(channel.data))}};
+    PutText(one, "topic", channel.name);
     PutText(one, "path", array.substr(0, array.rfind('/')));
-    if (const Schema* const schema = SchemaOf(channel)) {
-      one["schema"] =
-          paths[channel_entries() +
-                static_cast<size_t>(schema - index_->schemas.data())];
+    if (const Definition* const schema = SchemaOf(channel)) {
+      one["schema"] = paths[arrays() + static_cast<size_t>(
+                                           schema - index_->schemas.data())];
     }
     list.push_back(std::move(one));
   }
   return FormatJson(list);
 }
 
-Result<std::pair<Record, AttachmentRecord>> Recording::ReadAttachment(
-    uint32_t number, const ReadContext& context) const {
-  const Attachment& attachment = index_->attachments[number];
-  const Record record =
-      CTXFS_TRY(ReadIndexed(*source(), Op::kAttachment, attachment.at,
-                            attachment.length + kHeadSize, context));
-  AttachmentRecord fields =
-      CTXFS_TRY(ReadAttachmentRecord(*source(), record, context));
-  if (fields.size != attachment.fields.size) {
-    return BadRecord(record, "the index has another size of its data");
-  }
-  return std::pair(record, std::move(fields));
-}
-
 Result<Content> Recording::OpenAttachment(uint32_t number,
                                           const ReadContext& context) const {
-  const auto found = CTXFS_TRY(ReadAttachment(number, context));
-  const Record& record = found.first;
-  const AttachmentRecord& fields = found.second;
+  const FileRecord& indexed = index_->attachments[number];
+  const Record record =
+      CTXFS_TRY(ReadIndexed(*source(), Op::kAttachment, indexed.record.at,
+                            indexed.record.length, context));
+  const FileRecord file =
+      CTXFS_TRY(ReadAttachmentRecord(*source(), record, context));
+  if (file.size != indexed.size) {
+    return BadRecord(record, "the index has another size of its data");
+  }
   // The checksum stands behind the data, and covers all before itself.
-  const uint64_t end = fields.data + fields.size;
+  const uint64_t end = file.data + file.size;
   const Buffer crc = CTXFS_TRY(
       ReadBuffer(*source(), end, sizeof(uint32_t), "attachment", context));
   const Checksum checksum{ChecksumKind::kCrc32, LoadLe<uint32_t>(crc.data())};
@@ -424,30 +372,24 @@ Result<Content> Recording::OpenAttachment(uint32_t number,
                                end - record.content(), checksum},
         std::shared_ptr<AtomicVerdict>(verdicts_, &(*verdicts_)[number]));
   }
-  return Content(Range{source(), fields.data, std::move(guard)}, fields.size);
+  return Content(Range{source(), file.data, std::move(guard)}, file.size);
 }
 
 EntryInfo Recording::DescribeAttachment(uint32_t number,
                                         const ReadContext& context) const {
-  const Attachment& attachment = index_->attachments[number];
-  EntryInfo info;
-  info.name = attachment.fields.name;
-  info.kind = "attachment";
-  info.size = attachment.fields.size;
-  info.stored_size = info.size;
-  info.offset = attachment.at;
-  info.content_type = attachment.fields.media_type;
-  info.verified = "none";
+  const FileRecord& file = index_->attachments[number];
+  EntryInfo info = InfoOf(file.name, "attachment", file.size);
+  info.stored_size = file.size;
+  info.offset = file.record.at;
+  info.content_type = file.media_type;
   const Result<Content> content = OpenAttachment(number, context);
   if (!content) {
     info.note = content.error().Text();
     info.incomplete = !content.error().Permanent();
     return info;
   }
-  const std::optional<ctxfs::Range> range = content->AsStored();
-  if (!range) return info;
-  info.offset = range->offset;
-  if (range->guard != nullptr) {
+  const std::optional<Range> range = content->AsStored();
+  if (range && range->guard != nullptr) {
     info.checksum = range->guard->guarded().checksum.Text();
     info.verified = VerifiedText((*verdicts_)[number].load());
   }
@@ -456,15 +398,14 @@ EntryInfo Recording::DescribeAttachment(uint32_t number,
 
 Result<Content> Recording::OpenMetadata(uint32_t number,
                                         const ReadContext& context) const {
-  const MetadataPlace& place = index_->metadata[number];
-  const uint64_t bytes = place.length + kHeadSize;
-  const auto make = [this, self = Share(*this), &place,
-                     bytes](const ReadContext& own) -> Result<std::string> {
-    const Record record =
-        CTXFS_TRY(ReadIndexed(*source(), Op::kMetadata, place.at, bytes, own));
+  const Record& indexed = index_->metadata[number].record;
+  const auto make = [this, self = Share(*this),
+                     &indexed](const ReadContext& own) -> Result<std::string> {
+    const Record record = CTXFS_TRY(
+        ReadIndexed(*source(), Op::kMetadata, indexed.at, indexed.length, own));
     if (record.length > kMaxMetadataBytes) {
       return OverLimit("limit: bytes of a metadata record", kMaxMetadataBytes,
-                       place.at);
+                       record.at);
     }
     const Buffer content = CTXFS_TRY(ReadBuffer(
         *source(), record.content(), record.length, "metadata", own));
@@ -485,20 +426,12 @@ std::vector<Error> Recording::Inspect(const ReadContext& context) const {
   std::vector<Error> faults = Faults();
   if (!index_->data_end || !options_.verify) return faults;
   const auto compare = [&]() -> Status {
-    constexpr uint64_t kPiece = limits::kMiB;
     const Record& end = *index_->data_end;
     const Buffer stored = CTXFS_TRY(ReadBuffer(
         *source(), end.content(), sizeof(uint32_t), "data end", context));
     const auto expected = LoadLe<uint32_t>(stored.data());
     if (expected == 0) return {};
-    uint32_t crc = 0;
-    for (uint64_t at = 0; at < end.at;) {
-      CTXFS_TRY(context.Check());
-      const Buffer piece = CTXFS_TRY(ReadBuffer(
-          *source(), at, std::min(kPiece, end.at - at), "data", context));
-      crc = Crc32(piece.span(), crc);
-      at += piece.size();
-    }
+    const uint32_t crc = CTXFS_TRY(Crc32Of(*source(), 0, end.at, context));
     if (crc == expected) return {};
     return Error{Code::kChecksum,
                  fmt::format("data_crc: the data section has the checksum "

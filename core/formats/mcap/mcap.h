@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "core/base/dtype.h"
 #include "core/container/container.h"
 #include "core/container/facts/facts.h"
 #include "core/container/format.h"
@@ -13,10 +15,33 @@
 #include "core/content/verdict.h"
 #include "core/formats/mcap/chunks.h"
 #include "core/formats/mcap/index.h"
-#include "core/formats/mcap/messages.h"
-#include "core/formats/mcap/summary.h"
 
 namespace ctxfs::mcap {
+
+/// The fields of messages that are arrays.
+enum class Field : uint8_t { kLogTime, kPublishTime, kSequence };
+constexpr uint32_t kFields = 3;
+
+/// "log_time", "publish_time" or "sequence".
+const char* FieldName(Field field);
+constexpr uint64_t FieldWidth(Field field) {
+  return field == Field::kSequence ? 4 : 8;
+}
+constexpr DType DTypeOf(Field field) {
+  return field == Field::kSequence ? DType::kU32 : DType::kU64;
+}
+/// The field of array `array`: each channel has kFields.
+constexpr Field FieldOf(uint32_t array) {
+  return static_cast<Field>(array % kFields);
+}
+
+/// A message: its fields, and where its data is.
+struct FoundMessage {
+  MessageRecord fields;
+  std::optional<uint32_t> chunk;  // nullopt: outside of chunks
+  uint64_t data;                  // byte of the decoded chunk or the file
+  uint64_t size;
+};
 
 /// An MCAP recording (docs/formats/mcap.md). Its entries are, in this order:
 /// three arrays for each channel, the schemas, the attachments and the metadata
@@ -42,19 +67,33 @@ class Recording final : public Container,
       size_t most, const ReadContext& context) const override;
 
   const Index& index() const { return *index_; }
-  const std::shared_ptr<const Messages>& messages() const { return messages_; }
+  const Chunks& chunks() const { return *chunks_; }
   /// The directory of a channel below topics/ (TopicPaths).
   const std::string& path(uint32_t channel) const { return paths_[channel]; }
   /// The schema of a channel; null if it has none.
-  const Schema* SchemaOf(const Channel& channel) const;
-  /// Whether chunks have checksums that reads verify, judged by the first one.
-  bool verifies_chunks() const { return verifies_chunks_; }
-
-  // Entries.
-
-  uint32_t channel_entries() const {
+  const Definition* SchemaOf(const Channel& channel) const;
+  uint32_t arrays() const {
     return static_cast<uint32_t>(index_->channels.size()) * kFields;
   }
+
+  /// Finds message `message` of channel `channel`. Decodes its chunk.
+  Result<FoundMessage> Find(uint32_t channel, uint32_t message,
+                            const ReadContext& context) const;
+  /// Like Find, of a message in run `run`, whose LayoutOf is `layout`.
+  Result<FoundMessage> FindIn(uint32_t channel, size_t run,
+                              const Layout* layout, uint32_t message,
+                              const Request& request) const;
+  /// The layout of the chunk of run `run`; null outside of chunks.
+  Result<std::shared_ptr<const Layout>> LayoutOf(
+      uint32_t channel, size_t run, const ReadContext& context) const;
+  /// The size of a message's data, if the index has it.
+  std::optional<uint64_t> KnownSize(uint32_t channel, uint32_t message) const;
+  Content DataOf(const FoundMessage& message) const;
+  /// EntryInfo::verified of all messages of a channel.
+  std::string VerifiedOf(uint32_t channel) const;
+  /// The values of a field of all messages of a channel, in their order.
+  Content ValuesOf(uint32_t array) const;
+
   Result<Content> OpenAttachment(uint32_t attachment,
                                  const ReadContext& context) const;
   EntryInfo DescribeAttachment(uint32_t attachment,
@@ -74,13 +113,9 @@ class Recording final : public Container,
   /// that of a sound summary, or null.
   Result<Index> Salvage(uint64_t data, const Footer* footer,
                         const Error& reason, const ReadContext& context);
-  Status FindChecksums(const ReadContext& context);
-  /// The record of an attachment, and its data.
-  Result<std::pair<Record, AttachmentRecord>> ReadAttachment(
-      uint32_t attachment, const ReadContext& context) const;
   std::shared_ptr<const FileTable> MessageFiles(uint32_t channel) const;
+  /// views/messages/TOPIC.jsonl
   std::shared_ptr<const FileTable> MessageLines(uint32_t channel) const;
-  EntryInfo DescribeMessage(uint32_t channel, uint32_t message) const;
   std::string ChannelsJson(const std::vector<std::string>& paths) const;
 
   const OpenOptions options_;
@@ -88,24 +123,18 @@ class Recording final : public Container,
   const std::shared_ptr<Chunks> chunks_;
   std::string profile_;
   std::string library_;
-  std::shared_ptr<const Index> index_;
-  std::shared_ptr<const Messages> messages_;
+  std::unique_ptr<const Index> index_;
   std::vector<std::string> paths_;
+  /// Whether chunks have checksums that reads verify, judged by the first one.
   bool verifies_chunks_ = false;
   std::shared_ptr<std::vector<AtomicVerdict>> verdicts_;  // of attachments
 };
 
+/// A description with the members that all entries have.
+EntryInfo InfoOf(std::string name, const char* kind, uint64_t size);
+
 /// The entries (entries.cc).
 std::shared_ptr<const FileTable> EntryTable(
     std::shared_ptr<const Recording> recording);
-
-/// Numbers of the channels whose messages have compressed pictures, and
-/// views/pictures as a container (pictures.cc).
-std::vector<uint32_t> PictureChannels(const Recording& recording);
-Result<std::shared_ptr<const Container>> OpenPictures(
-    std::shared_ptr<const Recording> recording, const ReadContext& context);
-/// The picture in a message; fails with kCorrupt if there is none.
-Result<Content> PictureIn(const Recording& recording, uint32_t channel,
-                          uint32_t message, const ReadContext& context);
 
 }  // namespace ctxfs::mcap

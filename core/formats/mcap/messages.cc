@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/formats/mcap/messages.h"
-
+//
+// Messages by number, and their fields as arrays.
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <utility>
 
+#include "core/formats/mcap/mcap.h"
+
 namespace ctxfs::mcap {
 namespace {
 
 void StoreField(const MessageRecord& fields, Field field, std::byte* to) {
-  switch (field) {
-    case Field::kLogTime:
-      return StoreLe(fields.log_time, to);
-    case Field::kPublishTime:
-      return StoreLe(fields.publish_time, to);
-    case Field::kSequence:
-      return StoreLe(fields.sequence, to);
-  }
+  if (field == Field::kLogTime) return StoreLe(fields.log_time, to);
+  if (field == Field::kPublishTime) return StoreLe(fields.publish_time, to);
+  return StoreLe(fields.sequence, to);
 }
 
 /// Computes the values of a field of a channel.
 class Values final : public Transform {
  public:
-  Values(std::shared_ptr<const Messages> messages, uint32_t channel,
+  Values(std::shared_ptr<const Recording> recording, uint32_t channel,
          Field field)
-      : messages_(std::move(messages)), channel_(channel), field_(field) {}
+      : recording_(std::move(recording)),
+        number_(channel),
+        channel_(recording_->index().channels[channel]),
+        field_(field) {}
 
   Status Compute(uint64_t offset, MutableBytes out,
                  const ReadContext& context) const override;
@@ -34,27 +34,29 @@ class Values final : public Transform {
                      const ReadContext& context) const override;
 
  private:
-  const Channel& channel() const { return messages_->channel(channel_); }
-  /// Computes values of messages before `end` that are in one run.
-  Status ComputeRun(size_t run, uint64_t& offset, MutableBytes& out,
-                    const ReadContext& context) const;
-
-  const std::shared_ptr<const Messages> messages_;
-  const uint32_t channel_;
+  const std::shared_ptr<const Recording> recording_;
+  const uint32_t number_;
+  const Channel& channel_;
   const Field field_;
 };
 
-Status Values::ComputeRun(size_t number, uint64_t& offset, MutableBytes& out,
-                          const ReadContext& context) const {
-  constexpr uint32_t kMessagesPerCheck = 256;
+Status Values::Compute(uint64_t offset, MutableBytes out,
+                       const ReadContext& context) const {
+  constexpr uint64_t kMessagesPerCheck = 256;
+  // Layouts may be kept from before a change of the file.
+  CTXFS_TRY(recording_->source()->CheckUnchanged());
   const uint64_t width = FieldWidth(field_);
-  const uint32_t end = channel().EndOf(number);
-  const auto layout = CTXFS_TRY(messages_->LayoutOf(channel_, number, context));
-  while (!out.empty() && offset / width < end) {
+  std::shared_ptr<const Layout> layout;
+  for (uint32_t run_end = 0; !out.empty();) {
     const auto message = static_cast<uint32_t>(offset / width);
+    const size_t run = channel_.RunOf(message);
+    if (message >= run_end) {
+      layout = CTXFS_TRY(recording_->LayoutOf(number_, run, context));
+      run_end = channel_.EndOf(run);
+    }
     if (message % kMessagesPerCheck == 0) CTXFS_TRY(context.Check());
     const FoundMessage found = CTXFS_TRY(
-        messages_->FindIn(channel_, number, layout, message, context));
+        recording_->FindIn(number_, run, layout.get(), message, context));
     std::array<std::byte, sizeof(uint64_t)> value;
     StoreField(found.fields, field_, value.data());
     const auto skip = static_cast<size_t>(offset % width);
@@ -67,36 +69,24 @@ Status Values::ComputeRun(size_t number, uint64_t& offset, MutableBytes& out,
   return {};
 }
 
-Status Values::Compute(uint64_t offset, MutableBytes out,
-                       const ReadContext& context) const {
-  // Layouts may be kept from before a change of the file.
-  CTXFS_TRY(messages_->chunks().source()->CheckUnchanged());
-  size_t run =
-      channel().RunOf(static_cast<uint32_t>(offset / FieldWidth(field_)));
-  for (; !out.empty(); ++run) {
-    CTXFS_TRY(ComputeRun(run, offset, out, context));
-  }
-  return {};
-}
-
 Status Values::Verify(const ReadContext& context) const {
-  for (const Run& run : channel().runs) {
+  for (size_t run = 0; run < channel_.runs.size(); ++run) {
     CTXFS_TRY(context.Check());
-    if (run.is_loose()) continue;
-    CTXFS_TRY(messages_->chunks().LayoutOf(run.place, context));
+    CTXFS_TRY(recording_->LayoutOf(number_, run, context));
   }
   return {};
 }
 
 bool Values::HasUnreadable(uint64_t& budget, const ReadContext& context) const {
-  const Chunks& chunks = messages_->chunks();
-  for (const Run& run : channel().runs) {
+  const Chunks& chunks = recording_->chunks();
+  for (const Run& run : channel_.runs) {
     if (!context.Check()) return false;
     if (run.is_loose()) continue;
-    if (chunks.Fault(run.place)) return true;
     const Verdict verdict = chunks.VerdictOf(run.place);
-    if (verdict == Verdict::kFailed) return true;
     const uint64_t work = chunks[run.place].size;
+    if (verdict == Verdict::kFailed || ChunkFault(chunks[run.place])) {
+      return true;
+    }
     if (verdict == Verdict::kPassed || work > budget) continue;
     budget -= work;
     const auto layout = chunks.LayoutOf(run.place, context);
@@ -112,95 +102,80 @@ const char* FieldName(Field field) {
   return kNames[static_cast<size_t>(field)];
 }
 
-Result<FoundMessage> Messages::FindLoose(const LooseMessage& place,
-                                         const Request& request) const {
-  std::array<std::byte, kMessageFields> bytes;
-  CTXFS_TRY(chunks_->source()->ReadAt(place.at, bytes, request));
-  return FoundMessage{*ParseMessage(bytes), nullptr, place.at + kMessageFields,
-                      place.length - kMessageFields};
-}
-
-Result<FoundMessage> Messages::FindIn(
-    uint32_t number, size_t run, const std::shared_ptr<const Layout>& layout,
-    uint32_t message, const Request& request) const {
-  const Channel& of = channel(number);
+Result<FoundMessage> Recording::FindIn(uint32_t channel, size_t run,
+                                       const Layout* layout, uint32_t message,
+                                       const Request& request) const {
+  const Channel& of = index_->channels[channel];
   const Run& in = of.runs[run];
-  const uint32_t index = message - in.first;
+  const uint32_t number = message - in.first;
   if (in.is_loose()) {
-    return FindLoose(of.loose[(in.place & ~Run::kLoose) + index], request);
+    const LooseMessage& loose = of.loose[(in.place & ~Run::kLoose) + number];
+    std::array<std::byte, kMessageFields> bytes;
+    CTXFS_TRY(source()->ReadAt(loose.at, bytes, request));
+    return FoundMessage{*ParseMessage(bytes), std::nullopt,
+                        loose.at + kMessageFields,
+                        loose.length - kMessageFields};
   }
   const std::span<const Place> places = layout->Messages(of.id);
-  if (index >= places.size()) {
+  if (number >= places.size()) {
     return Error{Code::kCorrupt, "index: the chunk has fewer messages",
                  (*chunks_)[in.place].at};
   }
-  const Place& place = places[index];
-  return FoundMessage{place.fields, chunks_->BlockOf(in.place),
-                      place.at + kMessageFields, place.length - kMessageFields};
+  const Place& place = places[number];
+  return FoundMessage{place.fields, in.place, place.at + kMessageFields,
+                      place.length - kMessageFields};
 }
 
-Result<std::shared_ptr<const Layout>> Messages::LayoutOf(
-    uint32_t number, size_t run, const ReadContext& context) const {
-  const Run& in = channel(number).runs[run];
+Result<std::shared_ptr<const Layout>> Recording::LayoutOf(
+    uint32_t channel, size_t run, const ReadContext& context) const {
+  const Run& in = index_->channels[channel].runs[run];
   if (in.is_loose()) return std::shared_ptr<const Layout>();
   return chunks_->LayoutOf(in.place, context);
 }
 
-Result<FoundMessage> Messages::Find(uint32_t number, uint32_t message,
-                                    const ReadContext& context) const {
-  const size_t run = channel(number).RunOf(message);
-  const auto layout = CTXFS_TRY(LayoutOf(number, run, context));
-  return FindIn(number, run, layout, message, context);
+Result<FoundMessage> Recording::Find(uint32_t channel, uint32_t message,
+                                     const ReadContext& context) const {
+  const size_t run = index_->channels[channel].RunOf(message);
+  const auto layout = CTXFS_TRY(LayoutOf(channel, run, context));
+  return FindIn(channel, run, layout.get(), message, context);
 }
 
-std::optional<uint64_t> Messages::KnownSize(uint32_t number,
-                                            uint32_t message) const {
-  const Channel& of = channel(number);
+std::optional<uint64_t> Recording::KnownSize(uint32_t channel,
+                                             uint32_t message) const {
+  const Channel& of = index_->channels[channel];
   const Run& run = of.runs[of.RunOf(message)];
   if (!run.is_loose()) return std::nullopt;
   const uint32_t at = (run.place & ~Run::kLoose) + (message - run.first);
   return of.loose[at].length - kMessageFields;
 }
 
-Content Messages::DataOf(const FoundMessage& message) const {
-  if (message.block != nullptr) {
-    return {Decoded{message.block, message.data}, message.size};
+Content Recording::DataOf(const FoundMessage& message) const {
+  if (message.chunk) {
+    return {Decoded{chunks_->BlockOf(*message.chunk), message.data},
+            message.size};
   }
-  return {Range{chunks_->source(), message.data, nullptr}, message.size};
+  return {Range{source(), message.data, nullptr}, message.size};
 }
 
-std::optional<uint32_t> Messages::ChunkOf(uint32_t number,
-                                          uint32_t message) const {
-  const Channel& of = channel(number);
-  const Run& run = of.runs[of.RunOf(message)];
-  if (run.is_loose()) return std::nullopt;
-  return run.place;
-}
-
-Verdict Messages::VerdictOf(uint32_t number) const {
+std::string Recording::VerifiedOf(uint32_t channel) const {
   Verdict all = Verdict::kPassed;
-  for (const Run& run : channel(number).runs) {
-    if (run.is_loose()) continue;
+  for (const Run& run : index_->channels[channel].runs) {
+    if (run.is_loose()) return "none";
     const Verdict one = chunks_->VerdictOf(run.place);
-    if (one == Verdict::kFailed) return one;
+    if (one == Verdict::kFailed) return VerifiedText(one);
     if (one == Verdict::kUnknown) all = one;
   }
-  return all;
+  const bool has = verifies_chunks_ && index_->channels[channel].messages > 0;
+  return has ? VerifiedText(all) : "none";
 }
 
-bool Messages::IsChunked(uint32_t number) const {
-  return std::ranges::none_of(channel(number).runs, &Run::is_loose);
-}
-
-Content FieldValues(std::shared_ptr<const Messages> messages, uint32_t channel,
-                    Field field) {
-  const uint64_t bytes =
-      messages->channel(channel).messages * FieldWidth(field);
+Content Recording::ValuesOf(uint32_t array) const {
+  const uint32_t channel = array / kFields;
+  const Field field = FieldOf(array);
+  const uint64_t bytes = index_->channels[channel].messages * FieldWidth(field);
   if (bytes == 0) return {};
-  return {Computed{std::make_shared<const Values>(std::move(messages), channel,
-                                                  field),
-                   0},
-          bytes};
+  auto values = std::make_shared<const Values>(Share(*this), channel, field);
+  return {Computed{std::move(values), 0}, bytes};
 }
 
 }  // namespace ctxfs::mcap

@@ -109,7 +109,7 @@ constexpr std::array<PictureLayout, 3> kLayouts = {
      {"foxglove.CompressedImage", "protobuf", &FindInProtobuf}}};
 
 FindPicture LayoutOf(const Recording& recording, const Channel& channel) {
-  const Schema* const schema = recording.SchemaOf(channel);
+  const Definition* const schema = recording.SchemaOf(channel);
   if (schema == nullptr) return nullptr;
   for (const PictureLayout& one : kLayouts) {
     if (one.schema == schema->name && one.encoding == channel.encoding) {
@@ -117,6 +117,49 @@ FindPicture LayoutOf(const Recording& recording, const Channel& channel) {
     }
   }
   return nullptr;
+}
+
+/// Numbers of the channels whose messages have compressed pictures.
+std::vector<uint32_t> PictureChannels(const Recording& recording) {
+  std::vector<uint32_t> channels;
+  for (uint32_t i = 0; i < recording.index().channels.size(); ++i) {
+    const Channel& channel = recording.index().channels[i];
+    if (channel.messages > 0 && LayoutOf(recording, channel) != nullptr) {
+      channels.push_back(i);
+    }
+  }
+  return channels;
+}
+
+/// The picture in a message; fails with kCorrupt if there is none.
+Result<Content> PictureIn(const Recording& recording, uint32_t channel,
+                          uint32_t message, const ReadContext& context) {
+  const FoundMessage found =
+      CTXFS_TRY(recording.Find(channel, message, context));
+  const Content data = recording.DataOf(found);
+  if (data.size() > limits::kPictureBytes) {
+    return OverLimit("limit: bytes of a message with a picture",
+                     limits::kPictureBytes);
+  }
+  BlockCache::Pinned block;
+  std::string loose;
+  if (found.chunk) {
+    block = CTXFS_TRY(context.Get(*recording.chunks().BlockOf(*found.chunk)));
+  } else {
+    loose = CTXFS_TRY(ReadAll(data, context));
+  }
+  const Bytes bytes = block != nullptr
+                          ? Bytes(block->span())
+                                .subspan(static_cast<size_t>(found.data),
+                                         static_cast<size_t>(found.size))
+                          : AsBytes(loose);
+  const FindPicture find =
+      LayoutOf(recording, recording.index().channels[channel]);
+  const std::optional<Part> part = find(bytes);
+  if (!part) {
+    return Error{Code::kCorrupt, "picture: the message has no picture"};
+  }
+  return data.Slice(part->at, part->size);
 }
 
 /// views/pictures as a container.
@@ -177,60 +220,13 @@ class Pictures final : public Container {
 
 }  // namespace
 
-std::vector<uint32_t> PictureChannels(const Recording& recording) {
-  std::vector<uint32_t> channels;
-  for (uint32_t i = 0; i < recording.index().channels.size(); ++i) {
-    const Channel& channel = recording.index().channels[i];
-    if (channel.messages > 0 && LayoutOf(recording, channel) != nullptr) {
-      channels.push_back(i);
-    }
-  }
-  return channels;
-}
-
-Result<Content> PictureIn(const Recording& recording, uint32_t channel,
-                          uint32_t message, const ReadContext& context) {
-  const Messages& messages = *recording.messages();
-  const FoundMessage found =
-      CTXFS_TRY(messages.Find(channel, message, context));
-  const Content data = messages.DataOf(found);
-  if (data.size() > limits::kPictureBytes) {
-    return OverLimit("limit: bytes of a message with a picture",
-                     limits::kPictureBytes);
-  }
-  BlockCache::Pinned block;
-  std::string loose;
-  if (found.block != nullptr) {
-    block = CTXFS_TRY(context.Get(*found.block));
-  } else {
-    loose = CTXFS_TRY(ReadAll(data, context));
-  }
-  const Bytes bytes = block != nullptr
-                          ? Bytes(block->span())
-                                .subspan(static_cast<size_t>(found.data),
-                                         static_cast<size_t>(found.size))
-                          : AsBytes(loose);
-  const FindPicture find =
-      LayoutOf(recording, recording.index().channels[channel]);
-  const std::optional<Part> part = find(bytes);
-  if (!part) {
-    return Error{Code::kCorrupt, "picture: the message has no picture"};
-  }
-  return data.Slice(part->at, part->size);
-}
-
-Result<std::shared_ptr<const Container>> OpenPictures(
-    std::shared_ptr<const Recording> recording, const ReadContext& context) {
-  return LoadContainer<Pictures>(context, std::move(recording));
-}
-
 std::vector<ChildContainer> Recording::Children() const {
   if (PictureChannels(*this).empty()) return {};
   return {{.path = "pictures",
            .open_source = nullptr,
            .role = Role::kViews,
            .open = [self = Share(*this)](const ReadContext& context) {
-             return OpenPictures(self, context);
+             return LoadContainer<Pictures>(context, self);
            }}};
 }
 

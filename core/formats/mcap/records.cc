@@ -8,6 +8,7 @@
 
 #include "core/base/heap/heap_allowance.h"
 #include "core/base/limits.h"
+#include "core/codec/checksum.h"
 #include "core/formats/mcap/limits.h"
 
 namespace ctxfs::mcap {
@@ -68,19 +69,17 @@ Maybe<Record> RecordReader::Next(const Request& request) {
   return std::optional<Record>(record);
 }
 
-Result<Bytes> RecordReader::Start(const Record& record, uint64_t most,
-                                  const Request& request) {
-  return Take(record.content(), std::min(record.length, most), request);
-}
-
-std::optional<SchemaRecord> ParseSchema(Bytes content) {
-  ByteReader in(content);
-  SchemaRecord schema{};
-  schema.id = in.U16();
-  schema.name = TakeText(in);
-  schema.encoding = TakeText(in);
-  schema.data = TakeText(in);
-  return in.ok() ? std::optional(schema) : std::nullopt;
+Result<uint32_t> Crc32Of(const Source& source, uint64_t begin, uint64_t end,
+                         const Request& request) {
+  constexpr uint64_t kPiece = 256 * limits::kKiB;
+  uint32_t crc = 0;
+  for (uint64_t at = begin; at < end; at += kPiece) {
+    CTXFS_TRY(request.Check());
+    const Buffer piece = CTXFS_TRY(
+        ReadBuffer(source, at, std::min(kPiece, end - at), "data", request));
+    crc = Crc32(piece.span(), crc);
+  }
+  return crc;
 }
 
 bool IsTextMap(Bytes map) {
@@ -90,18 +89,6 @@ bool IsTextMap(Bytes map) {
     (void)TakeText(in);
   }
   return in.ok();
-}
-
-std::optional<ChannelRecord> ParseChannel(Bytes content) {
-  ByteReader in(content);
-  ChannelRecord channel{};
-  channel.id = in.U16();
-  channel.schema = in.U16();
-  channel.topic = TakeText(in);
-  channel.encoding = TakeText(in);
-  channel.metadata = TakeText(in);
-  if (!in.ok() || !IsTextMap(AsBytes(channel.metadata))) return std::nullopt;
-  return channel;
 }
 
 std::optional<MessageRecord> ParseMessage(Bytes content) {
@@ -114,6 +101,17 @@ std::optional<MessageRecord> ParseMessage(Bytes content) {
   return in.ok() ? std::optional(message) : std::nullopt;
 }
 
+Compression CompressionOf(std::string_view name) {
+  if (name.empty()) return Compression::kNone;
+  if (name == "zstd") return Compression::kZstd;
+  return name == "lz4" ? Compression::kLz4 : Compression::kOther;
+}
+
+const char* CompressionName(Compression compression) {
+  constexpr const char* kNames[] = {"none", "zstd", "lz4", "other"};
+  return kNames[static_cast<size_t>(compression)];
+}
+
 Result<ChunkRecord> ReadChunkRecord(const Source& source, const Record& record,
                                     const Request& request) {
   const Buffer start = CTXFS_TRY(
@@ -124,7 +122,7 @@ Result<ChunkRecord> ReadChunkRecord(const Source& source, const Record& record,
   in.Skip(2 * sizeof(uint64_t));  // start and end
   chunk.size = in.U64();
   chunk.crc = in.U32();
-  chunk.compression = std::string(TakeText(in));
+  chunk.compression = CompressionOf(TakeText(in));
   chunk.stored = in.U64();
   chunk.data = in.offset();
   if (!in.ok() || !InBounds(chunk.data, chunk.stored, record.end())) {
@@ -133,27 +131,26 @@ Result<ChunkRecord> ReadChunkRecord(const Source& source, const Record& record,
   return chunk;
 }
 
-Result<AttachmentRecord> ReadAttachmentRecord(const Source& source,
-                                              const Record& record,
-                                              const Request& request) {
+Result<FileRecord> ReadAttachmentRecord(const Source& source,
+                                        const Record& record,
+                                        const Request& request) {
   constexpr uint64_t kCrc = sizeof(uint32_t);
   const Buffer start = CTXFS_TRY(ReadBuffer(
       source, record.content(), std::min(record.length, kMaxHeaderBytes),
       "attachment", request));
   ByteReader in(start.span(), record.content());
-  AttachmentRecord attachment;
-  attachment.log_time = in.U64();
-  attachment.create_time = in.U64();
-  attachment.name = std::string(TakeText(in));
-  attachment.media_type = std::string(TakeText(in));
-  attachment.size = in.U64();
-  attachment.data = in.offset();
-  const uint64_t end = record.end();
-  if (!in.ok() || end - attachment.data < kCrc ||
-      attachment.size > end - attachment.data - kCrc) {
+  FileRecord file{.record = record, .name = {}};
+  file.log_time = in.U64();
+  file.create_time = in.U64();
+  file.name = TakeText(in);
+  file.media_type = TakeText(in);
+  file.size = in.U64();
+  file.data = in.offset();
+  const uint64_t left = record.end() - file.data;
+  if (!in.ok() || left < kCrc || file.size > left - kCrc) {
     return BadRecord(record, kFieldPastEnd);
   }
-  return attachment;
+  return file;
 }
 
 Result<Record> ReadIndexed(const Source& source, Op op, uint64_t at,
@@ -161,7 +158,7 @@ Result<Record> ReadIndexed(const Source& source, Op op, uint64_t at,
   const Buffer head =
       CTXFS_TRY(ReadBuffer(source, at, kHeadSize, "record", request));
   const Record record = CTXFS_TRY(ParseRecord(head.span(), at, source.size()));
-  if (record.op != op || record.end() - at != length) {
+  if (record.op != op || record.length != length) {
     return BadRecord(record, "the index has another record here");
   }
   return record;

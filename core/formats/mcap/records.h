@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -22,7 +23,6 @@ enum class Op : uint8_t {
   kChannel = 0x04,
   kMessage = 0x05,
   kChunk = 0x06,
-  kMessageIndex = 0x07,
   kChunkIndex = 0x08,
   kAttachment = 0x09,
   kAttachmentIndex = 0x0a,
@@ -35,7 +35,6 @@ enum class Op : uint8_t {
 constexpr std::string_view kMagic{"\x89MCAP0\r\n", 8};
 /// Bytes of the opcode and the length of a record.
 constexpr uint64_t kHeadSize = 9;
-constexpr uint64_t kFooterSize = 20;
 /// Bytes of a message record before its data.
 constexpr uint64_t kMessageFields = 22;
 
@@ -47,11 +46,25 @@ struct Record {
 
   uint64_t content() const { return at + kHeadSize; }
   uint64_t end() const { return content() + length; }
+  bool defines() const { return op == Op::kSchema || op == Op::kChannel; }
 };
 
 /// Parses the 9 bytes at the start of `bytes`, which stand at `at`. Fails with
 /// kCorrupt if the record is invalid or does not end by `end`.
 Result<Record> ParseRecord(Bytes bytes, uint64_t at, uint64_t end);
+
+/// Reads the opcode and length at `at`. Fails like ParseRecord, and with
+/// kCorrupt unless the record is an `op` with `length` bytes of content.
+Result<Record> ReadIndexed(const Source& source, Op op, uint64_t at,
+                           uint64_t length, const Request& request);
+
+/// The CRC-32 of the bytes [begin, end).
+Result<uint32_t> Crc32Of(const Source& source, uint64_t begin, uint64_t end,
+                         const Request& request);
+
+/// The fault `what` of a record.
+Error BadRecord(const Record& record, std::string_view what);
+constexpr std::string_view kFieldPastEnd = "a field leads past its end";
 
 /// Reads the records in a part of a file one by one, through a window.
 class RecordReader {
@@ -64,10 +77,9 @@ class RecordReader {
   /// The first `most` bytes of the content of `record`, or all of a shorter
   /// one. Valid until the next call.
   Result<Bytes> Start(const Record& record, uint64_t most,
-                      const Request& request);
-
-  /// The end of the last record that Next returned.
-  uint64_t at() const { return at_; }
+                      const Request& request) {
+    return Take(record.content(), std::min(record.length, most), request);
+  }
 
  private:
   /// The bytes [at, at + length), which must lie before the end.
@@ -85,26 +97,8 @@ inline std::string_view TakeText(ByteReader& in) {
   const uint32_t length = in.U32();
   return AsText(in.Take(length));
 }
-
-/// The fault `what` of a record.
-Error BadRecord(const Record& record, std::string_view what);
-
-constexpr std::string_view kFieldPastEnd = "a field leads past its end";
-
-struct SchemaRecord {
-  uint16_t id;
-  std::string_view name;
-  std::string_view encoding;
-  std::string_view data;
-};
-
-struct ChannelRecord {
-  uint16_t id;
-  uint16_t schema;
-  std::string_view topic;
-  std::string_view encoding;
-  std::string_view metadata;  // pairs of strings, checked
-};
+/// Whether `map` is pairs of strings, each with its length.
+bool IsTextMap(Bytes map);
 
 struct MessageRecord {
   uint16_t channel;
@@ -112,48 +106,42 @@ struct MessageRecord {
   uint64_t log_time;
   uint64_t publish_time;
 };
+/// Parses a message, which may be cut after its fields; nullopt if these do not
+/// fit.
+std::optional<MessageRecord> ParseMessage(Bytes content);
+
+enum class Compression : uint8_t { kNone, kZstd, kLz4, kOther };
+Compression CompressionOf(std::string_view name);
+/// "none", "zstd", "lz4" or "other".
+const char* CompressionName(Compression compression);
 
 /// A chunk before its records.
 struct ChunkRecord {
   uint64_t size;  // decoded
   uint32_t crc;   // of the decoded records; 0: none
-  std::string compression;
+  Compression compression;
   uint64_t data;    // byte of the file
   uint64_t stored;  // bytes
 };
 
-/// An attachment without its data, or an index of one.
-struct AttachmentRecord {
+/// An attachment or a metadata record, or the index of one.
+struct FileRecord {
+  Record record;
+  std::string name;
+  // Of an attachment:
+  std::string media_type = {};
   uint64_t log_time = 0;
   uint64_t create_time = 0;
-  std::string name;
-  std::string media_type;
+  uint64_t size = 0;  // of its data
   uint64_t data = 0;  // byte of the file
-  uint64_t size = 0;  // bytes of the data
 };
-
-// Parsers of the contents of records. Bytes behind the last field are ignored.
-// They return nullopt if a field runs past the end of the content.
-
-std::optional<SchemaRecord> ParseSchema(Bytes content);
-std::optional<ChannelRecord> ParseChannel(Bytes content);
-/// `content` may be cut after the fields.
-std::optional<MessageRecord> ParseMessage(Bytes content);
-
-/// Whether `map` is pairs of strings, each with its length.
-bool IsTextMap(Bytes map);
 
 /// Reads the fields of the chunk or attachment `record`. Fails with kCorrupt if
 /// its data does not end within the record.
 Result<ChunkRecord> ReadChunkRecord(const Source& source, const Record& record,
                                     const Request& request);
-Result<AttachmentRecord> ReadAttachmentRecord(const Source& source,
-                                              const Record& record,
-                                              const Request& request);
-
-/// Reads the opcode and length at `at`. Fails like ParseRecord, and with
-/// kCorrupt unless the record is an `op` that takes `length` bytes.
-Result<Record> ReadIndexed(const Source& source, Op op, uint64_t at,
-                           uint64_t length, const Request& request);
+Result<FileRecord> ReadAttachmentRecord(const Source& source,
+                                        const Record& record,
+                                        const Request& request);
 
 }  // namespace ctxfs::mcap

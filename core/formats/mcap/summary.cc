@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/formats/mcap/summary.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include "core/base/heap/heap_allowance.h"
 #include "core/base/limits.h"
 #include "core/codec/checksum.h"
+#include "core/formats/mcap/index.h"
 #include "core/formats/mcap/limits.h"
 
 namespace ctxfs::mcap {
@@ -18,19 +17,8 @@ namespace {
 /// Bytes of a MessageIndex record without messages, and of each message.
 constexpr uint64_t kIndexHead = kHeadSize + 2 + 4;
 constexpr uint64_t kIndexItem = 16;
+constexpr uint64_t kFooterSize = 20;
 constexpr uint64_t kDataEndSize = 4;
-
-/// Bytes of the file, in the order of their records.
-struct Span {
-  uint64_t begin;
-  uint64_t end;
-};
-
-struct IndexedChunk {
-  Chunk chunk;
-  size_t first_count;  // in SummaryReader::counts_
-  size_t counts;
-};
 
 /// Reads the records of a summary.
 class SummaryReader {
@@ -41,283 +29,216 @@ class SummaryReader {
   Result<Summary> Read(const Request& request);
 
  private:
-  Status Add(const Record& record, RecordReader& reader,
-             const Request& request);
-  Status AddChunkIndex(const Record& record, ByteReader in);
-  Status AddAttachmentIndex(const Record& record, ByteReader in);
-  Status AddMetadataIndex(const Record& record, ByteReader in);
-  Status AddStatistics(const Record& record, ByteReader in);
-  /// Appends the number of messages of each channel in a chunk, by the places
-  /// of its message indexes. Returns whether they fill the bytes up to `end`.
-  bool AddCounts(Bytes map, uint64_t begin, uint64_t end);
-  /// Adds bytes that an index describes.
-  Status AddSpan(uint64_t begin, uint64_t length);
+  Status Add(const Record& record, Bytes content);
+  void AddChunkIndex(ByteReader& in);
+  void AddFileIndex(Op op, ByteReader& in);
+  void AddStatistics(ByteReader& in);
+  /// Returns the number of messages of each channel in a chunk, by the places
+  /// of its message indexes, which must fill [begin, end).
+  Counts CountsOf(Bytes map, uint64_t begin, uint64_t end);
+  /// Adds bytes that an index describes: of a record, and behind it. Returns
+  /// whether they lie in the data section.
+  bool AddSpan(uint64_t begin, uint64_t length, uint64_t behind);
   void Contradict(std::string why) {
-    if (contradiction_.empty()) contradiction_ = std::move(why);
+    if (summary_.contradiction.empty()) summary_.contradiction = std::move(why);
   }
-  /// Compares a number of records with that of the statistics.
-  bool SameCount(const char* what, uint64_t found, uint64_t said);
   bool IsComplete();
-  bool SpansAreSound();
-  void AddDataEnd(const Request& request);
+  Status Build(const Request& request);
 
   const Source& source_;
   const Footer& footer_;
   const uint64_t data_;
+  Summary summary_;
+  std::optional<std::pair<uint64_t, uint64_t>> times_;
   IndexBuilder builder_;
-  std::optional<Statistics> statistics_;
   uint64_t schemas_ = 0;   // records
   uint64_t channels_ = 0;  // records
-  std::vector<IndexedChunk> chunks_;
-  Counts counts_;
+  std::vector<std::pair<Chunk, Counts>> chunks_;
   uint64_t messages_ = 0;  // in all chunks
-  std::vector<Attachment> attachments_;
-  std::vector<MetadataPlace> metadata_;
-  std::vector<Span> spans_;
-  std::string contradiction_;
+  std::vector<FileRecord> attachments_;
+  std::vector<FileRecord> metadata_;
+  std::vector<std::pair<uint64_t, uint64_t>> spans_;  // begin and end
 };
 
-Status SummaryReader::AddSpan(uint64_t begin, uint64_t length) {
-  if (!InBounds(begin, length, footer_.summary) || begin < data_) {
+bool SummaryReader::AddSpan(uint64_t begin, uint64_t length, uint64_t behind) {
+  const auto bytes = CheckedAdd(length, behind);
+  if (length < kHeadSize || begin < data_ || !bytes ||
+      !InBounds(begin, *bytes, footer_.summary)) {
     Contradict("an index leads out of the data section");
-    return {};
+    return false;
   }
-  if (spans_.size() >= kMaxRecords) {
-    return OverLimit("limit: chunks, attachments and metadata", kMaxRecords);
-  }
-  CTXFS_TRY(AdmitGrowth(spans_));
-  spans_.push_back({begin, begin + length});
-  return {};
+  spans_.emplace_back(begin, begin + *bytes);
+  return true;
 }
 
-bool SummaryReader::AddCounts(Bytes map, uint64_t begin, uint64_t end) {
+Counts SummaryReader::CountsOf(Bytes map, uint64_t begin, uint64_t end) {
   std::vector<std::pair<uint64_t, uint16_t>> places;
-  ByteReader in(map);
-  while (in.ok() && in.remaining() > 0) {
+  for (ByteReader in(map); in.ok() && in.remaining() > 0;) {
     const uint16_t channel = in.U16();
     places.emplace_back(in.U64(), channel);
   }
   std::ranges::sort(places);
-  if (!in.ok() || (!places.empty() && places.front().first != begin)) {
-    return false;
-  }
-  for (size_t i = 0; i < places.size(); ++i) {
+  Counts counts;
+  bool sound = places.empty() || places.front().first == begin;
+  for (size_t i = 0; i < places.size() && sound; ++i) {
     const uint64_t next = i + 1 < places.size() ? places[i + 1].first : end;
     const uint64_t bytes = next - places[i].first;
-    if (next > end || bytes < kIndexHead ||
-        (bytes - kIndexHead) % kIndexItem != 0) {
-      return false;
-    }
     const uint64_t count = (bytes - kIndexHead) / kIndexItem;
-    if (count > kMaxMessages) return false;
-    if (count == 0) continue;
-    counts_.emplace_back(places[i].second, static_cast<uint32_t>(count));
+    sound = next <= end && bytes >= kIndexHead &&
+            (bytes - kIndexHead) % kIndexItem == 0 && count <= kMaxMessages;
+    if (count == 0 || !sound) continue;
+    counts.emplace_back(places[i].second, static_cast<uint32_t>(count));
     messages_ += count;
   }
-  return true;
+  if (!sound) Contradict("the message indexes of a chunk do not follow it");
+  return counts;
 }
 
-Status SummaryReader::AddChunkIndex(const Record& record, ByteReader in) {
-  in.Skip(2 * sizeof(uint64_t));  // start and end
+void SummaryReader::AddChunkIndex(ByteReader& in) {
   Chunk chunk{};
+  in.Skip(2 * sizeof(uint64_t));  // start and end
   chunk.at = in.U64();
   const uint64_t length = in.U64();
   const std::string_view map = TakeText(in);
-  const uint64_t index_length = in.U64();
+  const uint64_t behind = in.U64();
   chunk.compression = CompressionOf(TakeText(in));
   in.Skip(sizeof(uint64_t));  // compressed size
   chunk.size = in.U64();
-  if (!in.ok()) return BadRecord(record, kFieldPastEnd);
+  if (!in.ok() || !AddSpan(chunk.at, length, behind)) return;
   chunk.length = length - kHeadSize;
-  const auto bytes = CheckedAdd(length, index_length);
-  if (length < kHeadSize || !bytes ||
-      !InBounds(chunk.at, *bytes, footer_.summary)) {
-    Contradict("an index leads out of the data section");
-    return {};
-  }
-  CTXFS_TRY(AddSpan(chunk.at, *bytes));
-  CTXFS_TRY(AdmitGrowth(counts_, map.size() / 10));
-  const size_t first = counts_.size();
   const uint64_t end = chunk.at + length;
-  if (!AddCounts(AsBytes(map), end, end + index_length)) {
-    Contradict("the message indexes of a chunk do not follow it");
-  }
-  CTXFS_TRY(AdmitGrowth(chunks_));
-  chunks_.push_back({chunk, first, counts_.size() - first});
-  return {};
+  chunks_.emplace_back(chunk, CountsOf(AsBytes(map), end, end + behind));
 }
 
-Status SummaryReader::AddAttachmentIndex(const Record& record, ByteReader in) {
-  Attachment attachment{};
-  attachment.at = in.U64();
+void SummaryReader::AddFileIndex(Op op, ByteReader& in) {
+  FileRecord file;
+  const bool attachment = op == Op::kAttachment;
+  const uint64_t at = in.U64();
   const uint64_t length = in.U64();
-  attachment.fields.log_time = in.U64();
-  attachment.fields.create_time = in.U64();
-  attachment.fields.size = in.U64();
-  attachment.fields.name = std::string(TakeText(in));
-  attachment.fields.media_type = std::string(TakeText(in));
-  if (!in.ok()) return BadRecord(record, kFieldPastEnd);
-  attachment.length = length - kHeadSize;
-  if (length < kHeadSize || attachment.fields.size > attachment.length) {
+  if (attachment) {
+    file.log_time = in.U64();
+    file.create_time = in.U64();
+    file.size = in.U64();
+  }
+  file.name = TakeText(in);
+  if (attachment) file.media_type = TakeText(in);
+  if (!in.ok() || !AddSpan(at, length, 0)) return;
+  file.record = {op, at, length - kHeadSize};
+  if (file.size > file.record.length) {
     Contradict("an attachment is longer than its record");
-    return {};
+    return;
   }
-  CTXFS_TRY(AddSpan(attachment.at, length));
-  CTXFS_TRY(AdmitGrowth(attachments_));
-  attachments_.push_back(std::move(attachment));
-  return {};
+  (attachment ? attachments_ : metadata_).push_back(std::move(file));
 }
 
-Status SummaryReader::AddMetadataIndex(const Record& record, ByteReader in) {
-  MetadataPlace place{};
-  place.at = in.U64();
-  const uint64_t length = in.U64();
-  place.name = std::string(TakeText(in));
-  if (!in.ok()) return BadRecord(record, kFieldPastEnd);
-  place.length = length - kHeadSize;
-  if (length < kHeadSize) {
-    Contradict("a metadata record has no length");
-    return {};
+void SummaryReader::AddStatistics(ByteReader& in) {
+  const uint64_t messages = in.U64();
+  summary_.counts = {in.U16(), in.U32(), in.U32(), in.U32(), in.U32()};
+  const uint64_t first = in.U64();
+  const uint64_t last = in.U64();
+  if (!in.ok()) return;
+  summary_.messages = messages;
+  times_ = {first, last};
+}
+
+Status SummaryReader::Add(const Record& record, Bytes content) {
+  CTXFS_TRY(HeapAllowance::Check());
+  if (spans_.size() > kMaxRecords) {
+    return OverLimit("limit: chunks, attachments and metadata", kMaxRecords);
   }
-  CTXFS_TRY(AddSpan(place.at, length));
-  CTXFS_TRY(AdmitGrowth(metadata_));
-  metadata_.push_back(std::move(place));
-  return {};
-}
-
-Status SummaryReader::AddStatistics(const Record& record, ByteReader in) {
-  Statistics said{};
-  said.messages = in.U64();
-  said.schemas = in.U16();
-  said.channels = in.U32();
-  said.attachments = in.U32();
-  said.metadata = in.U32();
-  said.chunks = in.U32();
-  said.first_time = in.U64();
-  said.last_time = in.U64();
-  if (!in.ok()) return BadRecord(record, kFieldPastEnd);
-  if (!statistics_) statistics_ = said;
-  return {};
-}
-
-Status SummaryReader::Add(const Record& record, RecordReader& reader,
-                          const Request& request) {
-  const bool known = IsDefinition(record) || record.op == Op::kChunkIndex ||
-                     record.op == Op::kAttachmentIndex ||
-                     record.op == Op::kMetadataIndex ||
-                     record.op == Op::kStatistics;
-  if (!known) return {};
-  const Bytes content =
-      CTXFS_TRY(reader.Start(record, kMaxSchemaBytes, request));
+  ByteReader in(content);
   switch (record.op) {
-    case Op::kChunkIndex:
-      return AddChunkIndex(record, ByteReader(content));
-    case Op::kAttachmentIndex:
-      return AddAttachmentIndex(record, ByteReader(content));
-    case Op::kMetadataIndex:
-      return AddMetadataIndex(record, ByteReader(content));
-    case Op::kStatistics:
-      return AddStatistics(record, ByteReader(content));
-    default:
+    case Op::kSchema:
+    case Op::kChannel:
       ++(record.op == Op::kSchema ? schemas_ : channels_);
-      return builder_.Add(record, content);
+      return builder_.Define(record, content);
+    case Op::kChunkIndex:
+      AddChunkIndex(in);
+      break;
+    case Op::kAttachmentIndex:
+      AddFileIndex(Op::kAttachment, in);
+      break;
+    case Op::kMetadataIndex:
+      AddFileIndex(Op::kMetadata, in);
+      break;
+    case Op::kStatistics:
+      AddStatistics(in);
+      break;
+    default:
+      break;
   }
-}
-
-// Writers may leave out a whole group of records, but not some of it.
-bool SummaryReader::SameCount(const char* what, uint64_t found, uint64_t said) {
-  if (found == said) return true;
-  if (found > 0) {
-    Contradict(fmt::format("it has {} {}, and its statistics say {}", found,
-                           what, said));
-  }
-  return false;
-}
-
-bool SummaryReader::SpansAreSound() {
-  std::ranges::sort(spans_, {}, &Span::begin);
-  for (size_t i = 1; i < spans_.size(); ++i) {
-    if (spans_[i].begin >= spans_[i - 1].end) continue;
-    Contradict("records overlap by their indexes");
-    return false;
-  }
-  return true;
+  return in.ok() ? Status() : BadRecord(record, kFieldPastEnd);
 }
 
 bool SummaryReader::IsComplete() {
-  if (!statistics_) return false;
-  const Statistics& said = *statistics_;
-  const bool same =
-      SameCount("schemas", schemas_, said.schemas) &&
-      SameCount("channels", channels_, said.channels) &&
-      SameCount("attachments", attachments_.size(), said.attachments) &&
-      SameCount("metadata records", metadata_.size(), said.metadata) &&
-      SameCount("chunks", chunks_.size(), said.chunks);
-  if (!same) return false;
-  if (messages_ > said.messages) {
+  if (!summary_.messages) return false;
+  const std::array<uint64_t, 5> found = {schemas_, channels_,
+                                         attachments_.size(), metadata_.size(),
+                                         chunks_.size()};
+  for (size_t i = 0; i < found.size(); ++i) {
+    // Writers may leave out a whole group of records, but not some of it.
+    if (found[i] == 0 || found[i] == summary_.counts[i]) continue;
     Contradict(
-        fmt::format("its chunks have {} messages, and its statistics "
-                    "say {}",
-                    messages_, said.messages));
+        fmt::format("its statistics count {} records of a kind, and it "
+                    "has {}",
+                    summary_.counts[i], found[i]));
   }
-  return SpansAreSound() && contradiction_.empty() &&
-         messages_ == said.messages;
+  if (messages_ > *summary_.messages) {
+    Contradict(
+        fmt::format("its statistics count {} messages, and its chunks "
+                    "have {}",
+                    *summary_.messages, messages_));
+  }
+  std::ranges::sort(spans_);
+  for (size_t i = 1; i < spans_.size(); ++i) {
+    if (spans_[i].first >= spans_[i - 1].second) continue;
+    Contradict("records overlap by their indexes");
+  }
+  return found == summary_.counts && messages_ == *summary_.messages &&
+         summary_.contradiction.empty();
 }
 
-// The record stands before the summary, unless it has bytes behind its field.
-void SummaryReader::AddDataEnd(const Request& request) {
-  constexpr uint64_t kBytes = kHeadSize + kDataEndSize;
-  const uint64_t at = footer_.summary - kBytes;
-  if (footer_.summary < kBytes || at < data_) return;
-  const Result<Record> found =
-      ReadIndexed(source_, Op::kDataEnd, at, kBytes, request);
-  if (found) builder_.index().data_end = *found;
+Status SummaryReader::Build(const Request& request) {
+  const auto place = [](const FileRecord& one) { return one.record.at; };
+  std::ranges::sort(chunks_, {}, [](const auto& one) { return one.first.at; });
+  std::ranges::sort(attachments_, {}, place);
+  std::ranges::sort(metadata_, {}, place);
+  for (const auto& [chunk, counts] : chunks_) {
+    CTXFS_TRY(builder_.AddChunk(chunk, counts));
+  }
+  Index& index = builder_.index;
+  for (FileRecord& one : attachments_) {
+    CTXFS_TRY(builder_.AddFile(index.attachments, std::move(one)));
+  }
+  for (FileRecord& one : metadata_) {
+    CTXFS_TRY(builder_.AddFile(index.metadata, std::move(one)));
+  }
+  if (messages_ > 0) index.times = times_;
+  // The data end stands before the summary, unless it has further bytes.
+  const uint64_t at = footer_.summary - kHeadSize - kDataEndSize;
+  const Result<Record> end =
+      ReadIndexed(source_, Op::kDataEnd, at, kDataEndSize, request);
+  if (end) index.data_end = *end;
+  summary_.index = std::move(builder_).Finish();
+  return {};
 }
 
 Result<Summary> SummaryReader::Read(const Request& request) {
   RecordReader reader(source_, footer_.summary, footer_.at);
-  while (true) {
-    const auto next = reader.Next(request);
-    if (!next && !next.error().Permanent()) return next.error();
-    if (!next) return Within("summary", next.error());
-    if (!next->has_value()) break;
-    Status added = Add(**next, reader, request);
-    if (!added && added.error().code == Code::kCorrupt) {
-      return Within("summary", std::move(added).error());
+  const auto read = [&]() -> Status {
+    while (true) {
+      const std::optional<Record> record = CTXFS_TRY(reader.Next(request));
+      if (!record) return {};
+      const Bytes content =
+          CTXFS_TRY(reader.Start(*record, kMaxSchemaBytes, request));
+      CTXFS_TRY(Add(*record, content));
     }
-    CTXFS_TRY(std::move(added));
-  }
-  Summary summary;
-  summary.statistics = statistics_;
-  if (!IsComplete()) {
-    summary.contradiction = std::move(contradiction_);
-    return summary;
-  }
-  const auto by_place = [](const auto& a, const auto& b) {
-    return a.at < b.at;
   };
-  std::ranges::sort(chunks_, {},
-                    [](const IndexedChunk& one) { return one.chunk.at; });
-  std::ranges::sort(attachments_, by_place);
-  std::ranges::sort(metadata_, by_place);
-  for (const IndexedChunk& one : chunks_) {
-    const auto first =
-        counts_.begin() + static_cast<std::ptrdiff_t>(one.first_count);
-    const Counts counts(first, first + static_cast<std::ptrdiff_t>(one.counts));
-    CTXFS_TRY(builder_.AddChunk(one.chunk, counts));
-  }
-  for (Attachment& one : attachments_) {
-    CTXFS_TRY(builder_.AddAttachment(std::move(one)));
-  }
-  for (MetadataPlace& one : metadata_) {
-    CTXFS_TRY(builder_.AddMetadata(std::move(one)));
-  }
-  if (statistics_->messages > 0) {
-    builder_.CountTimes(statistics_->first_time, statistics_->last_time);
-  }
-  AddDataEnd(request);
-  summary.index = std::move(builder_).Finish();
-  return summary;
+  const Status done = read();
+  if (!done && IsDamage(done.error())) return Within("summary", done.error());
+  if (!done) return done.error();
+  if (IsComplete()) CTXFS_TRY(Build(request));
+  return std::move(summary_);
 }
 
 }  // namespace
@@ -335,16 +256,12 @@ Result<Footer> ReadFooter(const Source& source, const Request& request) {
   ByteReader in(tail.span());
   const auto op = static_cast<Op>(in.U8());
   const uint64_t length = in.U64();
-  Footer footer{};
-  footer.at = size - kTail;
-  footer.summary = in.U64();
+  Footer footer{.at = size - kTail, .summary = in.U64(), .crc = 0};
   in.Skip(sizeof(uint64_t));  // summary offsets
   footer.crc = in.U32();
-  if (op != Op::kFooter || length != kFooterSize ||
-      AsText(in.Take(kMagic.size())) != kMagic) {
-    return none;
-  }
-  return footer;
+  const bool sound = op == Op::kFooter && length == kFooterSize &&
+                     AsText(in.Take(kMagic.size())) == kMagic;
+  return sound ? Result<Footer>(footer) : none;
 }
 
 Status CheckSummary(const Source& source, const Footer& footer, uint64_t data,
@@ -358,17 +275,9 @@ Status CheckSummary(const Source& source, const Footer& footer, uint64_t data,
                  footer.at + kHeadSize};
   }
   if (!verify || footer.crc == 0) return {};
-  constexpr uint64_t kPiece = 256 * limits::kKiB;
   // The checksum covers the footer up to itself, too.
   const uint64_t end = footer.at + kHeadSize + 2 * sizeof(uint64_t);
-  uint32_t crc = 0;
-  for (uint64_t at = footer.summary; at < end;) {
-    CTXFS_TRY(request.Check());
-    const Buffer piece = CTXFS_TRY(
-        ReadBuffer(source, at, std::min(kPiece, end - at), "summary", request));
-    crc = Crc32(piece.span(), crc);
-    at += piece.size();
-  }
+  const uint32_t crc = CTXFS_TRY(Crc32Of(source, footer.summary, end, request));
   if (crc == footer.crc) return {};
   return Error{Code::kChecksum,
                fmt::format("summary_crc: the summary has the checksum {:08x}, "
@@ -388,10 +297,10 @@ Status AddSummaryChannels(const Source& source, const Footer& footer,
   while (true) {
     const std::optional<Record> record = CTXFS_TRY(reader.Next(request));
     if (!record) return {};
-    if (!IsDefinition(*record)) continue;
+    if (!record->defines()) continue;
     const Bytes content =
         CTXFS_TRY(reader.Start(*record, kMaxSchemaBytes, request));
-    CTXFS_TRY(builder.Add(*record, content));
+    CTXFS_TRY(builder.Define(*record, content));
   }
 }
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/formats/mcap/topics.h"
-
-#include <algorithm>
 #include <array>
+#include <string>
+#include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
+#include <vector>
+
+#include "core/formats/mcap/index.h"
 
 namespace ctxfs::mcap {
 namespace {
@@ -69,12 +72,12 @@ std::string WithSuffix(std::string_view path, std::string_view suffix) {
 
 std::vector<std::string> TopicPaths(const std::vector<Channel>& channels) {
   std::unordered_set<std::string_view> topics;
-  for (const Channel& one : channels) topics.insert(PlainTopic(one.topic));
+  for (const Channel& one : channels) topics.insert(PlainTopic(one.name));
   std::unordered_map<std::string, uint32_t> taken;  // and the last mark
   std::vector<std::string> paths;
   paths.reserve(channels.size());
   for (const Channel& channel : channels) {
-    const std::string plain = BesideFiles(PlainTopic(channel.topic), topics);
+    const std::string plain = BesideFiles(PlainTopic(channel.name), topics);
     std::string path = plain;
     uint32_t& mark = taken.try_emplace(plain, 0).first->second;
     while (mark++ > 0) {

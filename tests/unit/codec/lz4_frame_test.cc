@@ -11,7 +11,7 @@
 namespace ctxfs {
 namespace {
 
-std::string Words(size_t size) {
+std::string NumbersInARow(size_t size) {
   std::minstd_rand random(7);
   std::string text;
   while (text.size() < size) text += std::to_string(random() % 1000) + " ";
@@ -40,7 +40,7 @@ Result<std::string> Unframe(const std::string& frame, size_t size) {
 
 TEST(Lz4Frame, DecodesEveryKind) {
   for (const size_t size : {0U, 1U, 1000U, 65536U, 3'000'000U}) {
-    const std::string text = Words(size);
+    const std::string text = NumbersInARow(size);
     for (const bool linked : {false, true}) {
       for (const bool checksum : {false, true}) {
         const auto decoded = Unframe(Frame(text, linked, checksum), size);
@@ -52,7 +52,7 @@ TEST(Lz4Frame, DecodesEveryKind) {
 }
 
 TEST(Lz4Frame, DecodesFramesInARow) {
-  const std::string text = Words(100'000);
+  const std::string text = NumbersInARow(100'000);
   const std::string frames =
       Frame(text, true, true) + Frame("more", false, false);
   const auto decoded = Unframe(frames, text.size() + 4);
@@ -61,14 +61,14 @@ TEST(Lz4Frame, DecodesFramesInARow) {
 }
 
 TEST(Lz4Frame, RefusesAnotherSize) {
-  const std::string frame = Frame(Words(100'000), true, false);
+  const std::string frame = Frame(NumbersInARow(100'000), true, false);
   EXPECT_TRUE(Fails(Unframe(frame, 99'999), Code::kCorrupt));
   EXPECT_TRUE(Fails(Unframe(frame, 100'001), Code::kCorrupt));
   EXPECT_TRUE(Fails(Unframe(frame, 0), Code::kCorrupt));
 }
 
 TEST(Lz4Frame, RefusesDamage) {
-  const std::string text = Words(5000);
+  const std::string text = NumbersInARow(5000);
   const std::string frame = Frame(text, false, true);
   for (size_t size = 0; size < frame.size(); size += 7) {
     EXPECT_TRUE(
@@ -79,7 +79,9 @@ TEST(Lz4Frame, RefusesDamage) {
     std::string flipped = frame;
     flipped[at] = static_cast<char>(flipped[at] ^ 0x10);
     const auto decoded = Unframe(flipped, text.size());
-    if (decoded) EXPECT_EQ(*decoded, text) << at;
+    if (decoded) {
+      EXPECT_EQ(*decoded, text) << at;
+    }
   }
   EXPECT_TRUE(Fails(Unframe("not a frame at all", 10), Code::kCorrupt));
 }
@@ -96,7 +98,9 @@ TEST(Lz4Frame, ShowsNoMemory) {
   frame += static_cast<char>(block.size());
   frame += std::string(3, '\0') + block + std::string(4, '\0');
   const auto decoded = Unframe(frame, 14);
-  if (decoded) EXPECT_EQ(decoded->find('x'), std::string::npos);
+  if (decoded) {
+    EXPECT_EQ(decoded->find('x'), std::string::npos);
+  }
 }
 
 }  // namespace

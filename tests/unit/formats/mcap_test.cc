@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Recordings made by hand, record by record.
+#include "core/formats/mcap/mcap.h"
+
 #include <gtest/gtest.h>
 
 #include <string>
@@ -10,7 +12,6 @@
 #include "core/codec/checksum.h"
 #include "core/container/format.h"
 #include "core/formats/mcap/records.h"
-#include "core/formats/mcap/topics.h"
 #include "core/io/source.h"
 #include "tests/unit/testing/files.h"
 #include "tests/unit/testing/result.h"
@@ -182,14 +183,8 @@ TEST(Mcap, SaysThatLineEndsWereConverted) {
 }
 
 std::vector<std::string> PathsOf(const std::vector<std::string>& topics) {
-  std::vector<Channel> channels;
-  for (const std::string& topic : topics) {
-    channels.push_back({.id = static_cast<uint16_t>(channels.size()),
-                        .schema_id = 0,
-                        .topic = topic,
-                        .encoding = {},
-                        .metadata = {}});
-  }
+  std::vector<Channel> channels(topics.size());
+  for (size_t i = 0; i < topics.size(); ++i) channels[i].name = topics[i];
   return TopicPaths(channels);
 }
 
