@@ -155,8 +155,10 @@ Result<Layout> Layout::Of(Bytes decoded, const Request& request) {
 }
 
 std::span<const Place> Layout::Messages(uint16_t channel) const {
-  const auto [first, last] =
-      std::ranges::equal_range(places_, channel, {}, &Place::channel);
+  const auto first =
+      std::ranges::lower_bound(places_, channel, {}, &Place::channel);
+  const auto last =
+      std::ranges::upper_bound(places_, channel, {}, &Place::channel);
   return {first, last};
 }
 
