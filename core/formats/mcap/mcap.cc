@@ -295,6 +295,7 @@ Container::Tables Recording::Files() const {
       tables.push_back(MessageLines(i));
     }
   }
+  for (auto& table : PictureFiles()) tables.push_back(std::move(table));
   return tables;
 }
 

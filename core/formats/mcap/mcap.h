@@ -59,7 +59,6 @@ class Recording final : public Container,
   bool InfoMayChange() const override { return true; }
   Tables Files() const override;
   Tables FilesWithPaths(const PathsInTree& paths) const override;
-  std::vector<ChildContainer> Children() const override;
   Exports Export() const override;
   std::vector<Error> Inspect(const ReadContext& context) const override;
   Status AddFacts(const ReadContext& context, Facts& facts) const override;
@@ -116,6 +115,8 @@ class Recording final : public Container,
   std::shared_ptr<const FileTable> MessageFiles(uint32_t channel) const;
   /// views/messages/TOPIC.jsonl
   std::shared_ptr<const FileTable> MessageLines(uint32_t channel) const;
+  /// views/pictures
+  Tables PictureFiles() const;
   std::string ChannelsJson(const std::vector<std::string>& paths) const;
 
   const OpenOptions options_;

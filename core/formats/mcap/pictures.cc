@@ -14,7 +14,6 @@
 #include "core/base/limits.h"
 #include "core/container/file_set.h"
 #include "core/container/magics.h"
-#include "core/container/open.h"
 #include "core/formats/mcap/mcap.h"
 
 namespace ctxfs::mcap {
@@ -162,72 +161,43 @@ Result<Content> PictureIn(const Recording& recording, uint32_t channel,
   return data.Slice(part->at, part->size);
 }
 
-/// views/pictures as a container.
-class Pictures final : public Container {
- public:
-  explicit Pictures(std::shared_ptr<const Recording> recording)
-      : Container(recording->source(), /*part=*/true),
-        recording_(std::move(recording)) {}
-
-  /// Finds the extension of each channel's pictures in its first message.
-  Status Load(const ReadContext& context) {
-    for (const uint32_t channel : PictureChannels(*recording_)) {
-      std::string_view extension = "bin";
-      const auto find = [&]() -> Status {
-        const Content picture =
-            CTXFS_TRY(PictureIn(*recording_, channel, 0, context));
-        const std::string bytes = CTXFS_TRY(ReadAll(picture, context));
-        extension = ExtensionOf(AsBytes(bytes));
-        return {};
-      };
-      const Status found = find();
-      if (!found && !found.error().Permanent()) return found.error();
-      channels_.emplace_back(channel, extension);
-    }
-    return {};
-  }
-
-  void AddInfo(Json& /*info*/, const ReadContext& /*context*/) const override {}
-
-  Tables Files() const override {
-    Tables tables;
-    for (const auto& [channel, extension] : channels_) {
-      tables.push_back(FilesOf(channel, extension));
-    }
-    return tables;
-  }
-
- private:
-  std::shared_ptr<const FileTable> FilesOf(uint32_t channel,
-                                           std::string_view extension) const {
-    return MakeTable(
-        {.placement = {.role = Role::kPrimary,
-                       .directory = recording_->path(channel),
-                       .numbering =
-                           Numbering{.suffix = "." + std::string(extension)}},
-         .count = recording_->index().channels[channel].messages,
-         .path = &NoPath,
-         .open =
-             [this, channel](uint32_t message, const ReadContext& context) {
-               return PictureIn(*recording_, channel, message, context);
-             },
-         .owner = Share(*this)});
-  }
-
-  const std::shared_ptr<const Recording> recording_;
-  std::vector<std::pair<uint32_t, std::string_view>> channels_;
-};
+/// The extension of a channel's pictures, by the first one.
+Result<std::string> PictureSuffix(const Recording& recording, uint32_t channel,
+                                  const ReadContext& context) {
+  const auto read = [&]() -> Result<std::string> {
+    const Content picture =
+        CTXFS_TRY(PictureIn(recording, channel, 0, context));
+    return ReadAll(picture, context);
+  };
+  const Result<std::string> bytes = read();
+  if (!bytes && !bytes.error().Permanent()) return bytes.error();
+  std::string suffix = ".";
+  suffix += bytes ? ExtensionOf(AsBytes(*bytes)) : "bin";
+  return suffix;
+}
 
 }  // namespace
 
-std::vector<ChildContainer> Recording::Children() const {
-  if (PictureChannels(*this).empty()) return {};
-  return {{.path = "pictures",
-           .open_source = nullptr,
-           .role = Role::kViews,
-           .open = [self = Share(*this)](const ReadContext& context) {
-             return LoadContainer<Pictures>(context, self);
-           }}};
+Container::Tables Recording::PictureFiles() const {
+  Tables tables;
+  for (const uint32_t channel : PictureChannels(*this)) {
+    Numbering numbering;
+    numbering.find_suffix = [this, channel](const ReadContext& context) {
+      return PictureSuffix(*this, channel, context);
+    };
+    tables.push_back(MakeTable(
+        {.placement = {.role = Role::kViews,
+                       .directory = "pictures/" + paths_[channel],
+                       .numbering = std::move(numbering)},
+         .count = index_->channels[channel].messages,
+         .path = &NoPath,
+         .open =
+             [this, channel](uint32_t message, const ReadContext& context) {
+               return PictureIn(*this, channel, message, context);
+             },
+         .owner = Share(*this)}));
+  }
+  return tables;
 }
 
 Result<std::vector<ShownSample>> Recording::FirstSamples(
