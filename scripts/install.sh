@@ -5,7 +5,7 @@
 set -euo pipefail
 
 libraries=(libfuse3-dev libzstd-dev
-  libbz2-dev libfmt-dev liblz4-dev liblzma-dev libxxhash-dev nlohmann-json3-dev libhwy-dev libisal-dev libssl-dev zlib1g-dev
+  libbrotli-dev libbz2-dev libfmt-dev liblz4-dev liblzma-dev libxxhash-dev nlohmann-json3-dev libhwy-dev libisal-dev libssl-dev zlib1g-dev
   libflatbuffers-dev libncurses-dev libjs-chart.js libcurl4-openssl-dev libexpat1-dev libseccomp-dev libcli11-dev)
 build=(g++ cmake ninja-build pkg-config fuse3 scdoc "${libraries[@]}")
 arm64=(g++-aarch64-linux-gnu qemu-user-static)

@@ -66,6 +66,10 @@ size_t DecodeLz4Prefix(Bytes stored, MutableBytes out);
 Status DecodeGzip(Bytes stored, MutableBytes out,
                   const Interrupt& interrupt = NeverInterrupted());
 
+/// Decodes raw Snappy, without a frame, whose size must be that of `out`.
+Status DecodeSnappy(Bytes stored, MutableBytes out,
+                    const Interrupt& interrupt = NeverInterrupted());
+
 /// Decodes LZ4 sequences without the end-of-block rules: accepts blocks that
 /// end in a match, and matches within the last twelve bytes, as the JavaScript
 /// writers produce (docs/formats/shard.md, section 9.2).

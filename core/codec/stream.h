@@ -42,6 +42,10 @@ using StreamDecoder = Status (*)(const NextBytes& next,
 Status DecodeBzip2Stream(const NextBytes& next, const StreamSizes& sizes,
                          const ByteSink& sink, const Interrupt& interrupt);
 
+/// Decodes one Brotli stream (RFC 7932), whose window has at most 16 MiB.
+Status DecodeBrotliStream(const NextBytes& next, const StreamSizes& sizes,
+                          const ByteSink& sink, const Interrupt& interrupt);
+
 /// Decodes LZMA as in ZIP: u16 version; u16 size of the properties, which is 5;
 /// the properties, a byte for lc, lp and pb and the u32 size of the dictionary;
 /// then the data, with or without an end marker.

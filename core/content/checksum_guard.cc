@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <optional>
 
 namespace ctxfs {
 namespace {
@@ -11,12 +12,38 @@ namespace {
 // Small enough to stay in the L2 cache between pread and checksum.
 constexpr uint64_t kScanBytes = 256 * 1024;
 
+/// Sums the guarded bytes up.
+class GuardedSum {
+ public:
+  explicit GuardedSum(const ChecksumGuard::Guarded& guarded)
+      : guarded_(guarded), sum_(guarded.checksum.kind) {
+    if (guarded.hash != nullptr) hasher_.emplace(guarded.hash->algorithm);
+  }
+
+  void Update(Bytes bytes) {
+    hasher_ ? hasher_->Update(bytes) : sum_.Update(bytes);
+  }
+
+  Result<bool> Matches() {
+    if (!hasher_) return sum_.Matches(guarded_.checksum);
+    const std::string hex = hasher_->Hex();
+    if (hex.empty()) return Error{Code::kNoMemory, "no digest"};
+    return hex == guarded_.hash->hex;
+  }
+
+ private:
+  const ChecksumGuard::Guarded& guarded_;
+  Checksummer sum_;
+  std::optional<Hasher> hasher_;
+};
+
 }  // namespace
 
 Error ChecksumGuard::Mismatch() const {
   return {Code::kChecksum,
           fmt::format("checksum mismatch: {} bytes are not {}", guarded_.length,
-                      guarded_.checksum.Text()),
+                      guarded_.hash != nullptr ? guarded_.hash->Text()
+                                               : guarded_.checksum.Text()),
           guarded_.offset};
 }
 
@@ -30,7 +57,7 @@ Status ChecksumGuard::Conclude(bool matches, const ReadContext& context) const {
 
 Status ChecksumGuard::Scan(const ReadContext& context) const {
   Buffer piece(static_cast<size_t>(std::min(guarded_.length, kScanBytes)));
-  Checksummer sum(guarded_.checksum.kind);
+  GuardedSum sum(guarded_);
   CTXFS_TRY(context.Charge(guarded_.length));
   for (uint64_t done = 0; done < guarded_.length;) {
     CTXFS_TRY(context.Check());
@@ -43,7 +70,7 @@ Status ChecksumGuard::Scan(const ReadContext& context) const {
     sum.Update(bytes);
     done += bytes.size();
   }
-  return Conclude(sum.Matches(guarded_.checksum), context);
+  return Conclude(CTXFS_TRY(sum.Matches()), context);
 }
 
 Status ChecksumGuard::Verify(const ReadContext& context) const {
@@ -71,7 +98,9 @@ Status ChecksumGuard::Read(uint64_t offset, MutableBytes out,
             Ahead{end - offset - out.size(), Ahead::Likelihood::kIfOnward}));
   }
   CTXFS_TRY(guarded_.source->ReadAt(offset, out, context));
-  return Conclude(guarded_.checksum.Matches(out), context);
+  GuardedSum sum(guarded_);
+  sum.Update(out);
+  return Conclude(CTXFS_TRY(sum.Matches()), context);
 }
 
 }  // namespace ctxfs

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "core/codec/checksum.h"
+#include "core/codec/crypto/named_digest.h"
 #include "core/content/read_context.h"
 #include "core/content/verdict.h"
 #include "core/io/source.h"
@@ -20,6 +21,8 @@ class ChecksumGuard {
     uint64_t offset;
     uint64_t length;
     Checksum checksum;
+    /// Replaces `checksum` if set.
+    std::shared_ptr<const ExpectedHash> hash = nullptr;
   };
 
   /// Every ChecksumGuard of the same bytes must get the same `verdict` and

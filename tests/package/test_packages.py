@@ -135,6 +135,7 @@ def test_dependencies():
     fuse = "libfuse3-3" if "libfuse3.so.3" in needed else "libfuse3-4"
     for library, owner in (("libfuse3", fuse), ("libisal", "libisal2"), ("libbz2", "libbz2-1.0"),
                            ("libexpat", "libexpat1"), ("liblzma", "liblzma5"),
+                           ("libbrotlidec", "libbrotli1"),
                            ("libseccomp", "libseccomp2"), ("libzstd", "libzstd1")):
         assert library in needed and owner in depends
     # Debian 13 has libhwy1t64.
