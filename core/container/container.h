@@ -68,6 +68,9 @@ class PathsInTree {
   /// file is empty. The numbers after the last entry belong to the
   /// Container::Children. Takes time in proportion to all names of the tree.
   virtual std::vector<std::string> Of(uint32_t first, uint32_t end) const = 0;
+  /// Returns the path of the directory of numbered files that a table places at
+  /// `directory` (Placement).
+  virtual std::string OfNumbered(std::string_view directory) const = 0;
 };
 
 /// An opened container: its index, parsed once, as tables of files. Immutable

@@ -245,6 +245,16 @@ std::vector<std::string> ContainerTree::InPart(
   return tree.Of(0, tree.entries()->count());
 }
 
+std::string ContainerTree::OfNumbered(std::string_view directory) const {
+  for (const auto& [node, files] : numbered_at_) {
+    const Placement& placement = files.table().placement();
+    if (IsPrimary(placement.role) && placement.directory == directory) {
+      return tree_.Path(node);
+    }
+  }
+  return {};
+}
+
 uint64_t ContainerTree::NodeCount() const {
   uint64_t count = tree_.node_count();
   for (const auto& [node, files] : numbered_at_) {

@@ -121,6 +121,7 @@ class ContainerTree final : public TreeFiles, private PathsInParts {
   void CountNumbered();
 
   std::vector<std::string> Of(uint32_t first, uint32_t end) const override;
+  std::string OfNumbered(std::string_view directory) const override;
   std::vector<std::string> InPart(
       const std::shared_ptr<const Container>& part) const override;
 
