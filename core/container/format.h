@@ -174,6 +174,10 @@ bool IsContainerName(std::string_view name);
 const Format* FormatOfPart(std::string_view name);
 bool IsContainerDirectory(const Source& directory,
                           const Request& request = Request());
+/// Like IsContainerDirectory, but only for formats without Traits::stays_file:
+/// a mirror shows such a container in place of the directory.
+bool IsContainerInPlaceOfDirectory(const Source& directory,
+                                   const Request& request = Request());
 /// Whether a directory was probably meant to be a container.
 bool ResemblesContainer(const Source& directory,
                         const Request& request = Request());

@@ -250,6 +250,14 @@ bool IsContainerDirectory(const Source& directory, const Request& request) {
   });
 }
 
+bool IsContainerInPlaceOfDirectory(const Source& directory,
+                                   const Request& request) {
+  return AnyFormat([&](const Format& format) {
+    return !format.traits.stays_file && format.probe_directory != nullptr &&
+           format.probe_directory(directory, request);
+  });
+}
+
 bool ResemblesContainer(const Source& directory, const Request& request) {
   return AnyFormat([&](const Format& format) {
     return format.resembles_directory != nullptr &&

@@ -340,7 +340,7 @@ ContainerSearch::Step ContainerSearch::TakeDirectory(const std::string& path,
   const bool top = levels_.empty();
   const Result<std::shared_ptr<const ctxfs::Source>> directory =
       OpenSource(path);
-  if (!top && directory && IsContainerDirectory(**directory)) {
+  if (!top && directory && IsContainerInPlaceOfDirectory(**directory)) {
     return Found(path);
   }
   foreign = foreign || (directory && !ForeignDirectory(**directory).empty());
@@ -373,7 +373,7 @@ ContainerSearch::Step ContainerSearch::TakePrefix(const std::string& url,
   };
   const Result<SourcePtr> directory = OpenSource(above);
   if (!directory) return failed(directory.error());
-  if (!top && IsContainerDirectory(**directory)) return found;
+  if (!top && IsContainerInPlaceOfDirectory(**directory)) return found;
   const Result<StoreListingPtr> listing = TheUrlStore()->List(above, Request());
   if (!listing) return failed(listing.error());
   foreign = foreign || !ForeignDirectory(**directory).empty();

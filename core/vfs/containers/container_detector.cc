@@ -30,7 +30,7 @@ Result<ContainerDetector::Answer> ContainerDetector::Probe(
   options.watch_ctime = !item.directory;
   const SourcePtr source = CTXFS_TRY(in.Open(item, options, request));
   if (item.directory) {
-    const bool container = IsContainerDirectory(*source, request);
+    const bool container = IsContainerInPlaceOfDirectory(*source, request);
     if (std::optional<Error> shortage = source->Shortage()) {
       return *std::move(shortage);
     }
