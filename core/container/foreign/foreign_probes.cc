@@ -9,6 +9,7 @@
 #include <optional>
 #include <string_view>
 
+#include "core/base/json/json_head.h"
 #include "core/container/foreign/foreign_formats.h"
 
 namespace ctxfs::foreign {
@@ -332,6 +333,22 @@ bool IsCoreMl(Bytes head, const Source* source, const Request& request) {
       },
       request);
   return walked && has_version && has_model;
+}
+
+bool IsLitData(Bytes head, const Source* /*source*/,
+               const Request& /*request*/) {
+  if (AsText(head).find("\"chunks\"") == std::string_view::npos) return false;
+  return JsonHead(AsText(head)).contains("chunks//chunk_bytes");
+}
+
+bool IsTextShards(Bytes head, const Source* /*source*/,
+                  const Request& /*request*/) {
+  if (AsText(head).find("\"shards\"") == std::string_view::npos) return false;
+  const auto members = JsonHead(AsText(head));
+  const auto format = members.find("shards//format");
+  constexpr std::array kFormats = {"json"sv, "csv"sv, "tsv"sv, "xsv"sv};
+  return format != members.end() &&
+         std::ranges::find(kFormats, format->second) != kFormats.end();
 }
 
 bool IsZlib(Bytes head, const Source* /*source*/, const Request& /*request*/) {

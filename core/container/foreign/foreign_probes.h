@@ -18,6 +18,11 @@ bool IsHdf5WithUserBlock(Bytes head, const Source* source,
                          const Request& request);
 /// Mosaic Data Shard: a count, as many offsets, the file's size, and JSON.
 bool IsMds(Bytes head, const Source* source, const Request& request);
+/// index.json of LitData: chunks, each with chunk_bytes.
+bool IsLitData(Bytes head, const Source* source, const Request& request);
+/// index.json of the package streaming whose shards are text: JSON lines or
+/// CSV.
+bool IsTextShards(Bytes head, const Source* source, const Request& request);
 /// The Arrow IPC stream: an encapsulated message whose header is a Schema.
 bool IsArrowStream(Bytes head, const Source* source, const Request& request);
 /// cpio: an octal or hexadecimal header after the magic.
