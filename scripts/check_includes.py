@@ -57,6 +57,7 @@ FAMILIES = {
     "graph": ["cowrie", "shard"],
     "manifest": ["shard"],
     "mcap": ["sample_shard"],
+    "mds": ["sample_shard"],
     "model_shard": ["cowrie", "graph", "shard"],
     "sample_shard": ["cowrie", "shard"],
     "tar": ["npy"],
