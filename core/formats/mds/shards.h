@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/lru_map.h"
+#include "core/base/mutex.h"
+#include "core/base/result.h"
+#include "core/container/container.h"
+#include "core/container/format.h"
+#include "core/content/content.h"
+#include "core/content/verdict.h"
+#include "core/formats/mds/index.h"
+#include "core/io/source.h"
+#include "core/io/window_reader.h"
+
+namespace ctxfs::mds {
+
+/// The file of a shard: the raw one, or the compressed one.
+struct ShardFile {
+  SourcePtr source;
+  /// Of a raw shard with a hash; else null.
+  std::shared_ptr<const ChecksumGuard> guard;
+  /// The decoded bytes of a compressed shard; else null.
+  std::shared_ptr<const Block> block;
+
+  /// The bytes [offset, offset + length) of the decoded shard, verified before
+  /// they are read.
+  Content Part(uint64_t offset, uint64_t length) const;
+};
+
+/// The shards of a data set. Thread-safe once Load has returned.
+class Shards : public std::enable_shared_from_this<Shards> {
+ public:
+  Shards(SourcePtr folder, Index index, const OpenOptions& options)
+      : folder_(std::move(folder)),
+        index_(std::move(index)),
+        options_(options) {}
+
+  /// Examines the file of each shard. Must be called once, first. Returns
+  /// warnings, of at most kMaxWarnings shards.
+  Result<std::vector<Warning>> Load(const Request& request);
+
+  const Index& index() const { return index_; }
+  const ShardRecord& record(uint32_t shard) const {
+    return index_.shards[shard];
+  }
+  uint32_t count() const { return static_cast<uint32_t>(index_.shards.size()); }
+  /// The shard of a sample.
+  uint32_t ShardOf(uint32_t sample) const;
+  bool compressed(uint32_t shard) const {
+    return states_[shard].form == Form::kZip;
+  }
+  /// Bytes of all files that are there.
+  uint64_t stored_bytes() const { return stored_bytes_; }
+
+  /// Why the shard cannot be read, according to the index and the files that
+  /// are there.
+  std::optional<Error> Fault(uint32_t shard) const;
+  /// Whether the file of the shard is not there.
+  bool IsMissing(uint32_t shard) const {
+    return states_[shard].fault == Trouble::kMissing;
+  }
+  /// "yes", "no", "failed" or "none", as in EntryInfo::verified.
+  std::string VerifiedText(uint32_t shard) const;
+  bool HasHash(uint32_t shard) const;
+  Verdict verdict(uint32_t shard) const { return states_[shard].verdict; }
+
+  /// Opens the file of the shard. Fails with Fault, or with kStale if the file
+  /// has changed since Load.
+  Result<ShardFile> Open(uint32_t shard, const Request& request) const;
+
+  /// Fails unless the header of the shard fits to the index. `header`: its
+  /// first 8 bytes.
+  Status CheckHeader(uint32_t shard, Bytes header) const;
+  /// Whether CheckHeader has passed already.
+  bool KnowsHeader(uint32_t shard) const { return states_[shard].header; }
+
+  /// Compares all hashes of the shard's file, and of what it decodes to.
+  Status CompareHashes(uint32_t shard, const ReadContext& context) const;
+
+  /// "shard 'shard.00000.mds'".
+  std::string Label(uint32_t shard) const;
+
+ private:
+  friend class DecodedShard;
+
+  enum class Form : uint8_t { kRaw, kZip };
+  enum class Trouble : uint8_t {
+    kNone,
+    kMissing,
+    kOutside,
+    kUnreadable,
+    kSize,
+    kColumns,
+    kNotOpened,
+    kLimit,
+    kCompression,
+  };
+  struct State {
+    Form form = Form::kRaw;
+    Trouble fault = Trouble::kNone;
+    std::atomic<bool> header = false;
+    std::atomic<Verdict> verdict = Verdict::kUnknown;
+    uint64_t stamp = 0;  // of the file's identity
+  };
+
+  const StoredFile& File(uint32_t shard) const {
+    const ShardRecord& of = record(shard);
+    return compressed(shard) ? *of.zip : of.raw;
+  }
+  Result<SourcePtr> OpenNamed(const std::string& name,
+                              const Request& request) const;
+  Status Examine(uint32_t shard, const Request& request);
+  /// Sets the state if `file` is there with its size, else the fault.
+  Status Examine(uint32_t shard, Form form, const StoredFile& file,
+                 const Request& request);
+  Trouble TroubleOfZip(const ShardRecord& record) const;
+  std::string TroubleText(uint32_t shard) const;
+  Result<SourcePtr> SourceOf(uint32_t shard, const Request& request) const;
+  Result<Buffer> Decode(uint32_t shard, const SourcePtr& source,
+                        const ReadContext& context) const;
+  std::atomic<Verdict>& VerdictOf(uint32_t shard) const {
+    return states_[shard].verdict;
+  }
+
+  const SourcePtr folder_;  // a directory, or index.json
+  const Index index_;
+  const OpenOptions options_;
+  const uint64_t guards_ = NewOwner();
+  const uint64_t blocks_ = NewOwner();
+  uint64_t stored_bytes_ = 0;
+  mutable std::vector<State> states_;
+  mutable Mutex mutex_;
+  /// The files that were used last.
+  mutable LruMap<uint32_t, SourcePtr> open_ CTXFS_GUARDED_BY(mutex_);
+};
+
+/// A sample: where its values are in its shard.
+struct Sample {
+  uint32_t number = 0;          // in the data set
+  uint64_t offset = 0;          // of its first value, in the shard
+  std::vector<uint32_t> sizes;  // of the values that vary
+};
+
+/// A value in the decoded bytes of a shard.
+struct Value {
+  uint64_t offset = 0;
+  uint64_t size = 0;
+};
+
+/// Reads samples of one shard, mostly in order. Not thread-safe. Reads bytes
+/// that are not verified, unless Verify was called.
+class SampleReader {
+ public:
+  /// Opens the shard; `shards` and `context` must outlive this object.
+  static Result<SampleReader> Open(const Shards& shards, uint32_t shard,
+                                   const ReadContext& context);
+
+  /// Verifies all bytes of the shard, once.
+  Status Verify() const;
+
+  /// Finds a sample of this shard by its number in the data set. Fails with
+  /// kCorrupt if its offsets or sizes are damaged. Valid until the next call.
+  Result<const Sample*> Find(uint32_t number);
+  Value ValueOf(const Sample& sample, uint32_t column) const;
+  /// Reads bytes of the shard.
+  Status Read(uint64_t offset, MutableBytes out);
+
+  const ShardFile& file() const { return file_; }
+
+ private:
+  SampleReader(const Shards& shards, uint32_t shard, ShardFile file,
+               BlockCache::Pinned decoded, const ReadContext& context);
+
+  uint64_t size() const { return shards_.record(shard_).raw.bytes; }
+  /// At most WindowReader::kMax bytes; valid until the next call of the same
+  /// reader.
+  Result<Bytes> At(WindowReader& reader, uint64_t offset, size_t length);
+  Status FindBounds(uint32_t index, uint64_t& begin, uint64_t& end);
+  Status ReadSizes(uint64_t begin, uint64_t length);
+  Error Damaged(uint32_t index, const std::string& why, uint64_t at) const;
+
+  const Shards& shards_;
+  const uint32_t shard_;
+  const ShardFile file_;
+  const BlockCache::Pinned decoded_;  // of a compressed shard
+  const ReadContext& context_;
+  WindowReader offsets_;
+  WindowReader values_;
+  Sample sample_;
+};
+
+}  // namespace ctxfs::mds
