@@ -31,6 +31,7 @@ namespace ctxfs {
   FORMAT(kCvc)                \
   FORMAT(kMem8Archive)        \
   FORMAT(kMem8)               \
+  FORMAT(kMds)                \
   FORMAT(kMegaContext)        \
   FORMAT(kSjgn)               \
   FORMAT(kCowrie)             \

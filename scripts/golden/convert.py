@@ -25,6 +25,7 @@ import recordings
 import shards
 import tensors
 import tfrecord
+import trees
 import wshard
 
 CONVERTERS = {
@@ -37,6 +38,7 @@ CONVERTERS = {
     "mcap": recordings,
     "mcf": mcf,
     "cvc": cvc,
+    "mds": trees,
     "shard": shards,
     "gguf": tensors, "safetensors": tensors,
     "tfrecord": tfrecord,

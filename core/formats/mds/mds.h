@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/mutex.h"
+#include "core/container/container.h"
+#include "core/container/facts/facts.h"
+#include "core/container/format.h"
+#include "core/container/interfaces/shows_samples.h"
+#include "core/formats/mds/shards.h"
+
+namespace ctxfs::mds {
+
+/// A data set of mosaicml-streaming: a directory, opened as such or by its
+/// index.json (docs/formats/mds.md). The entries are the columns whose values
+/// have one size, joined over all shards; other columns are directories of
+/// numbered files.
+class MdsContainer final : public Container,
+                           public SaysFacts,
+                           public ShowsSamples {
+ public:
+  MdsContainer(std::shared_ptr<const Source> source, const OpenOptions& options)
+      : Container(std::move(source)), options_(options) {}
+
+  /// Reads the index and finds the files of shards. Must be called once, first.
+  Status Load(const ReadContext& context);
+
+  void AddInfo(Json& info, const ReadContext& context) const override;
+  Status AddFacts(const ReadContext& context, Facts& facts) const override;
+  std::vector<Error> Inspect(const ReadContext& context) const override;
+  Tables Files() const override;
+  Tables FilesWithPaths(const PathsInTree& paths) const override;
+  Exports Export() const override;
+  Result<std::vector<ShownSample>> FirstSamples(
+      size_t most, const ReadContext& context) const override;
+
+  const Shards& shards() const { return *shards_; }
+  const Index& index() const { return shards_->index(); }
+  /// The suffix of the files of a column.
+  Result<std::string> SuffixOf(uint32_t column,
+                               const ReadContext& context) const;
+
+ private:
+  Status ReadIndex(const ReadContext& context);
+  void WarnOfUnknown();
+  EntryInfo DescribeJoined(uint32_t column) const;
+  EntryInfo DescribeValue(uint32_t column, uint32_t sample,
+                          const ReadContext& context) const;
+  FileFacts FactsOf(uint32_t sample) const;
+  std::shared_ptr<const FileTable> JoinedFiles() const;
+  std::shared_ptr<const FileTable> ValueFiles(uint32_t column) const;
+  Result<std::shared_ptr<const Container>> OpenList(
+      uint32_t column, uint32_t sample, const ReadContext& context) const;
+  void InspectLists(uint32_t shard, const ReadContext& context,
+                    std::vector<Error>& faults) const;
+  std::vector<ArrayInfo> Arrays() const;
+  std::vector<uint64_t> ShapeOf(const Column& column) const;
+  Json ColumnsJson() const;
+
+  const OpenOptions options_;
+  SourcePtr index_file_;
+  std::shared_ptr<Shards> shards_;
+  std::vector<uint32_t> joined_;  // the columns that are entries
+  mutable Mutex mutex_;
+  mutable std::vector<std::optional<std::string>> suffixes_
+      CTXFS_GUARDED_BY(mutex_);
+};
+
+/// Returns views/samples.jsonl: a line for each sample.
+std::shared_ptr<const FileTable> SampleLines(
+    std::shared_ptr<const MdsContainer> of, const PathsInTree& paths);
+
+/// "columns/NAME", before its parts are made safe.
+inline std::string DirectoryOf(const Column& column) {
+  return "columns/" + column.name;
+}
+
+/// "000042".
+std::string NumberText(uint64_t number);
+
+/// The files of one list: a directory of items.
+std::shared_ptr<const Container> ListOf(SourcePtr source, ShardFile file,
+                                        std::vector<uint64_t> items,
+                                        std::string suffix);
+
+}  // namespace ctxfs::mds
