@@ -42,7 +42,7 @@ def convert(path, answer):
         return  # an index, not a source
     name = answer["source"]
     if answer.get("mirror"):
-        name = name.split("/")[0]
+        name = name.split("/")[0] + " -o flat"  # of a mirror the root is its own
     if "refuse" in answer:
         yield name, refused_with(answer["refuse"]["exit"], [answer["refuse"]["why"]])
     else:

@@ -125,6 +125,7 @@ class IndexReader final : public JsonEvents {
       const auto sum = CheckedAdd(index_.fixed_bytes, column.size);
       index_.fixed_bytes = sum.value_or(UINT64_MAX);
     }
+    CTXFS_TRY(CheckRoom());
     return std::move(index_);
   }
 
@@ -316,6 +317,21 @@ class IndexReader final : public JsonEvents {
     shard.zip = std::move(draft_.zip);
     CTXFS_TRY(AdmitGrowth(index_.shards));
     index_.shards.push_back(std::move(shard));
+    return {};
+  }
+
+  /// Fails if values of fixed sizes do not fit into a shard. Otherwise a column
+  /// would have a size that no bytes stand for.
+  Status CheckRoom() const {
+    const auto sample = CheckedAdd(index_.fixed_bytes, 4 + 4 * index_.varying);
+    for (const ShardRecord& shard : index_.shards) {
+      if (shard.samples == 0 || shard.other_columns) continue;
+      const auto all = CheckedMul(sample.value_or(UINT64_MAX), shard.samples);
+      if (all && *all <= shard.raw.bytes - 8) continue;
+      return OverLimit(fmt::format("limit: {} samples of the shard {} are",
+                                   shard.samples, Quote(shard.raw.name)),
+                       (shard.raw.bytes - 8) / sample.value_or(UINT64_MAX));
+    }
     return {};
   }
 

@@ -78,12 +78,27 @@ void AppendElement(DType dtype, const std::byte* at, std::string& text) {
       });
 }
 
+/// Appends an element of a list: floats as numpy's tolist() has them, which
+/// widens them to doubles.
+void AppendItem(DType dtype, const std::byte* at, std::string& text) {
+  if (dtype != DType::kF16 && dtype != DType::kF32) {
+    return AppendElement(dtype, at, text);
+  }
+  const double value = dtype == DType::kF16 ? HalfToFloat(LoadLe<uint16_t>(at))
+                                            : LoadLe<float>(at);
+  if (!std::isfinite(value)) {
+    text += "null";
+  } else {
+    AppendFloat(value, text);
+  }
+}
+
 /// Appends elements of `shape` as nested lists.
 Status AppendNested(DType dtype, std::span<const uint64_t> shape,
                     const std::byte*& at, std::string& text,
                     const Request& request) {
   if (shape.empty()) {
-    AppendElement(dtype, at, text);
+    AppendItem(dtype, at, text);
     at += DTypeSize(dtype);
     return {};
   }
@@ -216,7 +231,11 @@ class LineMaker {
                            JsonWriter& writer, const Request& request) {
     std::string text;
     const std::byte* at = bytes.data();
-    CTXFS_TRY(AppendNested(*column.dtype, column.shape, at, text, request));
+    if (column.shape.empty()) {
+      AppendElement(*column.dtype, at, text);
+    } else {
+      CTXFS_TRY(AppendNested(*column.dtype, column.shape, at, text, request));
+    }
     writer.Raw(text);
     return writer.status();
   }

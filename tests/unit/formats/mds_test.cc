@@ -76,6 +76,9 @@ TEST(MdsIndex, RefusesWhatLies) {
       Code::kCorrupt);
   EXPECT_EQ(code(Columns("a", "int", "8.0"), 1, 20), Code::kCorrupt);
   EXPECT_EQ(code(Columns("a", "int", "8"), 4, 23), Code::kLimit);
+  EXPECT_EQ(code(Columns("a", "int", "8"), 2, 31), Code::kLimit);
+  EXPECT_EQ(code(Columns("a", "ndarray:uint8:1000000", "1000000"), 1, 1000),
+            Code::kLimit);
   EXPECT_EQ(code(Columns("a", "int", "8"), kMaxSamples + 1, UINT64_MAX),
             Code::kLimit);
   EXPECT_EQ(
