@@ -27,7 +27,7 @@ class GuardedSum {
   Result<bool> Matches() {
     if (!hasher_) return sum_.Matches(guarded_.checksum);
     const std::string hex = hasher_->Hex();
-    if (hex.empty()) return Error{Code::kNoMemory, "no digest"};
+    if (hex.empty()) return Error{Code::kNoMemory, "no digests"};
     return hex == guarded_.hash->hex;
   }
 

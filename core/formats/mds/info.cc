@@ -122,6 +122,18 @@ Json MdsContainer::ColumnsJson() const {
   return columns;
 }
 
+uint64_t MdsContainer::EntryCount() const {
+  uint64_t entries = 0;
+  for (const Column& column : index().columns) {
+    if (column.kind == ColumnKind::kJoined) ++entries;
+    if (column.kind == ColumnKind::kValue ||
+        column.kind == ColumnKind::kArray) {
+      entries += index().samples;
+    }
+  }
+  return entries;
+}
+
 void MdsContainer::AddInfo(Json& info, const ReadContext& context) const {
   constexpr size_t kMaxNamed = 1000;
   Json missing = Json::array();
@@ -131,7 +143,7 @@ void MdsContainer::AddInfo(Json& info, const ReadContext& context) const {
   }
   info.update({{"format", "mds"},
                {"version", 2},
-               {"entries", joined_.size()},
+               {"entries", EntryCount()},
                {"samples", index().samples},
                {"shards", shards_->count()},
                {"columns", ColumnsJson()},

@@ -61,6 +61,8 @@ class MdsContainer final : public Container,
   std::vector<ArrayInfo> Arrays() const;
   std::vector<uint64_t> ShapeOf(const Column& column) const;
   Json ColumnsJson() const;
+  /// Files of columns, without items of lists.
+  uint64_t EntryCount() const;
 
   const OpenOptions options_;
   SourcePtr index_file_;

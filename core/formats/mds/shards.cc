@@ -68,7 +68,7 @@ Status Compare(const ExpectedHash& hash, Bytes bytes,
     left = left.subspan(piece.size());
   }
   const std::string hex = hasher.Hex();
-  if (hex.empty()) return Error{Code::kNoMemory, "no digest"};
+  if (hex.empty()) return Error{Code::kNoMemory, "no digests"};
   if (hex == hash.hex) return {};
   return Error{Code::kChecksum,
                fmt::format("checksum mismatch: {} bytes are not {}",
