@@ -70,6 +70,10 @@ Status DecodeGzip(Bytes stored, MutableBytes out,
 Status DecodeSnappy(Bytes stored, MutableBytes out,
                     const Interrupt& interrupt = NeverInterrupted());
 
+/// Decodes one stream of zlib (RFC 1950), without trailing bytes.
+Status DecodeZlib(Bytes stored, MutableBytes out,
+                  const Interrupt& interrupt = NeverInterrupted());
+
 /// Decodes LZ4 sequences without the end-of-block rules: accepts blocks that
 /// end in a match, and matches within the last twelve bytes, as the JavaScript
 /// writers produce (docs/formats/shard.md, section 9.2).

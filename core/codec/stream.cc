@@ -44,7 +44,7 @@ Status DecodeBySteps(const char* codec, const StepFunction& decode,
     const StreamStep step = CTXFS_TRY(decode(in, out));
     in = in.subspan(step.taken);
     CTXFS_TRY(output.Put(out.first(step.made)));
-    if (step.finished) return output.End();
+    if (step.finished) return sizes.at_most ? Status() : output.End();
     const bool stuck = step.made == 0 && step.taken == 0;
     if (stuck && (ended || !in.empty())) {
       return Error{Code::kCorrupt,

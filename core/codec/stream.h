@@ -18,10 +18,11 @@ using NextBytes = std::function<Result<Bytes>()>;
 using ByteSink = std::function<Status(Bytes)>;
 
 struct StreamSizes {
-  uint64_t decoded;  // exact size of the decoded stream, in bytes
+  uint64_t decoded;  // size of the decoded stream, in bytes
   /// Bytes of memory for decoding: a stream whose window needs more is refused.
   /// A decoder may take 4 MiB even if this is less.
   uint64_t memory;
+  bool at_most = false;  // `decoded` is an upper bound, not the exact size
 };
 
 /// Memory that suffices to decode any accepted stream: a window of 128 MiB, a
@@ -55,6 +56,13 @@ Status DecodeLzmaStream(const NextBytes& next, const StreamSizes& sizes,
 /// Decodes one stream of an .xz file, and compares its checksum.
 Status DecodeXzStream(const NextBytes& next, const StreamSizes& sizes,
                       const ByteSink& sink, const Interrupt& interrupt);
+
+/// Decodes one member of gzip, or one stream of zlib, and compares its
+/// checksum.
+Status DecodeGzipStream(const NextBytes& next, const StreamSizes& sizes,
+                        const ByteSink& sink, const Interrupt& interrupt);
+Status DecodeZlibStream(const NextBytes& next, const StreamSizes& sizes,
+                        const ByteSink& sink, const Interrupt& interrupt);
 
 /// Decodes Deflate64 (docs/formats/zip.md, section 7).
 Status DecodeDeflate64Stream(const NextBytes& next, const StreamSizes& sizes,
