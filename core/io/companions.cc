@@ -34,7 +34,17 @@ Companions::Opened Companions::Open(const std::string& path,
   }
   const MutexLock lock(mutex_);
   opened_.insert_or_assign(path, std::move(companion));
+  ForgetClosed();
   return opened;
+}
+
+void Companions::ForgetClosed() {
+  // A store may have a million files, of which few are open at a time.
+  if (opened_.size() < forget_at_) return;
+  std::erase_if(opened_, [](const auto& one) {
+    return one.second.directory == nullptr && one.second.file.expired();
+  });
+  forget_at_ = 2 * opened_.size() + kForgetAt;
 }
 
 Status Companions::CheckUnchanged() const {

@@ -44,11 +44,16 @@ class Companions {
   };
   using Map = std::map<std::string, Companion>;
 
+  static constexpr size_t kForgetAt = 1024;
+
   Map Known() const;
+  /// Removes closed files when they may be most of the map.
+  void ForgetClosed() CTXFS_REQUIRES(mutex_);
 
   const Map before_{};
   mutable Mutex mutex_;
   Map opened_ CTXFS_GUARDED_BY(mutex_);
+  size_t forget_at_ CTXFS_GUARDED_BY(mutex_) = kForgetAt;
   std::atomic<bool> asked_ = false;
 };
 

@@ -104,10 +104,16 @@ Result<std::vector<DirectoryEntry>> DirectorySource::ListOnce() const {
                                limits::kDirectoryNames)};
     }
     bool directory = one->d_type == DT_DIR;
-    if (one->d_type == DT_LNK || one->d_type == DT_UNKNOWN) {
+    bool link = one->d_type == DT_LNK;
+    if (link || one->d_type == DT_UNKNOWN) {
       directory = FindBeneath(path_, name, O_DIRECTORY).has_value();
     }
-    entries.push_back({name, directory});
+    struct stat st {};
+    if (one->d_type == DT_UNKNOWN && ::fstatat(::dirfd(dir.get()), name.c_str(),
+                                               &st, AT_SYMLINK_NOFOLLOW) == 0) {
+      link = S_ISLNK(st.st_mode);
+    }
+    entries.push_back({name, directory, link});
   }
   std::ranges::sort(entries, {}, &DirectoryEntry::name);
   return entries;

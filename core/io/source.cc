@@ -15,6 +15,7 @@
 
 #include "core/base/heap/heap_allowance.h"
 #include "core/io/companions.h"
+#include "core/io/directory.h"
 #include "core/io/download_cache.h"
 #include "core/io/io_error.h"
 #include "core/io/read_now.h"
@@ -176,6 +177,22 @@ Result<SourcePtr> FileSource::OpenSibling(const std::string& path,
     Result<SourcePtr> inside = OpenIn(directory, path, options_, read_access_);
     if (inside || inside.error().code != Code::kCorrupt) return inside;
     return OpenLinked(directory, path);
+  };
+  return Noted(companions_ == nullptr ? open() : companions_->Open(path, open));
+}
+
+Result<SourcePtr> FileSource::OpenDirectoryBeside(
+    const std::string& path, const Request& /*request*/) const {
+  const auto open = [&]() -> Result<SourcePtr> {
+    const std::string directory = DirectoryOf(path_);
+    const Fd found = CTXFS_TRY(FindBeneath(directory, path, O_DIRECTORY));
+    Result<SourcePtr> source =
+        DirectorySource::Open(found.proc_path(), options_);
+    if (source && options_.access == AccessScope::kEveryone &&
+        !(*source)->read_access()->Include(read_access_)) {
+      return NotForAll();
+    }
+    return source;
   };
   return Noted(companions_ == nullptr ? open() : companions_->Open(path, open));
 }

@@ -42,6 +42,7 @@ struct SourceOptions {
 struct DirectoryEntry {
   std::string name;
   bool directory;
+  bool link = false;  // a symbolic link, perhaps to a directory
 };
 
 struct SourceRange {
@@ -137,6 +138,9 @@ class Source {
 
   virtual bool is_directory() const { return false; }
 
+  /// Whether each file of this source is a request to a server.
+  virtual bool is_remote() const { return false; }
+
   /// Returns the contents of this directory, sorted by name. Fails with
   /// kNotFound for a file.
   virtual Result<std::vector<DirectoryEntry>> List(
@@ -160,7 +164,8 @@ class Source {
     return OpenBeside(path, request);
   }
 
-  /// Opens the directory at `path` by the rules of OpenBeside.
+  /// Opens the directory at `path` by the rules of OpenBeside; "." is the
+  /// directory to which paths are relative.
   virtual Result<SourcePtr> OpenDirectoryBeside(const std::string& path,
                                                 const Request& request) const;
 
@@ -227,6 +232,8 @@ class FileSource final : public Source {
                                const Request& request) const override;
   Result<SourcePtr> OpenSibling(const std::string& path,
                                 const Request& request) const override;
+  Result<SourcePtr> OpenDirectoryBeside(const std::string& path,
+                                        const Request& request) const override;
   std::string name() const override;
   /// Bytes read from all files of this process, including closed ones.
   static uint64_t AllBytesRead();
@@ -305,6 +312,7 @@ class DerivedSource : public Source {
     return from_->CheckAllUnchanged();
   }
   bool asked_others() const override { return from_->asked_others(); }
+  bool is_remote() const override { return from_->is_remote(); }
 
  protected:
   const Source& from() const { return *from_; }

@@ -21,6 +21,7 @@ class RemoteDirectory final : public Source {
   Status ReadAt(uint64_t offset, MutableBytes out,
                 const Request& request) const override;
   std::string name() const override;
+  bool is_remote() const override { return true; }
   FileIdentity identity() const override;
   bool is_directory() const override { return true; }
   Result<std::vector<DirectoryEntry>> List(

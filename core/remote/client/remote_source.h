@@ -41,6 +41,7 @@ class RemoteSource final : public Source {
   uint64_t size() const override { return object_.identity.size; }
   FileTime mtime() const override;
   std::string name() const override;
+  bool is_remote() const override { return true; }
   /// Zeros unless a listing had the object.
   FileIdentity identity() const override { return listed_.identity; }
   Status ReadAt(uint64_t offset, MutableBytes out,
