@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -18,6 +19,13 @@ namespace ctxfs {
 
 class FormatSet;
 class PersistentCache;
+
+/// The archive whose members are the files of a container.
+struct ArchiveAround {
+  std::vector<Warning> warnings;
+  /// Whether a checksum of the archive verifies the bytes of each file.
+  bool verifies = false;
+};
 
 struct OpenOptions {
   bool verify = true;    // false: checksums are ignored
@@ -37,6 +45,8 @@ struct OpenOptions {
   /// Shares the results of passes over whole files with other mounts; null: not
   /// shared. It must outlive the containers.
   PersistentCache* kept = nullptr;
+  /// Null: the container's files are no members of an archive.
+  std::shared_ptr<const ArchiveAround> archive = nullptr;
   /// All formats, for containers that name or contain files of other formats;
   /// set by OpenContainer. Null: no other format is known.
   const FormatSet* formats = nullptr;
@@ -129,6 +139,11 @@ struct Format {
   bool (*resembles_directory)(const Source& directory,
                               const Request& request) = nullptr;
 
+  /// The names of files, separated by blanks, of which one is at the root of an
+  /// archive that is a container of this format: its members are then the files
+  /// of a directory. Empty: none.
+  std::string_view archive_files = {};
+
   Traits traits = {};
 
   /// Whether a directory may be a container of this format.
@@ -141,6 +156,11 @@ class FormatSet {
  public:
   /// The format whose probe accepts a file that starts with `head`, or null.
   virtual const Format* Of(Bytes head) const = 0;
+
+  /// The format of an archive for which `has_file` says of a name whether there
+  /// is such a file at its root (Format::archive_files); null if there is none.
+  virtual const Format* OfArchive(
+      const std::function<bool(std::string_view)>& has_file) const = 0;
 
   /// See OpenContainer.
   virtual Result<std::shared_ptr<const Container>> Open(
@@ -172,12 +192,13 @@ bool IsContainerName(std::string_view name);
 /// The format whose folder_parts, which is not empty, is a suffix of `name`;
 /// null if there is none.
 const Format* FormatOfPart(std::string_view name);
+/// The format that a directory is a container of; null if there is none. With
+/// Traits::stays_file, a mirror shows the directory as it is, and the container
+/// as NAME~dir.
+const Format* FormatOfDirectory(const Source& directory,
+                                const Request& request = Request());
 bool IsContainerDirectory(const Source& directory,
                           const Request& request = Request());
-/// Like IsContainerDirectory, but only for formats without Traits::stays_file:
-/// a mirror shows such a container in place of the directory.
-bool IsContainerInPlaceOfDirectory(const Source& directory,
-                                   const Request& request = Request());
 /// Whether a directory was probably meant to be a container.
 bool ResemblesContainer(const Source& directory,
                         const Request& request = Request());

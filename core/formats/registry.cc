@@ -244,19 +244,17 @@ bool ClaimsContainer(std::string_view name, Bytes head) {
          RecogniseForeign(head) != nullptr;
 }
 
-bool IsContainerDirectory(const Source& directory, const Request& request) {
-  return AnyFormat([&](const Format& format) {
-    return format.probe_directory != nullptr &&
-           format.probe_directory(directory, request);
+const Format* FormatOfDirectory(const Source& directory,
+                                const Request& request) {
+  const auto found = std::ranges::find_if(kFormats, [&](const Format* format) {
+    return format->probe_directory != nullptr &&
+           format->probe_directory(directory, request);
   });
+  return found == kFormats.end() ? nullptr : *found;
 }
 
-bool IsContainerInPlaceOfDirectory(const Source& directory,
-                                   const Request& request) {
-  return AnyFormat([&](const Format& format) {
-    return !format.traits.stays_file && format.probe_directory != nullptr &&
-           format.probe_directory(directory, request);
-  });
+bool IsContainerDirectory(const Source& directory, const Request& request) {
+  return FormatOfDirectory(directory, request) != nullptr;
 }
 
 bool ResemblesContainer(const Source& directory, const Request& request) {
@@ -271,16 +269,20 @@ namespace {
 Result<std::shared_ptr<const Container>> OpenDirectory(
     std::shared_ptr<const Source> directory, const OpenOptions& options,
     const ReadContext& context) {
-  const Format* last = nullptr;
-  for (const Format* format : Formats()) {
-    if (format->probe_directory == nullptr) continue;
-    if (format->probe_directory(*directory, context)) {
-      return format->open(std::move(directory), options, context);
-    }
-    last = format;
-  }
+  const Format* format = FormatOfDirectory(*directory, context);
   // A format for directories returns an error that says what is missing.
-  return last->open(std::move(directory), options, context);
+  for (const Format* other : Formats()) {
+    if (format != nullptr) break;
+    if (other->resembles_directory != nullptr &&
+        other->resembles_directory(*directory, context)) {
+      format = other;
+    }
+  }
+  for (const Format* other : Formats()) {
+    if (format != nullptr) break;
+    if (other->reads_directories()) format = other;
+  }
+  return format->open(std::move(directory), options, context);
 }
 
 bool IsNamedAs(const Format& format, std::string_view name) {
@@ -373,6 +375,13 @@ Result<std::shared_ptr<const Container>> OpenRecognised(
 class AllFormats final : public FormatSet {
  public:
   const Format* Of(Bytes head) const override { return FormatOf(head); }
+  const Format* OfArchive(
+      const std::function<bool(std::string_view)>& has_file) const override {
+    const auto found = std::ranges::find_if(kFormats, [&](const Format* one) {
+      return std::ranges::any_of(WordsOf(one->archive_files), has_file);
+    });
+    return found == kFormats.end() ? nullptr : *found;
+  }
   Result<std::shared_ptr<const Container>> Open(
       std::shared_ptr<const Source> source, const OpenOptions& options,
       const ReadContext& context) const override {

@@ -148,10 +148,12 @@ Result<SourceTree::File> SourceTree::Find(std::string_view path, bool follow,
 Result<SourceTree::File> SourceTree::FindInside(const File& file,
                                                 ServerWait* waits) {
   const Error none{Code::kNotFound, "it is no container"};
-  if (file.directory) return none;
+  const bool mirrored = (file.inode & Mirror::kBit) != 0;
+  if (file.directory && !mirrored) return none;
   Result<File> inside =
       Find(file.path + std::string(Mirror::kInside), true, waits);
   if (!inside && inside.error().code == Code::kNotFound) {
+    if (file.directory) return none;
     const std::string path = CTXFS_TRY(PathInViews(file, waits));
     if (path.empty()) return none;
     inside = Find(path, true, waits);
@@ -188,7 +190,14 @@ bool SourceTree::IsMirrored(const File& file) {
 
 Result<std::shared_ptr<const Container>> SourceTree::ContainerOf(
     const File& file, ServerWait* waits) {
-  if (file.directory) return ContainerAt(file, waits);
+  if (file.directory) {
+    auto container = ContainerAt(file, waits);
+    const bool none =
+        !container && container.error().code == Code::kNotContainer;
+    if (!none) return container;
+    const Result<File> inside = FindInside(file, waits);
+    return inside ? ContainerAt(*inside, waits) : std::move(container);
+  }
   const Result<File> inside = FindInside(file, waits);
   if (inside) return ContainerAt(*inside, waits);
   if (inside.error().code != Code::kNotFound) return inside.error();

@@ -48,6 +48,14 @@ Error Unread(Error error) {
   return error;
 }
 
+/// The format of a directory that is one container; null if there is none. A
+/// container with a Format::folder_index is found by that file instead, and
+/// other containers may lie beside it.
+const Format* FormatOfWhole(const Source& directory) {
+  const Format* const format = FormatOfDirectory(directory);
+  return format != nullptr && format->folder_index.empty() ? format : nullptr;
+}
+
 /// Whether the folder at `path`, which ends in a slash, has the name of a
 /// repository of the hub's cache, and has snapshots.
 bool IsHubRepository(const std::string& path) {
@@ -334,15 +342,22 @@ ContainerSearch::Step ContainerSearch::StartSource() {
   return named;
 }
 
+FoundContainer ContainerSearch::FoundDirectory(const std::string& path,
+                                               const Format& format) const {
+  FoundContainer found = Found(path);
+  if (format.traits.stays_file) found.mounted += "~dir";
+  return found;
+}
+
 ContainerSearch::Step ContainerSearch::TakeDirectory(const std::string& path,
                                                      bool foreign) {
   if (IsUrl(path)) return TakePrefix(path, foreign);
   const bool top = levels_.empty();
   const Result<std::shared_ptr<const ctxfs::Source>> directory =
       OpenSource(path);
-  if (!top && directory && IsContainerInPlaceOfDirectory(**directory)) {
-    return Found(path);
-  }
+  const Format* const format =
+      top || !directory ? nullptr : FormatOfWhole(**directory);
+  if (format != nullptr) return FoundDirectory(path, *format);
   foreign = foreign || (directory && !ForeignDirectory(**directory).empty());
   Level level{path.ends_with('/') ? path : path + "/", {}, foreign};
   if (IsOfCommit(path)) commits_.push_back(path);
@@ -373,7 +388,8 @@ ContainerSearch::Step ContainerSearch::TakePrefix(const std::string& url,
   };
   const Result<SourcePtr> directory = OpenSource(above);
   if (!directory) return failed(directory.error());
-  if (!top && IsContainerInPlaceOfDirectory(**directory)) return found;
+  const Format* const format = top ? nullptr : FormatOfWhole(**directory);
+  if (format != nullptr) return FoundDirectory(url, *format);
   const Result<StoreListingPtr> listing = TheUrlStore()->List(above, Request());
   if (!listing) return failed(listing.error());
   foreign = foreign || !ForeignDirectory(**directory).empty();

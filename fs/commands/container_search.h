@@ -170,6 +170,10 @@ class ContainerSearch {
   static FoundContainer OpenInside(const Inside& inside);
   /// Returns a container of the current SOURCE.
   FoundContainer Found(const std::string& path) const CTXFS_REQUIRES(mutex_);
+  /// Like Found, for a directory that is a container.
+  FoundContainer FoundDirectory(const std::string& path,
+                                const Format& format) const
+      CTXFS_REQUIRES(mutex_);
 
   const OpenOptions open_;
   const Others find_others_;

@@ -21,6 +21,7 @@
 #include "core/container/interfaces/has_episode.h"
 #include "core/container/put_text.h"
 #include "core/formats/npy/header.h"
+#include "core/formats/zip/archive_source.h"
 #include "core/formats/zip/coverage.h"
 #include "core/formats/zip/exported_program.h"
 #include "core/formats/zip/keras.h"
@@ -388,6 +389,18 @@ class ZipContainer final : public Container,
       ExportedProgram::Find(archive_);  // null for any other archive
 };
 
+/// Opens an archive as a container of a format whose files its members are.
+Result<std::shared_ptr<const Container>> OpenAsFiles(
+    std::shared_ptr<const Archive> archive, const Format& format,
+    const OpenOptions& options, const ReadContext& context) {
+  CTXFS_TRY(HeapAllowance::Admit(archive->count() * sizeof(uint64_t)));
+  OpenOptions within = options;
+  within.archive = std::make_shared<const ArchiveAround>(
+      ArchiveAround{archive->directory().warnings, options.verify});
+  return format.open(std::make_shared<const ArchiveSource>(std::move(archive)),
+                     within, context);
+}
+
 bool StartsWith(Bytes head, uint32_t signature) {
   return head.size() >= 4 && LoadLe<uint32_t>(head.data()) == signature;
 }
@@ -444,9 +457,18 @@ Result<std::shared_ptr<const Container>> MakeZipContainer(
   CTXFS_TRY(
       HeapAllowance::Admit(directory.WarningBytes() +
                            directory.members.size() * sizeof(AtomicVerdict)));
+  const Format* const of_files =
+      options.formats == nullptr
+          ? nullptr
+          : options.formats->OfArchive([&directory](std::string_view name) {
+              return HasRootFile(directory, name);
+            });
   auto archive = std::make_shared<const Archive>(
       std::move(source), std::move(directory),
       Archive::Options{.verify = options.verify});
+  if (of_files != nullptr) {
+    return OpenAsFiles(std::move(archive), *of_files, options, context);
+  }
   std::shared_ptr<const Links> links =
       CTXFS_TRY(Links::Read(*archive, context));
   return std::shared_ptr<const Container>(std::make_shared<const ZipContainer>(

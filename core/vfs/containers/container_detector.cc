@@ -30,11 +30,13 @@ Result<ContainerDetector::Answer> ContainerDetector::Probe(
   options.watch_ctime = !item.directory;
   const SourcePtr source = CTXFS_TRY(in.Open(item, options, request));
   if (item.directory) {
-    const bool container = IsContainerInPlaceOfDirectory(*source, request);
+    const Format* const format = FormatOfDirectory(*source, request);
     if (std::optional<Error> shortage = source->Shortage()) {
       return *std::move(shortage);
     }
-    return Answer{container ? Kind::kContainer : Kind::kDirectory, container};
+    const bool in_place = format != nullptr && !format->traits.stays_file;
+    return Answer{in_place ? Kind::kContainer : Kind::kDirectory,
+                  format != nullptr};
   }
   Result<Buffer> head = ReadHead(*source, request);
   if (!head && head.error().code == Code::kStale) {

@@ -31,8 +31,8 @@ class ContainerDetector {
   /// The kind of `item` without reading it; nullopt if it has to be read.
   std::optional<Kind> Known(const Directory::Item& item) const;
 
-  /// Whether the regular file `name` of `in` is a container, including formats
-  /// with Traits::stays_file. Fails like Of.
+  /// Whether the regular file or directory `name` of `in` is a container,
+  /// including formats with Traits::stays_file. Fails like Of.
   Result<bool> HoldsContainer(const Directory& in, const Directory::Item& file,
                               std::string_view name, const Request& request);
 

@@ -141,7 +141,12 @@ Maybe<Mirror::Found> Mirror::SeeInside(const Place& place,
   const std::string_view outside = name.substr(0, name.size() - kInside.size());
   Maybe<Found> seen = SeeContained(place, outside, request);
   if (seen && *seen && (*seen)->node.directory) {
-    seen = SeeFolderIndex(place, outside, (*seen)->node, request);
+    Maybe<Found> index = SeeFolderIndex(place, outside, (*seen)->node, request);
+    if (!index || *index) {
+      seen = std::move(index);
+    } else if (!CTXFS_TRY(IsOutermost(place, **seen, outside, request))) {
+      return std::optional<Found>();
+    }
   }
   if (!seen || !*seen) return seen;
   Node& node = (*seen)->node;
@@ -187,6 +192,19 @@ Maybe<Mirror::Found> Mirror::SeeFolderIndex(const Place& place,
     if (!seen || (*seen && !(*seen)->node.directory)) return seen;
   }
   return std::optional<Found>();
+}
+
+Result<bool> Mirror::IsOutermost(const Place& place, const Found& found,
+                                 std::string_view name,
+                                 const Request& request) const {
+  const bool container = CTXFS_TRY(
+      detector_.HoldsContainer(*directory_, found.item, name, request));
+  if (!container || place.path.empty()) return container;
+  const Directory::Item above =
+      CTXFS_TRY(directory_->FindDirectory(place.path, request));
+  const bool inner =
+      CTXFS_TRY(detector_.HoldsContainer(*directory_, above, "", request));
+  return !inner;
 }
 
 Maybe<Mirror::Found> Mirror::SeeFile(const Place& place, std::string_view name,

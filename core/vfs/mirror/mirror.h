@@ -232,7 +232,8 @@ class Mirror {
   Maybe<Found> SeeFile(const Place& place, std::string_view name, bool probe,
                        const Request& request) const;
   /// Returns the container that is shown as NAME~dir. NAME is a file of a
-  /// format with Traits::stays_file, or a folder with a Format::folder_index.
+  /// format with Traits::stays_file, or a folder with a Format::folder_index,
+  /// or a directory of a format with Traits::stays_file.
   Maybe<Found> SeeInside(const Place& place, std::string_view name,
                          const Request& request) const;
   /// Returns `name` if it is a directory, or a file that is a container and is
@@ -244,6 +245,10 @@ class Mirror {
   /// folder.
   Maybe<Found> SeeFolderIndex(const Place& place, std::string_view name,
                               const Node& folder, const Request& request) const;
+  /// Whether the directory `found` is a container, and the directory that it is
+  /// in is none.
+  Result<bool> IsOutermost(const Place& place, const Found& found,
+                           std::string_view name, const Request& request) const;
   static Inode InodeOf(Inode parent, std::string_view name, const Node& node);
   /// The node of `item` of kind `kind`, as `name` in `place`.
   static Node NodeOf(const Place& place, std::string_view name,
