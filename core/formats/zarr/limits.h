@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/base/limits.h"
+
+/// Limits of Zarr stores (docs/formats/zarr.md, section 10).
+namespace ctxfs::zarr {
+
+/// Bytes and nesting of a metadata file, and its values without attributes.
+constexpr uint64_t kMaxMetadataBytes = 16 * limits::kMiB;
+constexpr size_t kMaxNesting = 64;
+constexpr uint64_t kMaxValues = 100'000;
+
+/// Groups and arrays of a store, and nesting of groups.
+constexpr size_t kMaxNodes = 1'000'000;
+constexpr size_t kMaxDepth = 64;
+
+constexpr size_t kMaxCodecs = 16;
+/// Chunks of a shard, and shards within shards.
+constexpr uint64_t kMaxInnerChunks = uint64_t{1} << 24;
+constexpr size_t kMaxShardLevels = 2;
+
+/// Bytes of all arrays of a store that no chunk has to justify, and bytes that
+/// one stored byte justifies.
+constexpr uint64_t kUnjustifiedBytes = 64 * limits::kGiB;
+constexpr uint64_t kJustifiedPerByte = 1024;
+
+/// Bytes of the text of one array.
+constexpr uint64_t kMaxTextBytes = 4 * limits::kGiB;
+
+}  // namespace ctxfs::zarr
