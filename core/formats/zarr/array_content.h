@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/container/file_table.h"
+#include "core/content/content.h"
+#include "core/formats/zarr/chunks.h"
+
+namespace ctxfs::zarr {
+
+/// The elements of an array in row-major order, little-endian. A window reads
+/// only its chunks.
+Content ArrayContent(std::shared_ptr<const ChunkReader> reader);
+
+/// The texts of an array as JSON lines, in row-major order. Decodes all chunks
+/// to measure them.
+std::shared_ptr<const FileTable> ArrayLines(
+    std::shared_ptr<const ChunkReader> reader, std::string path);
+
+}  // namespace ctxfs::zarr
