@@ -45,6 +45,7 @@ namespace ctxfs {
   FORMAT(kNpy)                \
   FORMAT(kSafetensors)        \
   FORMAT(kSafetensorsIndex)   \
+  FORMAT(kZarr)               \
   FORMAT(kOnnx)               \
   FORMAT(kTfRecord)
 

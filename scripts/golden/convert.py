@@ -27,6 +27,7 @@ import tensors
 import tfrecord
 import trees
 import wshard
+import zarr
 
 CONVERTERS = {
     "conventions": conventions,
@@ -39,6 +40,7 @@ CONVERTERS = {
     "mcf": mcf,
     "cvc": cvc,
     "mds": trees,
+    "zarr": zarr,
     "shard": shards,
     "gguf": tensors, "safetensors": tensors,
     "tfrecord": tfrecord,

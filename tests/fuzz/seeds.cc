@@ -32,7 +32,7 @@ class Seeds {
 
   void AddCase(const std::string& corpus, const GoldenCase& golden) {
     if (golden.target.empty()) {
-      Write("megacontext_folder", golden.name, Pack({golden.files, ""}));
+      Write(corpus + "_folder", golden.name, Pack({golden.files, ""}));
       for (const auto& [path, bytes] : golden.files) {
         if (path.ends_with(".ctx")) {
           Write("megacontext", golden.name + "/" + path, *bytes);

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Zarr, versions 2 and 3 (docs/formats/zarr.md): a directory, or the members of
+// an archive. Each group and array is a directory with a metadata file:
+//
+//   zarr.json                  version 3: a group or an array
+//   .zgroup, .zarray, .zattrs  version 2: a group, an array, its attributes
+//   c/0/1, 0.1                 the chunk of an array at these indices
+#include "core/formats/zarr/zarr.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "core/base/errors.h"
+#include "core/base/heap/heap_allowance.h"
+#include "core/base/text/text.h"
+#include "core/container/elements.h"
+#include "core/container/open.h"
+#include "core/formats/zarr/limits.h"
+
+namespace ctxfs::zarr {
+namespace {
+
+constexpr size_t kKeptPlans = 256;
+
+Error NoMetadata() {
+  return {Code::kNotContainer,
+          "not a container: no zarr.json, .zgroup or .zarray"};
+}
+
+/// Fails for a store of version 1.
+Status RefuseV1(const Source& store, const Request& request) {
+  const auto text = CTXFS_TRY(ReadText(store, "meta", request));
+  if (!text) return {};
+  const Result<MetadataText> meta = ReadMetadata(*text, request);
+  const bool v1 = meta && CountAt(meta->root, "zarr_format") == uint64_t{1};
+  if (!v1) return {};
+  return Error{Code::kVersion, "version: zarr_format 1 is not read"};
+}
+
+/// Whether a fault of a root array refuses the store.
+bool Refuses(const Error& fault) {
+  return fault.code == Code::kCorrupt || fault.code == Code::kVersion;
+}
+
+}  // namespace
+
+Status Store::Load(const ReadContext& context) {
+  if (options_.archive != nullptr) WarnAll(options_.archive->warnings);
+  // A search finds the directory of a metadata file.
+  if (options_.found && !source()->is_directory() &&
+      options_.archive == nullptr) {
+    return NoMetadata();
+  }
+  std::optional<ReadNode> root = CTXFS_TRY(ReadNodeAt(*source(), "", context));
+  if (!root) {
+    CTXFS_TRY(RefuseV1(*source(), context));
+    return NoMetadata();
+  }
+  if (root->node.fault) return *root->node.fault;
+  root_ = root->node;
+  CTXFS_TRY(LoadNodes(*std::move(root), context));
+  if (root_.is_array && entries_[0].node.fault &&
+      Refuses(*entries_[0].node.fault)) {
+    return *entries_[0].node.fault;
+  }
+  CTXFS_TRY(JustifySizes(context));
+  uint64_t bytes = 0;
+  for (const Entry& entry : entries_) {
+    AddStoredSize(entry.node.metadata_bytes);
+    bytes = AddUpTo(bytes, entry.size);
+  }
+  // A request may need all chunks of an array, which nothing has counted: the
+  // limit of sizes takes the place of their bytes.
+  AddStoredSize(bytes / limits::kWorkFactor);
+  WarnOfFaults();
+  return {};
+}
+
+Status Store::LoadNodes(ReadNode root, const ReadContext& context) {
+  std::optional<Consolidated> copy =
+      CTXFS_TRY(Consolidated::Of(*source(), root, context));
+  if (copy && source()->is_remote()) {
+    CTXFS_TRY(AddNode(std::move(root), context));
+    for (ReadNode& read : copy->Nodes()) {
+      CTXFS_TRY(AddNode(std::move(read), context));
+    }
+    return {};
+  }
+  bool stale = false;
+  CTXFS_TRY(WalkStore(
+      *source(), std::move(root),
+      [&](ReadNode read) {
+        stale = (copy && !copy->Matches(read)) || stale;
+        return AddNode(std::move(read), context);
+      },
+      context));
+  if (copy && (stale || copy->has_more())) {
+    Warn(
+        {"consolidated: the copy of the metadata at the root differs from the "
+         "groups and arrays that are there, which are shown"});
+  }
+  return {};
+}
+
+Status Store::AddNode(ReadNode read, const ReadContext& context) {
+  const bool root = read.node.path.empty();
+  mixed_ = mixed_ || read.also_v2;
+  if (root && !read.node.is_array) return {};
+  if (entries_.size() == kMaxNodes) {
+    return OverLimit("groups and arrays are", kMaxNodes);
+  }
+  CTXFS_TRY(AdmitGrowth(entries_));
+  Entry entry;
+  entry.node = read.node;
+  if (entry.node.is_array && !entry.node.fault) {
+    CTXFS_TRY(SetArray(read, entry, context));
+  }
+  ++(entry.node.is_array ? arrays_ : groups_);
+  entries_.push_back(std::move(entry));
+  return {};
+}
+
+Status Store::SetArray(const ReadNode& read, Entry& entry,
+                       const ReadContext& context) {
+  Result<ArrayPlan> made = PlanOf(read.node, read.metadata.root);
+  if (!made) {
+    entry.node.fault =
+        Within(read.node.MetadataPath(), std::move(made).error());
+    if (entry.node.fault->code == Code::kLimit) {
+      entry.node.fault->sys_errno = EFBIG;
+    }
+    return {};
+  }
+  CTXFS_TRY(GuessSeparator(read.node.path, *made, context));
+  const auto plan = std::make_shared<const ArrayPlan>(*std::move(made));
+  entry.size = plan->size;
+  entry.lines = plan->type.lines();
+  entry.number = plan->type.kind == ElementType::Kind::kNumber;
+  entry.owners = NewBlockOwners();
+  entry.verdict = std::make_shared<AtomicVerdict>(Verdict::kUnknown);
+  if (entry.lines) {
+    entry.text = ArrayLines(
+        std::make_shared<const ChunkReader>(files_, read.node.path, plan,
+                                            entry.owners, entry.verdict),
+        "");
+  }
+  const auto number = static_cast<uint32_t>(entries_.size());
+  const MutexLock lock(mutex_);
+  if (plans_.size() < kKeptPlans) plans_.Put(number, plan);
+  return {};
+}
+
+Status Store::GuessSeparator(const std::string& path, ArrayPlan& plan,
+                             const ReadContext& context) {
+  if (!plan.separator_guessed || plan.shape.size() < 2) return {};
+  const std::string first = path.empty() ? "0" : path + "/0";
+  const auto nested = source()->OpenDirectoryBeside(first, context);
+  if (!nested) {
+    return nested.error().Permanent() || source()->is_remote()
+               ? Status()
+               : Status(nested.error());
+  }
+  const auto names = CTXFS_TRY(ListStore(*source(), path, context));
+  const bool flat = std::ranges::any_of(names, [](const DirectoryEntry& one) {
+    return !one.directory && one.name.find('.') != std::string::npos &&
+           one.name.find_first_not_of("0123456789.") == std::string::npos;
+  });
+  if (flat) return {};
+  plan.separator = '/';
+  if (!std::exchange(guessed_, true)) {
+    Warn({"separator: the metadata of " + Quote(path.empty() ? "array" : path) +
+          " does not say what separates the indices of a chunk, and its chunks "
+          "are in directories"});
+  }
+  return {};
+}
+
+Status Store::JustifySizes(const ReadContext& context) {
+  uint64_t total = 0;
+  std::vector<uint32_t> largest;
+  for (uint32_t i = 0; i < entries_.size(); ++i) {
+    total = AddUpTo(total, entries_[i].size);
+    if (entries_[i].size > 0) largest.push_back(i);
+  }
+  if (total <= kUnjustifiedBytes) return {};
+  std::ranges::stable_sort(largest, std::ranges::greater(),
+                           [this](uint32_t i) { return entries_[i].size; });
+  uint64_t found = 0;
+  const auto justified = [&found] {
+    const auto bytes = CheckedMul(found, kJustifiedPerByte);
+    return AddUpTo(bytes.value_or(UINT64_MAX), kUnjustifiedBytes);
+  };
+  for (size_t i = 0; i < largest.size() && total > justified(); ++i) {
+    const uint64_t missing = (total - justified()) / kJustifiedPerByte + 1;
+    found += CTXFS_TRY(BytesBelow(*source(), entries_[largest[i]].node.path,
+                                  missing, context));
+  }
+  for (size_t i = 0; i < largest.size() && total > justified(); ++i) {
+    Entry& entry = entries_[largest[i]];
+    total -= entry.size;
+    Error fault = OverLimit(
+        fmt::format("sparse: {} bytes, for which {} bytes of chunks are there, "
+                    "are",
+                    entry.size, found),
+        justified());
+    fault.sys_errno = EFBIG;
+    if (i == 0) Warn({Quote(NameOf(largest[i])) + ": " + fault.what});
+    entry.node.fault = std::move(fault);
+    entry.size = 0;
+    entry.text = nullptr;
+    entry.lines = false;
+  }
+  return {};
+}
+
+void Store::WarnOfFaults() {
+  if (mixed_) {
+    Warn(
+        {"two_formats: a directory has metadata of version 2 and of version "
+         "3, which counts"});
+  }
+  uint64_t faults = 0;
+  uint32_t first = 0;
+  for (uint32_t i = 0; i < entries_.size(); ++i) {
+    const std::optional<Error>& fault = entries_[i].node.fault;
+    if (!fault || fault->what.starts_with("sparse")) continue;
+    if (faults++ == 0) first = i;
+  }
+  if (faults == 0) return;
+  Warn({fmt::format("{} of {} groups and arrays cannot be read; the first is "
+                    "{}: {}",
+                    faults, entries_.size(), Quote(NameOf(first)),
+                    entries_[first].node.fault->what),
+        kNoOffset, Severity::kOfEntries});
+}
+
+Result<Store::PlanPtr> Store::PlanOfEntry(uint32_t number,
+                                          const ReadContext& context) const {
+  const Entry& entry = entries_[number];
+  if (entry.node.fault) return *entry.node.fault;
+  {
+    const MutexLock lock(mutex_);
+    if (const PlanPtr* const known = plans_.Use(number)) return *known;
+  }
+  const Error changed{Code::kStale, "the metadata of the array has changed"};
+  auto text =
+      CTXFS_TRY(ReadText(*source(), entry.node.MetadataPath(), context));
+  if (!text) return changed;
+  const Result<MetadataText> metadata = ReadMetadata(*text, context);
+  if (!metadata) return changed;
+  Result<ArrayPlan> made = PlanOf(entry.node, metadata->root);
+  if (!made || made->size != entry.size) return changed;
+  auto plan = std::make_shared<const ArrayPlan>(*std::move(made));
+  // Freed after the lock is released.
+  LruMap<uint32_t, PlanPtr>::Removed replaced;
+  LruMap<uint32_t, PlanPtr>::Removed oldest;
+  const MutexLock lock(mutex_);
+  replaced = plans_.Put(number, plan);
+  if (plans_.size() > kKeptPlans) oldest = plans_.RemoveOldest();
+  return plan;
+}
+
+Result<std::shared_ptr<const ChunkReader>> Store::ReaderOf(
+    uint32_t number, const ReadContext& context) const {
+  PlanPtr plan = CTXFS_TRY(PlanOfEntry(number, context));
+  const Entry& entry = entries_[number];
+  return std::make_shared<const ChunkReader>(
+      files_, entry.node.path, std::move(plan), entry.owners, entry.verdict);
+}
+
+Result<Content> Store::Open(uint32_t number, const ReadContext& context) const {
+  const Entry& entry = entries_[number];
+  if (entry.node.fault) return *entry.node.fault;
+  if (entry.text != nullptr) return entry.text->Open(0, context);
+  return ArrayContent(CTXFS_TRY(ReaderOf(number, context)));
+}
+
+namespace {
+
+bool Probe(Bytes /*head*/) { return false; }
+
+/// Whether metadata that starts with `text` is that of a node.
+bool SaysZarr(std::string_view text) {
+  const size_t start = text.find_first_not_of(" \t\r\n");
+  return start != std::string_view::npos && text[start] == '{' &&
+         text.find("\"zarr_format\"") != std::string_view::npos;
+}
+
+bool StartsAsMetadata(const Source& file, const Request& request) {
+  constexpr uint64_t kProbed = 4 * limits::kKiB;
+  const Result<Buffer> start =
+      ReadBuffer(file, 0, std::min(file.size(), kProbed), "metadata", request);
+  return start && SaysZarr(AsText(start->span()));
+}
+
+constexpr const char* kNames[] = {kV3Name, kV2Group, kV2Array};
+
+bool IsNode(const Source& directory, const Request& request) {
+  return std::ranges::any_of(kNames, [&](const char* name) {
+    const Result<SourcePtr> file = directory.OpenBeside(name, request);
+    return file && StartsAsMetadata(**file, request);
+  });
+}
+
+bool HasMetadata(const Source& directory, const Request& request) {
+  const bool any = std::ranges::any_of(kNames, [&](const char* name) {
+    return directory.OpenBeside(name, request).has_value();
+  });
+  return any || !RefuseV1(directory, request).has_value();
+}
+
+/// Whether a file is the metadata of a store: its name and its start say so.
+bool IsMetadata(const Source& file, const Request& request) {
+  if (file.is_directory()) return false;
+  const std::string name = file.name();
+  const bool named = name == kV3Name || name == kV2Group || name == kV2Array ||
+                     name == kV2Consolidated;
+  return named && (name == kV2Consolidated || StartsAsMetadata(file, request));
+}
+
+}  // namespace
+
+}  // namespace ctxfs::zarr
+
+namespace ctxfs {
+
+extern const Format kZarr{
+    .name = "zarr",
+    .contents = "stores of arrays in chunks, versions 2 and 3",
+    .extensions = "zarr",
+    .golden = "zarr",
+    .docs = "zarr",
+    .probe = &zarr::Probe,
+    .open = &OpenAs<zarr::Store>,
+    .resembles_source = &zarr::IsMetadata,
+    .probe_directory = &zarr::IsNode,
+    .resembles_directory = &zarr::HasMetadata,
+    .archive_files = "zarr.json .zgroup .zarray",
+    .traits = {.stays_file = true,
+               .opens_neighbours = true,
+               .optional_checksums = true}};
+
+}  // namespace ctxfs
