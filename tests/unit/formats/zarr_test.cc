@@ -6,6 +6,7 @@
 
 #include <filesystem>
 
+#include "core/base/text/text.h"
 #include "core/codec/blosc.h"
 #include "core/codec/checksum.h"
 #include "core/container/format.h"
