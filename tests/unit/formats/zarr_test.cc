@@ -31,16 +31,16 @@ std::string FillHex(const char* type, const Json& value) {
 }
 
 Json V3(Json changes = Json::object()) {
-  Json root = {
-      {"zarr_format", 3},
-      {"node_type", "array"},
-      {"shape", {4}},
-      {"data_type", "int8"},
-      {"chunk_grid",
-       {{"name", "regular"}, {"configuration", {{"chunk_shape", {2}}}}}},
-      {"chunk_key_encoding", {{"name", "default"}}},
-      {"fill_value", 0},
-      {"codecs", {{{"name", "bytes"}}}}};
+  Json root = {{"zarr_format", 3},
+               {"node_type", "array"},
+               {"shape", Json::array({4})},
+               {"data_type", "int8"},
+               {"chunk_grid",
+                {{"name", "regular"},
+                 {"configuration", {{"chunk_shape", Json::array({2})}}}}},
+               {"chunk_key_encoding", {{"name", "default"}}},
+               {"fill_value", 0},
+               {"codecs", Json::array({{{"name", "bytes"}}})}};
   root.update(changes);
   return root;
 }
@@ -100,20 +100,22 @@ TEST(ZarrPlan, FaultsNameTheirPart) {
     const Result<ArrayPlan> plan = PlanOfV3(V3(changes));
     return plan ? "" : plan.error().what.substr(0, plan.error().what.find(':'));
   };
-  EXPECT_EQ(what({}), "");
-  EXPECT_EQ(what({{"shape", {4, 4}}}), "rank");
-  EXPECT_EQ(what({{"shape", {-1}}}), "shape");
-  EXPECT_EQ(what({{"shape", {uint64_t{1} << 63}}}), "shape");
-  EXPECT_EQ(what({{"shape", {INT64_MAX}}, {"data_type", "int16"}}), "overflow");
+  EXPECT_EQ(what(Json::object()), "");
+  EXPECT_EQ(what({{"shape", Json::array({4, 4})}}), "rank");
+  EXPECT_EQ(what({{"shape", Json::array({-1})}}), "shape");
+  EXPECT_EQ(what({{"shape", Json::array({uint64_t{1} << 63})}}), "shape");
+  EXPECT_EQ(what({{"shape", Json::array({INT64_MAX})}, {"data_type", "int16"}}),
+            "overflow");
   EXPECT_EQ(what({{"codecs", Json::array()}}), "codecs");
-  EXPECT_EQ(what({{"codecs", {"bytes", "bytes"}}}), "codecs");
-  EXPECT_EQ(what({{"codecs", {"zstd", "bytes"}}}), "codecs");
+  EXPECT_EQ(what({{"codecs", Json::array({"bytes", "bytes"})}}), "codecs");
+  EXPECT_EQ(what({{"codecs", Json::array({"zstd", "bytes"})}}), "codecs");
   EXPECT_EQ(what({{"fill_value", 200}}), "fill_value");
 }
 
 TEST(ZarrPlan, UnknownPartsAreNoDamage) {
   for (const Json& changes :
-       {Json{{"data_type", "int4"}}, Json{{"codecs", {"bytes", "zfpy"}}},
+       {Json{{"data_type", "int4"}},
+        Json{{"codecs", Json::array({"bytes", "zfpy"})}},
         Json{{"extension", {{"name", "x"}}}},
         Json{{"chunk_grid", {{"name", "rectangular"}}}}}) {
     EXPECT_TRUE(Fails(PlanOfV3(V3(changes)), Code::kUnsupported)) << changes;
@@ -126,9 +128,9 @@ TEST(ZarrPlan, ShardsEndAtTwoLevels) {
   for (int level = 0; level < 3; ++level) {
     codecs = Json::array({{{"name", "sharding_indexed"},
                            {"configuration",
-                            {{"chunk_shape", {2}},
+                            {{"chunk_shape", Json::array({2})},
                              {"codecs", codecs},
-                             {"index_codecs", {{{"name", "bytes"}}}}}}}});
+                             {"index_codecs", Json::array({"bytes"})}}}}});
     const Result<ArrayPlan> plan = PlanOfV3(V3({{"codecs", codecs}}));
     EXPECT_TRUE(level < 2 ? Ok(plan) : Fails(plan, Code::kLimit)) << level;
   }
@@ -149,8 +151,8 @@ TEST(ZarrMetadata, AttributesAreFoundAndNotBuilt) {
 }
 
 TEST(ZarrCodecs, FletcherIsThatOfHdf5) {
-  EXPECT_EQ(Fletcher32(AsBytes("abcde")), 0x2928C729U);
-  EXPECT_EQ(Fletcher32(AsBytes("abcdef")), 0x2A29C72FU);
+  EXPECT_EQ(Fletcher32(AsBytes("abcde")), 0x4FF029C7U);
+  EXPECT_EQ(Fletcher32(AsBytes("abcdef")), 0x50562A2DU);
 }
 
 TEST(ZarrCodecs, ABloscBufferOfBloscLzIsDecoded) {
@@ -272,8 +274,9 @@ TEST_F(ZarrStore, ASeparatorThatIsNotSaidIsGuessed) {
 
 TEST_F(ZarrStore, SizesAreJustifiedByChunks) {
   // 65 GiB of fill value need 1 MiB of chunks.
-  Json root = V3({{"shape", {uint64_t{65} << 30}}});
-  root["chunk_grid"]["configuration"]["chunk_shape"] = {uint64_t{1} << 20};
+  Json root = V3({{"shape", Json::array({uint64_t{65} << 30})}});
+  root["chunk_grid"]["configuration"]["chunk_shape"] =
+      Json::array({uint64_t{1} << 20});
   Write("zarr.json", root.dump());
   EXPECT_EQ(EntrySize(**Open(), 0), 0U);
   EXPECT_EQ((*Open())->warnings().size(), 1U);

@@ -85,8 +85,12 @@ TEST_F(Directory, AFileIsNotADirectory) {
   ASSERT_TRUE(Ok(file));
   EXPECT_FALSE((*file)->is_directory());
   EXPECT_TRUE(Fails((*file)->List(Request()), Code::kNotFound));
+  // The directories beside it are opened like the files beside it.
+  EXPECT_TRUE(Ok((*file)->OpenDirectoryBeside("sub", Request())));
   EXPECT_TRUE(
-      Fails((*file)->OpenDirectoryBeside("sub", Request()), Code::kNotFound));
+      Fails((*file)->OpenDirectoryBeside("none", Request()), Code::kNotFound));
+  EXPECT_TRUE(
+      Fails((*file)->OpenDirectoryBeside("../in", Request()), Code::kCorrupt));
   EXPECT_TRUE(Fails(DirectorySource::Open(dir_.Path("in/a")), Code::kIo));
   EXPECT_TRUE(Fails(OpenSource(dir_.Path("none")), Code::kIo));
 }
