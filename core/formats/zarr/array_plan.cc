@@ -172,6 +172,27 @@ Status SetDimensionNames(const Json& root, ArrayPlan& plan) {
 
 }  // namespace
 
+uint64_t ArrayPlan::Weight() const {
+  const auto chunks = [this](const std::vector<uint64_t>& box) {
+    uint64_t count = 1;
+    for (size_t i = 0; i < shape.size(); ++i) {
+      const uint64_t boxes = shape[i] / box[i] + (shape[i] % box[i] != 0);
+      count = CheckedMul(count, boxes).value_or(UINT64_MAX);
+    }
+    return count;
+  };
+  const auto times = [](uint64_t count, uint64_t weight) {
+    return CheckedMul(count, weight).value_or(UINT64_MAX);
+  };
+  const std::vector<uint64_t>* inner = &chunk;
+  for (const Chain* at = &chain; at->shards != nullptr;
+       at = &at->shards->inner) {
+    inner = &at->shards->chunk;
+  }
+  return std::max({size, times(chunks(chunk), kChunkWeight),
+                   times(chunks(*inner), kInnerChunkWeight)});
+}
+
 std::string ArrayPlan::KeyOf(const std::vector<uint64_t>& chunk_index) const {
   std::string key = key_start;
   for (const uint64_t number : chunk_index) {

@@ -35,6 +35,8 @@ struct ArrayPlan {
     return shape[dimension] / chunk[dimension] +
            (shape[dimension] % chunk[dimension] == 0 ? 0 : 1);
   }
+  /// The bytes that chunks must justify (kChunkWeight).
+  uint64_t Weight() const;
   /// The key of a chunk below the array's path.
   std::string KeyOf(const std::vector<uint64_t>& chunk_index) const;
 };

@@ -27,6 +27,10 @@ constexpr size_t kMaxShardLevels = 2;
 /// one stored byte justifies.
 constexpr uint64_t kUnjustifiedBytes = 64 * limits::kGiB;
 constexpr uint64_t kJustifiedPerByte = 1024;
+/// A chunk counts as at least so many bytes there, because looking for its file
+/// takes as long; a chunk of a shard as fewer.
+constexpr uint64_t kChunkWeight = 64 * limits::kKiB;
+constexpr uint64_t kInnerChunkWeight = limits::kKiB;
 
 /// Bytes of the text of one array.
 constexpr uint64_t kMaxTextBytes = 4 * limits::kGiB;

@@ -138,6 +138,7 @@ Status Store::SetArray(const ReadNode& read, Entry& entry,
   CTXFS_TRY(GuessSeparator(read.node.path, *made, context));
   const auto plan = std::make_shared<const ArrayPlan>(*std::move(made));
   entry.size = plan->size;
+  entry.weight = plan->Weight();
   entry.lines = plan->type.lines();
   entry.number = plan->type.kind == ElementType::Kind::kNumber;
   entry.owners = NewBlockOwners();
@@ -183,12 +184,12 @@ Status Store::JustifySizes(const ReadContext& context) {
   uint64_t total = 0;
   std::vector<uint32_t> largest;
   for (uint32_t i = 0; i < entries_.size(); ++i) {
-    total = AddUpTo(total, entries_[i].size);
+    total = AddUpTo(total, entries_[i].weight);
     if (entries_[i].size > 0) largest.push_back(i);
   }
   if (total <= kUnjustifiedBytes) return {};
   std::ranges::stable_sort(largest, std::ranges::greater(),
-                           [this](uint32_t i) { return entries_[i].size; });
+                           [this](uint32_t i) { return entries_[i].weight; });
   uint64_t found = 0;
   const auto justified = [&found] {
     const auto bytes = CheckedMul(found, kJustifiedPerByte);
@@ -201,7 +202,7 @@ Status Store::JustifySizes(const ReadContext& context) {
   }
   for (size_t i = 0; i < largest.size() && total > justified(); ++i) {
     Entry& entry = entries_[largest[i]];
-    total -= entry.size;
+    total -= entry.weight;
     Error fault = OverLimit(
         fmt::format("sparse: {} bytes, for which {} bytes of chunks are there, "
                     "are",

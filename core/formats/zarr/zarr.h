@@ -38,6 +38,7 @@ class Store final : public Container, public SaysFacts {
   struct Entry {
     Node node;
     uint64_t size = 0;
+    uint64_t weight = 0;  // ArrayPlan::Weight
     bool lines = false;
     bool number = false;
     BlockOwners owners = {};

@@ -42,7 +42,7 @@ Json V3(Json changes = Json::object()) {
                {"fill_value", 0},
                {"codecs", Json::array({{{"name", "bytes"}}})}};
   root.update(changes);
-  return root;
+  return Json::parse(root.dump());  // numbers as a file has them
 }
 
 /// A store in a directory of its own.
@@ -283,6 +283,14 @@ TEST_F(ZarrStore, SizesAreJustifiedByChunks) {
   Write("c/0", std::string(1 << 20, 'x'));
   EXPECT_EQ(EntrySize(**Open(), 0), uint64_t{65} << 30);
   EXPECT_TRUE((*Open())->warnings().empty());
+}
+
+TEST_F(ZarrStore, ManySmallChunksAreJustified) {
+  // 32 GiB of fill value in 2^31 chunks, each of which would be looked for.
+  Json root = V3({{"shape", Json::array({uint64_t{1} << 35})}});
+  root["chunk_grid"]["configuration"]["chunk_shape"] = Json::array({16});
+  Write("zarr.json", root.dump());
+  EXPECT_EQ(EntrySize(**Open(), 0), 0U);
 }
 
 TEST_F(ZarrStore, ADirectoryBelowAStoreIsFoundBySourcesOnly) {
