@@ -204,9 +204,9 @@ Status Store::JustifySizes(const ReadContext& context) {
     Entry& entry = entries_[largest[i]];
     total -= entry.weight;
     Error fault = OverLimit(
-        fmt::format("sparse: {} bytes, for which {} bytes of chunks are there, "
-                    "are",
-                    entry.size, found),
+        fmt::format("sparse: {} bytes in chunks that count as {}, for which {} "
+                    "bytes are there, are",
+                    entry.size, entry.weight, found),
         justified());
     fault.sys_errno = EFBIG;
     if (i == 0) Warn({Quote(NameOf(largest[i])) + ": " + fault.what});
