@@ -156,7 +156,7 @@ TEST(Mds, SamplesAroundAWrongOffsetAreDamaged) {
   // Five samples of a byte; the offset of sample 2 is below that of sample 1.
   std::string shard;
   AppendLe<uint32_t>(5, shard);
-  for (const uint32_t offset : {28, 29, 28, 31, 32, 33}) {
+  for (const uint32_t offset : {28U, 29U, 28U, 31U, 32U, 33U}) {
     AppendLe<uint32_t>(offset, shard);
   }
   shard += "abcde";
@@ -186,7 +186,7 @@ TEST(Mds, SamplesAroundAWrongOffsetAreDamaged) {
 TEST(Mds, AShardThatIsReplacedIsStale) {
   const TempDir dir;
   std::string shard;
-  for (const uint32_t word : {1, 12, 13}) AppendLe<uint32_t>(word, shard);
+  for (const uint32_t word : {1U, 12U, 13U}) AppendLe<uint32_t>(word, shard);
   shard += "a";
   dir.Write("s", shard);
   const auto opened =
