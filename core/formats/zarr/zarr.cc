@@ -291,10 +291,10 @@ bool SaysZarr(std::string_view text) {
          text.find("\"zarr_format\"") != std::string_view::npos;
 }
 
-bool StartsAsMetadata(const Source& file, const Request& request) {
-  constexpr uint64_t kProbed = 4 * limits::kKiB;
+bool StartsAsMetadata(const Source& file, const Request& request,
+                      uint64_t probed = 4 * limits::kKiB) {
   const Result<Buffer> start =
-      ReadBuffer(file, 0, std::min(file.size(), kProbed), "metadata", request);
+      ReadBuffer(file, 0, std::min(file.size(), probed), "metadata", request);
   return start && SaysZarr(AsText(start->span()));
 }
 
@@ -307,9 +307,12 @@ bool IsNode(const Source& directory, const Request& request) {
   });
 }
 
+/// Metadata may begin with long attributes. A zarr.json that is something else
+/// is no metadata.
 bool HasMetadata(const Source& directory, const Request& request) {
   const bool any = std::ranges::any_of(kNames, [&](const char* name) {
-    return directory.OpenBeside(name, request).has_value();
+    const Result<SourcePtr> file = directory.OpenBeside(name, request);
+    return file && StartsAsMetadata(**file, request, limits::kMiB);
   });
   return any || !RefuseV1(directory, request).has_value();
 }
