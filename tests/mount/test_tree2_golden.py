@@ -186,6 +186,8 @@ def test_a_tar_is_not_larger_than_what_is_decoded(each, family):
         nested = sum(one.st_size for path, one in files.items()
                      if has_container_above(mounted.root, path))
         decoded = st.f_blocks * st.f_frsize + nested
+        if sized_by_decoding(source):
+            decoded = sum(one.st_size for one in once(files).values())
         assert len(tar) <= 1.2 * decoded + room_for_names(tar), source
 
 
@@ -201,7 +203,19 @@ def test_statfs_is_of_the_primary_files(each, family):
         assert st.f_files in (len(files), len(files) - len(nested)), source
         if len(files) != st.f_files:
             total -= sum(files[path].st_size for path in nested)
-        assert st.f_blocks * st.f_frsize - total in range(st.f_frsize), source
+        if sized_by_decoding(source):
+            assert st.f_blocks * st.f_frsize < total + st.f_frsize, source
+        else:
+            assert st.f_blocks * st.f_frsize - total in range(st.f_frsize), source
+
+
+def sized_by_decoding(source: pathlib.Path) -> bool:
+    """Whether sizes of its files are in no index: messages of a recording, values of
+    compressed shards, and elements that are texts. The first stat of such a file decodes
+    what has its size, and statfs counts it with 0 bytes (docs/tree.md, section 6)."""
+    family = source.relative_to(GOLDEN).parts[0]
+    return (family == "mcap" or family == "mds" and source.parent.name.startswith("zip_")
+            or family == "zarr" and source.name in ("v2_objects", "v3_dtypes"))
 
 
 def has_container_above(root: pathlib.Path, path: bytes) -> bool:
@@ -231,7 +245,7 @@ def test_measuring_decodes_nothing(each, tmp_path, family):
     they are looked at, count as decoded for as many bytes as they have."""
     wrong = []
     for source, mounted in each(family):
-        if source.name.endswith(MEASURED_BY_READING):
+        if source.name.endswith(MEASURED_BY_READING) or sized_by_decoding(source):
             continue
         # Opening a container in another may decode that: not what this counts.
         for folder, _, _ in os.walk(os.fsencode(mounted.root)):
