@@ -11,7 +11,7 @@
 #include "core/base/result.h"
 #include "core/container/container.h"
 #include "core/container/file_table.h"
-#include "core/container/part_paths.h"
+#include "core/container/interfaces/paths_in_parts.h"
 #include "core/content/read_context.h"
 #include "core/tree/entry_places.h"
 #include "core/tree/fault_ledger.h"

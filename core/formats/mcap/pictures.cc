@@ -13,7 +13,7 @@
 #include "core/base/errors.h"
 #include "core/base/limits.h"
 #include "core/container/file_set.h"
-#include "core/container/magics.h"
+#include "core/container/foreign/magics.h"
 #include "core/formats/mcap/mcap.h"
 
 namespace ctxfs::mcap {

@@ -9,7 +9,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/text/text.h"
-#include "core/container/magics.h"
+#include "core/container/foreign/magics.h"
 #include "core/formats/mds/limits.h"
 
 namespace ctxfs::mds {

@@ -11,7 +11,7 @@
 
 #include "core/base/json/json_writer.h"
 #include "core/codec/numbers/half.h"
-#include "core/container/magics.h"
+#include "core/container/foreign/magics.h"
 #include "core/container/part_texts.h"
 #include "core/formats/mds/columns.h"
 #include "core/formats/mds/limits.h"

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "core/base/json/json.h"
-#include "core/container/magics.h"
+#include "core/container/foreign/magics.h"
 #include "core/formats/tfrecord/limits.h"
 #include "core/formats/tfrecord/tfrecord.h"
 

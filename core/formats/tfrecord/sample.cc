@@ -7,7 +7,7 @@
 
 #include "core/base/heap/heap_allowance.h"
 #include "core/container/file_set.h"
-#include "core/container/magics.h"
+#include "core/container/foreign/magics.h"
 #include "core/formats/tfrecord/limits.h"
 
 namespace ctxfs::tfrecord {

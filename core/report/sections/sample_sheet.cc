@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "core/base/text/text.h"
+#include "core/container/foreign/magics.h"
 #include "core/container/interfaces/shows_samples.h"
-#include "core/container/magics.h"
 #include "core/report/container_report.h"
 #include "core/report/script_json.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/container/magics.h"
+#include "core/container/foreign/magics.h"
 
 #include <algorithm>
 #include <array>
