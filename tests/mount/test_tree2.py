@@ -159,6 +159,8 @@ def test_golden_mirrors(mount):
         if '"mirror"' not in text:
             continue
         answer = json.loads(text)
+        if answer["mirror"] is True:
+            continue  # of a whole tree, which test_golden.py compares
         source = answer_file.parent / answer["mirror"].get("source", answer["source"])
         folder = source if source.is_dir() else source.parent
         wanted = set(answer["mirror"]["names"])
