@@ -121,12 +121,13 @@ class BloscLz {
 
   void Copy(size_t distance, size_t length) {
     std::byte* const to = out_.data() + done_;
+    const std::byte* const from = to - distance;
     done_ += length;
     if (distance >= length) {
-      std::memcpy(to, to - distance, length);
+      std::memcpy(to, from, length);
       return;
     }
-    for (size_t i = 0; i < length; ++i) to[i] = to[i - distance];
+    for (size_t i = 0; i < length; ++i) to[i] = from[i];
   }
 
   ByteReader in_;
