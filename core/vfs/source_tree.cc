@@ -196,7 +196,10 @@ Result<std::shared_ptr<const Container>> SourceTree::ContainerOf(
         !container && container.error().code == Code::kNotContainer;
     if (!none) return container;
     const Result<File> inside = FindInside(file, waits);
-    return inside ? ContainerAt(*inside, waits) : std::move(container);
+    if (!inside) return container;
+    auto whole = ContainerAt(*inside, waits);
+    // A folder with an index, such as that of a model, has files of its own.
+    return whole && (*whole)->source()->is_directory() ? whole : container;
   }
   const Result<File> inside = FindInside(file, waits);
   if (inside) return ContainerAt(*inside, waits);
