@@ -109,15 +109,15 @@ def test_arrays_are_those_of_a_mount(folder, tmp_path):
     pytest.importorskip("ml_dtypes")
     wrong, compared = [], 0
     for name, answer in answers(folder).items():
-        if "refused" in answer:
-            continue
+        if "refused" in answer or name == "mirror -o flat":
+            continue  # a mirrored directory has containers, but is none
         options = options_of(name, answer, tmp_path)
         with ctxfs.open(golden_path(folder, name), **options) as c:
             if readable_arrays(c):
                 wrong += [f"{name}: {what}" for what in faults_of_arrays(c)]
                 compared += len(c.arrays)
     assert wrong == []
-    assert compared > 0 or folder in ("mem8", "tar", "zip")
+    assert compared > 0 or folder in ("mem8", "tar", "tfrecord", "zip")
 
 
 @pytest.mark.parametrize("folder", FOLDERS)

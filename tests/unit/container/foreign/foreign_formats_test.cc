@@ -6,15 +6,12 @@
 #include <random>
 #include <string>
 
+#include "core/base/bytes.h"
 #include "core/base/limits.h"
 #include "core/container/format.h"
 
 namespace ctxfs {
 namespace {
-
-Bytes AsBytes(const std::string& text) {
-  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
-}
 
 TEST(Formats, SayWhatTheirContainersHold) {
   for (const Format* const format : Formats()) {
