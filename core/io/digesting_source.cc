@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <new>
 #include <utility>
 
@@ -17,6 +18,11 @@ namespace {
 // Digested bytes of the first read. That read recognises the format, and is
 // longer than a magic number; a format rereads the bytes that it relies on.
 constexpr size_t kProbed = 64;
+
+/// The code of an error. A file is not found, too, if its directory is gone.
+Code CodeOf(const Error& error) {
+  return error.sys_errno == ENOENT ? Code::kNotFound : error.code;
+}
 
 }  // namespace
 
@@ -109,7 +115,7 @@ Result<SourcePtr> DigestingSource::OpenDirectoryBeside(
 Result<SourcePtr> DigestingSource::Record(const std::string& path,
                                           Result<SourcePtr> opened) const {
   if (!recorder_->recording()) return opened;
-  recorder_->Add(opened ? 0 : static_cast<uint64_t>(opened.error().code) + 1,
+  recorder_->Add(opened ? 0 : static_cast<uint64_t>(CodeOf(opened.error())) + 1,
                  AsBytes(path));
   if (!opened) return opened;
   FileIdentity identity = (*opened)->identity();
