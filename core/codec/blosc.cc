@@ -235,10 +235,10 @@ class BlockDecoder {
   }
 
   size_t StreamsOf(size_t size) const {
-    constexpr size_t kMostStreams = 16;
+    constexpr size_t kMaxStreams = 16;
     constexpr size_t kLeastElements = 128;
     const bool split = (header_.flags & kNotSplit) == 0 &&
-                       header_.element > 1 && header_.element <= kMostStreams &&
+                       header_.element > 1 && header_.element <= kMaxStreams &&
                        header_.block / header_.element >= kLeastElements &&
                        size == header_.block;
     return split ? header_.element : 1;

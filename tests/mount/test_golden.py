@@ -360,7 +360,7 @@ def checked(container) -> dict:
     done = run(BIN / "ctxfs", "check", "--json", container)
     [report] = json.loads(done.stdout)
     codes = {"clean": 0, "unverifiable": 0, "damaged": 1, "partial": 2, "unchecked": 2}
-    # What could not be checked has the last word on the exit code.
+    # Exit code 2, something could not be checked, comes before 1, damage.
     left = any(one["kind"] not in DAMAGE for one in report["faults"])
     assert done.returncode == (2 if left else codes[report["outcome"]])
     return report

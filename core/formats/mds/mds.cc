@@ -2,7 +2,7 @@
 //
 // MDS, the format of mosaicml-streaming (docs/formats/mds.md): a directory.
 //
-//   index.json       what there is
+//   index.json       the columns and the shards
 //   shard.00000.mds  samples; or compressed, such as shard.00000.mds.zstd
 #include "core/formats/mds/mds.h"
 

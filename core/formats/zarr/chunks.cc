@@ -13,7 +13,7 @@ namespace ctxfs::zarr {
 namespace {
 
 // Files of a store that stay open, if descriptors are not short.
-constexpr size_t kMostOpen = 256;
+constexpr size_t kMaxOpenChunks = 256;
 constexpr size_t kOpenIfShort = 4;
 constexpr uint64_t kRoom = 1024;
 
@@ -123,7 +123,8 @@ Result<SourcePtr> ChunkFiles::Open(const std::string& path,
   Result<SourcePtr> opened = store_->OpenBeside(path, request);
   if (!opened && opened.error().code == Code::kNotFound) opened = SourcePtr();
   if (!opened) return opened;
-  const size_t most = Descriptors::HaveRoom(kRoom) ? kMostOpen : kOpenIfShort;
+  const size_t most =
+      Descriptors::HaveRoom(kRoom) ? kMaxOpenChunks : kOpenIfShort;
   // Closes files after the lock is released.
   std::vector<LruMap<std::string, SourcePtr>::Removed> removed;
   const MutexLock lock(mutex_);

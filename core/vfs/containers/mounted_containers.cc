@@ -480,7 +480,7 @@ void MountedContainers::DetachOne(Number number, Trees& closed) {
 
 void MountedContainers::AddNumbered(Number number, Trees& closed) {
   numbered_.push_back(number);
-  if (numbered_.size() <= kMostNumbered) return;
+  if (numbered_.size() <= kMaxNumbered) return;
   const Number oldest = numbered_.front();
   numbered_.pop_front();
   const auto found = slots_.find(oldest);

@@ -47,7 +47,7 @@ class MountedContainers : private Admission::OpenTrees {
   /// How many directories of numbered directories have a number at a time. An
   /// inode of one that has lost it is stale: the kernel looks its path up
   /// again.
-  static constexpr size_t kMostNumbered = 65'536;
+  static constexpr size_t kMaxNumbered = 65'536;
 
   /// Get and Opened lend a tree: the container is not evicted until every
   /// borrower has released it.
@@ -210,7 +210,7 @@ class MountedContainers : private Admission::OpenTrees {
   /// Closes the containers nested in the slot; the next request reopens them.
   void RenewInside(const Slot& slot, Trees& closed) CTXFS_REQUIRES(mutex_);
   void DetachOne(Number number, Trees& closed) CTXFS_REQUIRES(mutex_);
-  /// Keeps at most kMostNumbered directories of numbered ones, the latest.
+  /// Keeps at most kMaxNumbered directories of numbered ones, the latest.
   void AddNumbered(Number number, Trees& closed) CTXFS_REQUIRES(mutex_);
 
   const MountRules& rules_;

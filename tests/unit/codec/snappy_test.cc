@@ -20,7 +20,7 @@ TEST(Snappy, DecodesLiteralsAndCopies) {
   // "abc", then 8 bytes from 3 back, which overlap what they write.
   ASSERT_TRUE(Snappy("\x0B\x08"s + "abc" + "\x11\x03", out));
   EXPECT_EQ(out, "abcabcabcab");
-  // The same with distances of 2 and of 4 bytes.
+  // The same copy, its distance stored in 2 and in 4 bytes.
   ASSERT_TRUE(Snappy("\x0B\x08"s + "abc" + "\x1E\x03\0"s, out));
   EXPECT_EQ(out, "abcabcabcab");
   ASSERT_TRUE(Snappy("\x0B\x08"s + "abc" + "\x1F\x03\0\0\0"s, out));

@@ -159,7 +159,7 @@ TEST_F(NumberedDirectories, Item45_1_MayHoldDirectories) {
 }
 
 TEST_F(NumberedDirectories, Item45_1_TheLatestDirectoriesStayKnown) {
-  constexpr uint32_t kMost = MountedContainers::kMostNumbered;
+  constexpr uint32_t kMost = MountedContainers::kMaxNumbered;
   const Namespace files({.container = With(Samples(kMost + 1)), .name = "c"});
   const auto first = Walk(files, "c/views/samples/000000/x");
   ASSERT_TRUE(first);
