@@ -293,13 +293,11 @@ class BlockDecoder {
       case BloscCompressor::kZstd:
         return DecodeZstd(bytes, out, interrupt_);
       case BloscCompressor::kSnappy:
-        break;
+        return DecodeSnappy(bytes, out, interrupt_);
     }
-    return Error{Code::kUnsupported,
-                 header_.compressor() == 2
-                     ? std::string("blosc: snappy is not decoded")
-                     : fmt::format("blosc: compressor {} is unknown",
-                                   header_.compressor())};
+    return Error{
+        Code::kUnsupported,
+        fmt::format("blosc: compressor {} is unknown", header_.compressor())};
   }
 
   const BloscHeader& header_;

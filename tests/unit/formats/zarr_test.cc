@@ -155,6 +155,27 @@ TEST(ZarrCodecs, FletcherIsThatOfHdf5) {
   EXPECT_EQ(Fletcher32(AsBytes("abcdef")), 0x50562A2DU);
 }
 
+TEST(ZarrCodecs, ABloscBufferOfSnappyIsDecoded) {
+  // "abc", and a copy of 8 bytes from 3 back.
+  const std::string stream = std::string("\x0B\x08") + "abc" + "\x11\x03";
+  const std::string stored = LeBytes()
+                                 .U8(2)
+                                 .U8(1)
+                                 .U8(2 << 5 | 16)
+                                 .U8(1)
+                                 .U32(11)
+                                 .U32(11)
+                                 .U32(24 + 7)
+                                 .U32(20)
+                                 .U32(7)
+                                 .Raw(stream)
+                                 .bytes();
+  std::string out(11, '\0');
+  ASSERT_TRUE(
+      Ok(DecodeBlosc(AsBytes(stored), std::as_writable_bytes(std::span(out)))));
+  EXPECT_EQ(out, "abcabcabcab");
+}
+
 TEST(ZarrCodecs, ABloscBufferOfBloscLzIsDecoded) {
   // 16 literals of "ab", and a match of 14 bytes, 2 before.
   const std::string stream =
