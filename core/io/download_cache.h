@@ -55,10 +55,11 @@ std::optional<std::string> StoreEntryOf(std::string_view blob,
 /// anywhere else.
 std::optional<std::string> StoredAt(const std::string& blob);
 
-/// Opens the file with the bytes of the blob at `blob`, which is absolute and
-/// without links; on the way, no directory is entered through a link. Fails
-/// with kCorrupt if the blob leads out of the cache, and with kNotFound if it
-/// is missing.
+/// Finds the file with the bytes of a blob: the one at `blob` or, if that is a
+/// link, the entry of the store to which it leads. `blob` is an absolute path
+/// whose directories are no links. Fails with kCorrupt if a directory on the
+/// way is a link or the blob leads out of the cache, and with kNotFound if the
+/// blob or the entry is missing.
 Result<Fd> FindBlob(const std::string& blob);
 
 /// If `path` is a link to a blob whose entry in the store is missing, returns

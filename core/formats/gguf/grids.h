@@ -5,8 +5,8 @@
 
 namespace ctxfs::gguf {
 
-// Code books of docs/formats/gguf.md, section 6. Byte i, from the lowest, is
-// value i.
+// Code books of docs/formats/gguf.md, section 6. In an entry, byte i, counted
+// from the lowest, is value i.
 
 extern const uint64_t* const kIq2XxsGrid;  // 256 entries
 extern const uint64_t* const kIq2XsGrid;   // 512

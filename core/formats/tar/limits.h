@@ -8,7 +8,8 @@
 /// Limits of an archive (docs/formats/tar.md, section 10).
 namespace ctxfs::tar {
 
-/// Members and directories of one archive, and bytes of their names.
+/// Members of one archive, including directories, and bytes of their names and
+/// of the targets of symbolic links.
 constexpr uint32_t kMaxMembers = 24'000'000;
 constexpr uint64_t kMaxNameBytes = 256 * limits::kMiB;
 /// Bytes of one long name, or of one pax header.

@@ -255,9 +255,9 @@ class Fetcher {
     return passed;
   }
 
-  /// Returns the number of the first granule, from number `i` of the request
-  /// on, that the cache seems to have; the number of granules if there is none.
-  /// One such call is faster than looking up each granule.
+  /// Returns the index in the request of the first granule, from index `i` on,
+  /// that the cache seems to have; if there is none, how many granules the
+  /// request has. One such call is faster than looking up each granule.
   size_t NextCached(const FetchJob& job, size_t i) const {
     const FetchRequest& request = job.request;
     const uint64_t end = request.first + request.slots.size();

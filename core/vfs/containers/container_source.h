@@ -64,8 +64,9 @@ class ContainerSource final : public FileTreeSource {
   uint64_t bytes = 0;  // of heap used by opening it
   /// Whether it replaces a container that needs more memory than index=.
   bool refused = false;
-  /// Modification time of the file that stores this container, or that stores
-  /// the outermost container around it.
+  /// Modification time of the file or directory that stores this container; for
+  /// a container in memory, that of the nearest container around it that has
+  /// one. Zero if none has (see Mtime).
   FileTime mtime = {};
   std::optional<ReadAccess> readers = std::nullopt;
   std::shared_ptr<PageLedger> pages = nullptr;

@@ -9,7 +9,8 @@
 
 namespace ctxfs {
 
-/// Whether numpy can store `dtype`, or its bits for bfloat16.
+/// Whether numpy can store `dtype`. True for bfloat16, too: numpy lacks it, but
+/// stores its bits as uint16.
 bool HasNpy(DType dtype);
 
 /// Returns the header of an .npy file, format 1.0, byte for byte as numpy

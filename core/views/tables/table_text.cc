@@ -210,8 +210,8 @@ uint64_t RowsAtOnce(const TableReader& reader, const ReadContext& context) {
   return std::max(usual, room / kParts / memory);
 }
 
-/// Returns a lower bound of the rendered size: a character and a separator for
-/// each number of each row, and a separator for each line.
+/// Returns a lower bound of the rendered size: for each row, a character and a
+/// separator for each number, and a separator for each column of lines.
 uint64_t LeastText(const TableReader& reader) {
   uint64_t row = 0;
   for (const TableColumn& column : reader.table().columns) {

@@ -108,8 +108,8 @@ class DiffSide {
   /// Returns the directory of the contents of `file`; nullopt if it is no
   /// container or does not parse.
   Result<std::optional<SourceTree::File>> Inside(const SourceTree::File& file);
-  /// A file of a plain directory. `inside` is the directory of its contents if
-  /// the file is a container.
+  /// A file or directory in a plain directory. `inside` is the directory of its
+  /// contents if it is a file that is a container and parses.
   struct Child {
     SourceTree::File file;
     std::optional<SourceTree::File> inside;

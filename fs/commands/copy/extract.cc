@@ -92,7 +92,8 @@ class Extractor {
     }
   }
 
-  /// Reports a file that cannot be found.
+  /// Reports a file or directory that cannot be found, a directory that cannot
+  /// be listed, or one that cannot be created in the target.
   void Lose(const std::string& path, const Error& error) {
     Fail(jobs_.size(), path, error);
   }
