@@ -119,6 +119,10 @@ class Container : public std::enable_shared_from_this<Container> {
   /// Whether the result of Info() may change when entries are read.
   virtual bool InfoMayChange() const { return false; }
 
+  /// Whether a file may have an unreadable part beside a readable one in the
+  /// same page, so that reading it may have to bypass the page cache.
+  virtual bool PartsFailAlone() const { return false; }
+
   /// The tables of all files. The table of the entries (HoldsEntries), if there
   /// is one, is the first. The tree calls Files once. Files may read metadata,
   /// but no entry.

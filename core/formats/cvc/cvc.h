@@ -121,6 +121,7 @@ class Collection final : public Container, public SaysFacts {
 
   void AddInfo(Json& info, const ReadContext& context) const override;
   Status AddFacts(const ReadContext& context, Facts& facts) const override;
+  bool PartsFailAlone() const override { return true; }
   Tables Files() const override;
   ctxfs::Exports Export() const override;
 

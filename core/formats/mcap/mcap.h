@@ -57,6 +57,7 @@ class Recording final : public Container,
   void AddInfo(Json& info, const ReadContext& context) const override;
   /// Whether a topic is ordered is known when its chunks are decoded.
   bool InfoMayChange() const override { return true; }
+  bool PartsFailAlone() const override { return true; }
   Tables Files() const override;
   Tables FilesWithPaths(const PathsInTree& paths) const override;
   Exports Export() const override;

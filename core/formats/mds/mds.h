@@ -33,6 +33,7 @@ class MdsContainer final : public Container,
   void AddInfo(Json& info, const ReadContext& context) const override;
   Status AddFacts(const ReadContext& context, Facts& facts) const override;
   std::vector<Error> Inspect(const ReadContext& context) const override;
+  bool PartsFailAlone() const override { return true; }
   Tables Files() const override;
   Tables FilesWithPaths(const PathsInTree& paths) const override;
   Exports Export() const override;

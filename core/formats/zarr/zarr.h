@@ -31,6 +31,7 @@ class Store final : public Container, public SaysFacts {
 
   void AddInfo(Json& info, const ReadContext& context) const override;
   Status AddFacts(const ReadContext& context, Facts& facts) const override;
+  bool PartsFailAlone() const override { return true; }
   Tables Files() const override;
   Exports Export() const override;
 
