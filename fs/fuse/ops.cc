@@ -73,11 +73,22 @@ double Seconds(const Server& server, Lifetime lifetime) {
 }
 
 double AttributeSeconds(const Server& server, const Attributes& attributes) {
-  const bool revalidated = server.opens_without_handles() &&
-                           !attributes.directory &&
-                           attributes.lifetime == Lifetime::kForever;
-  return revalidated ? server.options().revalidate
-                     : Seconds(server, attributes.lifetime);
+  if (!server.opens_without_handles() || attributes.directory ||
+      attributes.lifetime != Lifetime::kForever) {
+    return Seconds(server, attributes.lifetime);
+  }
+  // The kernel sends no READ for an empty file, but if the attributes have
+  // expired, a GETATTR, whose answer reports why the file is unreadable.
+  return attributes.size == 0 ? 0 : server.options().revalidate;
+}
+
+double NameSeconds(const Server& server, const Attributes& attributes,
+                   Lifetime names) {
+  // A text that differs at each open is looked up for each open, because the
+  // kernel reports no opens.
+  const bool anew =
+      server.opens_without_handles() && attributes.lifetime == Lifetime::kNone;
+  return anew ? 0 : Seconds(server, names);
 }
 
 namespace {
@@ -152,6 +163,13 @@ Status CheckPages(Server& server, Inode inode, Attributes& attributes,
   return server.inode_files().Check(inode, attributes, context);
 }
 
+/// Like CheckPages, for the answer to a look-up.
+Status CheckNamed(Server& server, Inode inode, Attributes& attributes,
+                  const ReadContext& context) {
+  if (!server.opens_without_handles()) return {};
+  return server.inode_files().CheckNamed(inode, attributes, context);
+}
+
 Result<Attributes> Examine(Server& server, Inode inode,
                            const ReadContext& context) {
   Attributes attributes = CTXFS_TRY(server.files().Examine(inode, context));
@@ -178,13 +196,14 @@ Result<LookedUp> LookUp(Server& server, Inode parent, const std::string& name,
       CTXFS_TRY(Find(server, parent, name, context));
   // Inode 0: the name does not exist. The kernel may cache that, too.
   LookedUp answer(server.files(), found ? found->inode : 0);
-  answer.entry.entry_timeout =
-      Seconds(server, server.files().NamesLast(parent));
+  const Lifetime names = server.files().NamesLast(parent);
+  answer.entry.entry_timeout = Seconds(server, names);
   if (found) {
+    answer.entry.entry_timeout = NameSeconds(server, found->attributes, names);
     Attributes attributes = found->attributes;
     // If the check fails, the look-up still succeeds; GETATTR, which follows,
     // reports the error.
-    const Status good = CheckPages(server, found->inode, attributes, context);
+    const Status good = CheckNamed(server, found->inode, attributes, context);
     answer.entry.ino = found->inode;
     answer.entry.generation = server.GenerationOf(found->inode);
     answer.entry.attr = StatOf(server, answer.entry.ino, attributes);
@@ -219,12 +238,25 @@ void ForgetMulti(fuse_req_t req, size_t count, fuse_forget_data* forgets) {
   fuse_reply_none(req);
 }
 
-void GetAttr(fuse_req_t req, fuse_ino_t inode, fuse_file_info* /*fi*/) {
+/// Like Examine, for a read of a file that the kernel opened by itself.
+Result<Attributes> ExamineToRead(Server& server, Inode inode,
+                                 const ReadContext& context) {
+  const Attributes attributes = CTXFS_TRY(Examine(server, inode, context));
+  if (attributes.size == 0) {
+    CTXFS_TRY(server.inode_files().VerifyEmpty(inode, context));
+  }
+  return attributes;
+}
+
+void GetAttr(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi) {
   Server& server = ServerOf(req);
+  // The kernel names an open file only when one is read.
+  const bool read = fi != nullptr && server.opens_without_handles();
   Serve(
       req, inode,
-      [&server, inode](const ReadContext& context) {
-        return Examine(server, inode, context);
+      [&server, inode, read](const ReadContext& context) {
+        return read ? ExamineToRead(server, inode, context)
+                    : Examine(server, inode, context);
       },
       [&server, inode](Reply& to, const Attributes& attributes) {
         const struct stat st = StatOf(server, inode, attributes);

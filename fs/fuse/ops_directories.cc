@@ -98,7 +98,8 @@ fuse_entry_param EntryOf(const Server& server, const Listing::Name& name) {
     entry.attr_timeout = server.inode_files().HasPages(name.inode)
                              ? 0  // InodeFiles::Check must run first
                              : AttributeSeconds(server, *name.attributes);
-    entry.entry_timeout = Seconds(server, Lifetime::kForever);
+    entry.entry_timeout =
+        NameSeconds(server, *name.attributes, Lifetime::kForever);
   }
   return entry;
 }

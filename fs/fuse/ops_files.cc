@@ -186,7 +186,8 @@ void ReadInode(fuse_req_t req, const FileRead& asked) {
       },
       [&server, asked](Reply& to, std::shared_ptr<FileHandle> handle) {
         ReadFrom(to, asked, std::move(handle),
-                 server.inode_files().NoteAsked(asked.inode, asked.size));
+                 server.inode_files().NoteAsked(asked.inode, asked.from,
+                                                asked.size));
       },
       asked.file);
 }

@@ -25,6 +25,10 @@ double Seconds(const Server& server, Lifetime lifetime);
 /// Returns how many seconds the kernel may cache attributes. With revalidate=,
 /// it also uses its cached pages of a file for as long.
 double AttributeSeconds(const Server& server, const Attributes& attributes);
+/// Returns how many seconds the kernel may cache the name of a file in a
+/// directory whose names last `names`.
+double NameSeconds(const Server& server, const Attributes& attributes,
+                   Lifetime names);
 
 // ops_files.cc
 void Open(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi);

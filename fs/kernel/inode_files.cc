@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fs/kernel/inode_files.h"
 
-#include <ctime>
 #include <iterator>
+#include <new>
+#include <ranges>
 #include <utility>
 
 namespace ctxfs {
@@ -13,12 +14,7 @@ namespace {
 constexpr size_t kMaxFiles = 200'000;
 constexpr size_t kMaxTexts = 16;
 constexpr std::chrono::seconds kMoment(1);
-
-FileTime Now() {
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  return FileTime::Of(now);
-}
+constexpr uint32_t kSecondNs = 1'000'000'000;
 
 }  // namespace
 
@@ -38,15 +34,34 @@ InodeFiles::Text InodeFiles::TextOf(Inode file, Content now) {
   const Clock::time_point time = Clock::now();
   const MutexLock lock(mutex_);
   const auto found = texts_.find(file);
-  if (found != texts_.end() && time - found->second.made < kMoment) {
+  const bool known = found != texts_.end();
+  if (known && !found->second.over && time - found->second.used < kMoment) {
     return found->second;
   }
-  if (texts_.size() >= kMaxTexts) texts_.clear();
-  return texts_[file] = {std::move(now), time, Now()};
+  uint32_t version = known ? found->second.version : versions_;
+  if (known && found->second.was_read) version = ++versions_;
+  if (!known && texts_.size() >= kMaxTexts) {
+    texts_.clear();
+    version = ++versions_;
+  }
+  return texts_[file] = {std::move(now), version, time};
 }
 
-uint64_t InodeFiles::NoteAsked(Inode file, uint64_t size) {
+void InodeFiles::EndText(Inode file) {
   const MutexLock lock(mutex_);
+  const auto found = texts_.find(file);
+  if (found != texts_.end()) found->second.over = !found->second.being_read;
+}
+
+uint64_t InodeFiles::NoteAsked(Inode file, uint64_t from, uint64_t size) {
+  const Clock::time_point time = Clock::now();
+  const MutexLock lock(mutex_);
+  if (const auto text = texts_.find(file); text != texts_.end()) {
+    Text& read = text->second;
+    read.used = time;
+    read.was_read = true;
+    read.being_read = from + size < read.content.size();
+  }
   const auto found = known_.find(file);
   if (found == known_.end()) return 0;
   uint64_t& asked = found->second.asked;
@@ -78,6 +93,16 @@ bool InodeFiles::HasPages(Inode file) const {
   return HasPagesLocked(file);
 }
 
+std::vector<Inode> InodeFiles::WithPages() const noexcept {
+  try {
+    const MutexLock lock(mutex_);
+    const auto inodes = std::views::keys(known_);
+    return {inodes.begin(), inodes.end()};
+  } catch (const std::bad_alloc&) {
+    return {};
+  }
+}
+
 bool InodeFiles::MustDrop(Inode file) {
   const Clock::time_point now = Clock::now();
   const MutexLock lock(mutex_);
@@ -96,7 +121,8 @@ Status InodeFiles::Check(Inode file, Attributes& attributes,
   if (text) {
     const Text read = TextOf(file, std::move(opened.content));
     attributes.size = read.content.size();
-    attributes.mtime = read.mtime;
+    attributes.mtime.nanoseconds =
+        (attributes.mtime.nanoseconds + read.version) % kSecondNs;
   } else if (!opened.same_pages && MustDrop(file)) {
     attributes.mtime.nanoseconds ^= 1;
     attributes.lifetime = Lifetime::kNone;
@@ -104,6 +130,17 @@ Status InodeFiles::Check(Inode file, Attributes& attributes,
     opened.NoteOpened(file);  // mtime changes back: one more drop
   }
   return {};
+}
+
+Status InodeFiles::VerifyEmpty(Inode file, const ReadContext& context) {
+  FileHandle handle(files_, file, CTXFS_TRY(files_.Open(file, context)));
+  return handle.Verify(*handle.file(), context);
+}
+
+Status InodeFiles::CheckNamed(Inode file, Attributes& attributes,
+                              const ReadContext& context) {
+  if (attributes.lifetime == Lifetime::kNone) EndText(file);
+  return Check(file, attributes, context);
 }
 
 }  // namespace ctxfs

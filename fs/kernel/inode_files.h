@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
+#include <vector>
 
 #include "core/base/mutex.h"
 #include "core/base/result.h"
@@ -31,28 +32,48 @@ class InodeFiles {
   Result<std::shared_ptr<FileHandle>> Open(Inode file,
                                            const ReadContext& context);
 
-  /// Records a READ of `size` bytes; returns the bytes requested before.
-  uint64_t NoteAsked(Inode file, uint64_t size);
+  /// Records a READ of bytes [from, from + size); returns how many bytes were
+  /// requested before.
+  uint64_t NoteAsked(Inode file, uint64_t from, uint64_t size);
 
   /// Examines a file before its attributes are sent. Fails like
   /// Namespace::Open, with kStale for instance, if the kernel must not use its
   /// pages. If the pages may be outdated, changes mtime for a second, so that
   /// the kernel drops them. (A notification would wait for pending READs, for
   /// ever if the daemon is killed meanwhile.) For a text that differs at each
-  /// open, sets size and mtime of the current version, which lasts a second.
+  /// open, sets size and mtime of the current version: mtime differs from that
+  /// of every version that was read before.
   Status Check(Inode file, Attributes& attributes, const ReadContext& context);
+
+  /// Like Check, when a name is looked up. A text that is not being read then
+  /// has a new version.
+  Status CheckNamed(Inode file, Attributes& attributes,
+                    const ReadContext& context);
+
+  /// Verifies a file without bytes before it is read, since the kernel then
+  /// sends no READ.
+  Status VerifyEmpty(Inode file, const ReadContext& context);
 
   /// Whether the kernel may have cached pages of a file.
   bool HasPages(Inode file) const;
 
+  /// Files of which the kernel may have cached pages: all, or some of more than
+  /// 200,000. Does not throw; empty if memory runs out.
+  std::vector<Inode> WithPages() const noexcept;
+
  private:
   using Clock = std::chrono::steady_clock;
 
-  /// The current version of a text that differs at each open; lasts a second.
+  /// The current version of a text that differs at each open. It lasts until a
+  /// look-up, unless it is being read, and no longer than a second after it was
+  /// last read.
   struct Text {
     Content content;
-    Clock::time_point made;
-    FileTime mtime;
+    uint32_t version;  // nanoseconds that its mtime is later
+    Clock::time_point used;
+    bool being_read = false;  // and not yet to its end
+    bool was_read = false;    // so the kernel may have pages of it
+    bool over = false;
   };
 
   /// A file that the kernel may have cached pages of.
@@ -61,9 +82,10 @@ class InodeFiles {
     Clock::time_point bad_since{};  // when first seen outdated, or unset
   };
 
-  /// Returns the current version of a text: `now` if the previous version is
-  /// older than a second.
+  /// Returns the current version of a text: `now` if the previous version has
+  /// ended.
   Text TextOf(Inode file, Content now);
+  void EndText(Inode file);
   /// Records that the kernel will have pages of a file. Returns whether it may
   /// have had pages before.
   bool NotePages(Inode file);
@@ -80,6 +102,7 @@ class InodeFiles {
   std::unordered_map<Inode, Known> known_ CTXFS_GUARDED_BY(mutex_);
   /// The current versions of texts.
   std::unordered_map<Inode, Text> texts_ CTXFS_GUARDED_BY(mutex_);
+  uint32_t versions_ CTXFS_GUARDED_BY(mutex_) = 0;  // the last one
 };
 
 }  // namespace ctxfs
