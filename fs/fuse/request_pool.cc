@@ -222,14 +222,26 @@ void RequestPool::GiveUpLocked(const JobPtr& job) {
   to_refuse_.NotifyAll();
 }
 
-void RequestPool::GiveUp(const Reader& reader) {
-  if (reader.file == 0 || reader.thread == 0) return;
+template <typename Wanted>
+void RequestPool::GiveUpIf(const Wanted& wanted) {
   const MutexLock lock(mutex_);
   for (const std::list<JobPtr>* jobs : {&queued_, &running_}) {
     for (const JobPtr& job : *jobs) {
-      if (job->reader() == reader) GiveUpLocked(job);
+      if (wanted(job->reader())) GiveUpLocked(job);
     }
   }
+}
+
+void RequestPool::GiveUp(const Reader& reader) {
+  if (reader.file == 0 || reader.thread == 0) return;
+  GiveUpIf([&](const Reader& other) { return other == reader; });
+}
+
+void RequestPool::GiveUpAllOf(uint64_t thread) {
+  if (thread == 0) return;
+  GiveUpIf([thread](const Reader& other) {
+    return other.file != 0 && other.thread == thread;
+  });
 }
 
 void RequestPool::Stop() {

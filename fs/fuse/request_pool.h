@@ -82,10 +82,12 @@ class RequestPool {
   void Add(std::unique_ptr<PendingRequest> request, const Reader& reader,
            Work work = Work::kUnknown);
 
-  /// Refuses the pending requests of `reader`, which closes the file or has
-  /// died. Nothing else ends its read-ahead requests: no thread waits for
-  /// these, so the kernel sends no interrupt.
+  /// Refuses the pending requests of `reader`, which closes the file. Nothing
+  /// else ends its read-ahead requests: no thread waits for these, so the
+  /// kernel sends no interrupt.
   void GiveUp(const Reader& reader);
+  /// Like GiveUp, for all files that a thread reads, which has died.
+  void GiveUpAllOf(uint64_t thread);
 
   /// Refuses all requests and waits for the threads to finish.
   void Stop();
@@ -98,6 +100,8 @@ class RequestPool {
 
   void Signal(JobPtr job);
   void GiveUpLocked(const JobPtr& job) CTXFS_REQUIRES(mutex_);
+  template <typename Wanted>
+  void GiveUpIf(const Wanted& wanted);
   bool StartThreads() CTXFS_REQUIRES(mutex_);
   void RunJobs();
   /// Moves the next runnable job to running_; null if there is none.
