@@ -16,9 +16,10 @@ constexpr Inode kRootInode = 1;  // of a mount
 
 /// How long the kernel may cache names and attributes.
 enum class Lifetime : uint8_t {
-  kForever,  // in a container: a container that changes gets new inodes
-  kMoment,   // in a mirrored directory, which may change
-  kNone,     // not at all, because they may differ at each request
+  kForever,      // in a container: a container that changes gets new inodes
+  kMoment,       // in a mirrored directory, which may change
+  kNone,         // not at all, because they may differ at each request
+  kUntilChange,  // until a change of the container is reported to the kernel
 };
 
 /// The owner of a file, and its permission bits.

@@ -182,6 +182,8 @@ void Serve(fuse_req_t req, Inode inode, Compute compute, Send send,
         {file, thread},
         brief.is_large() ? RequestPool::Work::kLarge
                          : RequestPool::Work::kUnknown);
+    ReaderWatch* const readers = server.readers();
+    if (readers != nullptr && file != 0) readers->Watch(thread);
   } catch (...) {
     // The destructor has answered the request.
   }

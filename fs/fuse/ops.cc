@@ -63,6 +63,7 @@ struct stat StatOf(const Server& server, Inode inode,
 double Seconds(const Server& server, Lifetime lifetime) {
   switch (lifetime) {
     case Lifetime::kForever:
+    case Lifetime::kUntilChange:
       return kForever;
     case Lifetime::kMoment:
       return server.options().timeout;

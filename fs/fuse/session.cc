@@ -30,6 +30,7 @@
 #include "fs/log/relay.h"
 #include "fs/mount/mount_point.h"
 #include "fs/mount/refusal.h"
+#include "fs/mount/revalidation.h"
 #include "fs/mount/server.h"
 #include "fs/remote/fetcher_process.h"
 #include "fs/sandbox/confinement.h"
@@ -246,9 +247,9 @@ ExitCode ServeSession(const MountOptions& options, Server& server,
 
 /// Creates the server of `sources` and serves them; messages name `source`.
 /// `keeper` may be null.
-ExitCode ServeSources(const MountOptions& options,
-                      const OpenOptions& open_options, FileKeeper* keeper,
-                      Sources sources, const std::string& source,
+ExitCode ServeSources(MountOptions options, const OpenOptions& open_options,
+                      FileKeeper* keeper, Sources sources,
+                      const std::string& source,
                       const std::function<void()>& ready) {
   Result<MountPoint> mount_point =
       MountPoint::Prepare(options.mount_point, options.nonempty);
@@ -256,6 +257,7 @@ ExitCode ServeSources(const MountOptions& options,
     return EndWith(ExitCode::kMountPoint, mount_point.error().Text());
   }
 
+  ChooseRevalidation(sources, options);
   GuardMounts(options.sources);
   if (sources.container == nullptr && options.timeout > 1) {
     SetPathCheckInterval(std::chrono::seconds(options.timeout));
@@ -271,6 +273,7 @@ ExitCode ServeSources(const MountOptions& options,
                  keeper);
   });
   Server& server = *made;
+  server.WatchContainer();
   const Result<int> spill_file = server.OpenSpillFile();
   if (!spill_file) {
     return EndWith(ExitCode::kSource, spill_file.error().Text());

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fs/kernel/inode_files.h"
 
-#include <iterator>
-#include <new>
+#include <cstdint>
 #include <ranges>
 #include <utility>
 
@@ -78,8 +77,9 @@ bool InodeFiles::NotePages(Inode file) {
 InodeFiles::Known& InodeFiles::Remember(Inode file) {
   const auto [known, added] = known_.try_emplace(file);
   if (added && known_.size() > kMaxFiles) {
-    const auto first = known_.begin();
-    known_.erase(first == known ? std::next(first) : first);
+    auto other = known_.begin();
+    while (other == known || other->second.until_change) ++other;
+    known_.erase(other);
   }
   return known->second;
 }
@@ -93,14 +93,24 @@ bool InodeFiles::HasPages(Inode file) const {
   return HasPagesLocked(file);
 }
 
-std::vector<Inode> InodeFiles::WithPages() const noexcept {
-  try {
-    const MutexLock lock(mutex_);
-    const auto inodes = std::views::keys(known_);
-    return {inodes.begin(), inodes.end()};
-  } catch (const std::bad_alloc&) {
-    return {};
+std::vector<Inode> InodeFiles::WithPages() const {
+  const MutexLock lock(mutex_);
+  const auto inodes = std::views::keys(known_);
+  return {inodes.begin(), inodes.end()};
+}
+
+bool InodeFiles::LastsUntilChange(Inode file, const OpenFile& opened) {
+  if (!changes_reported_ || opened.made_from == nullptr ||
+      !opened.content.ReadsOnly(*opened.made_from, 0, SIZE_MAX)) {
+    return false;
   }
+  const MutexLock lock(mutex_);
+  Known& known = Remember(file);
+  if (!known.until_change && until_change_ < kMaxFiles / 2) {
+    known.until_change = true;
+    ++until_change_;
+  }
+  return known.until_change;
 }
 
 bool InodeFiles::MustDrop(Inode file) {
@@ -128,6 +138,8 @@ Status InodeFiles::Check(Inode file, Attributes& attributes,
     attributes.lifetime = Lifetime::kNone;
   } else if (!opened.same_pages) {
     opened.NoteOpened(file);  // mtime changes back: one more drop
+  } else if (LastsUntilChange(file, opened)) {
+    attributes.lifetime = Lifetime::kUntilChange;
   }
   return {};
 }

@@ -28,6 +28,11 @@ class InodeFiles {
   InodeFiles(Namespace& files, MaterializedFiles& made)
       : files_(files), made_(made) {}
 
+  /// Promises that ForgetAttributes is called for WithPages whenever the
+  /// mount's container changes, so that Check may set Lifetime::kUntilChange.
+  /// Must run before threads start.
+  void set_changes_reported() { changes_reported_ = true; }
+
   /// Opens a file for one READ, after which the kernel has pages of it.
   Result<std::shared_ptr<FileHandle>> Open(Inode file,
                                            const ReadContext& context);
@@ -57,9 +62,9 @@ class InodeFiles {
   /// Whether the kernel may have cached pages of a file.
   bool HasPages(Inode file) const;
 
-  /// Files of which the kernel may have cached pages: all, or some of more than
-  /// 200,000. Does not throw; empty if memory runs out.
-  std::vector<Inode> WithPages() const noexcept;
+  /// Files of which the kernel may have cached pages: all of those that Check
+  /// gave Lifetime::kUntilChange; of others all, or some of 200,000.
+  std::vector<Inode> WithPages() const;
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -80,6 +85,7 @@ class InodeFiles {
   struct Known {
     uint64_t asked = 0;             // total bytes of READ requests
     Clock::time_point bad_since{};  // when first seen outdated, or unset
+    bool until_change = false;      // Check set Lifetime::kUntilChange
   };
 
   /// Returns the current version of a text: `now` if the previous version has
@@ -95,11 +101,17 @@ class InodeFiles {
   /// true for a second after the first call. A single answer would not be
   /// enough, because the kernel may ignore one of two concurrent answers.
   bool MustDrop(Inode file);
+  /// Whether attributes of `file` may have Lifetime::kUntilChange: not if it
+  /// also depends on other files, whose changes are not reported.
+  bool LastsUntilChange(Inode file, const OpenFile& opened);
 
   Namespace& files_;
   MaterializedFiles& made_;
+  bool changes_reported_ = false;
   mutable Mutex mutex_;
   std::unordered_map<Inode, Known> known_ CTXFS_GUARDED_BY(mutex_);
+  /// How many of known_ are `until_change`.
+  size_t until_change_ CTXFS_GUARDED_BY(mutex_) = 0;
   /// The current versions of texts.
   std::unordered_map<Inode, Text> texts_ CTXFS_GUARDED_BY(mutex_);
   uint32_t versions_ CTXFS_GUARDED_BY(mutex_) = 0;  // the last one

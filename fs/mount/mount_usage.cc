@@ -90,7 +90,8 @@ and its name is printed. It is removed after unmounting.
   revalidate=SECONDS
                      let the kernel open files and use what it has of them
                      without asking, and see after SECONDS that a container has
-                     changed (default 0: at each open)
+                     changed; 0: at each open (default auto: 1, and at once when
+                     it is written to, for one container in a local file)
   passthrough=WHO    auto (default), on or off: let the kernel read files of a
                      mirrored directory that are no containers, and those of
                      cache_dir= and materialize=, by itself

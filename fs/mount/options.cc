@@ -129,6 +129,15 @@ bool TakeUmask(const std::string& text, MountOptions& options) {
   return ParseNumber(text, 8, &options.umask) && options.umask <= 0777;
 }
 
+bool TakeRevalidate(const std::string& text, MountOptions& options) {
+  options.revalidate_auto = text == "auto";
+  if (!options.revalidate_auto) {
+    return ParseNumber(text, 10, &options.revalidate);
+  }
+  options.revalidate = 0;
+  return true;
+}
+
 bool TakeLog(const std::string& text, MountOptions& options) {
   return ParseLogLevel(text, &options.log);
 }
@@ -202,8 +211,7 @@ constexpr Option kOptions[] = {
     {"max_expansion=", &TakeNumber<&MountOptions::max_expansion>, kNumber},
     {"timeout=", &TakeNumber<&MountOptions::timeout>,
      "a whole number of seconds"},
-    {"revalidate=", &TakeNumber<&MountOptions::revalidate>,
-     "a whole number of seconds"},
+    {"revalidate=", &TakeRevalidate, "auto or a whole number of seconds"},
     {"uid=", &TakeNumber<&MountOptions::uid>, kNumber},
     {"gid=", &TakeNumber<&MountOptions::gid>, kNumber},
     {"umask=", &TakeUmask, "an octal number such as 022"},

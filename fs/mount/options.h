@@ -50,6 +50,8 @@ struct MountOptions {
   /// Seconds for which the kernel may open files and use their cached pages
   /// without a request; 0: every open is a request.
   uint32_t revalidate = 0;
+  /// Whether ChooseRevalidation sets `revalidate`.
+  bool revalidate_auto = true;
   /// Values that replace environment variables for opening URLs, by the names
   /// of the variables.
   std::map<std::string, std::string> remote;

@@ -13,6 +13,7 @@
 #include "core/container/documents.h"
 #include "core/io/source.h"
 #include "core/io/spill_file.h"
+#include "core/io/urls/url.h"
 #include "core/vfs/log.h"
 #include "core/views/view.h"
 #include "fs/common/mount_stats.h"
@@ -23,9 +24,10 @@ namespace ctxfs {
 namespace {
 
 /// Makes a T. Returns null if the process is out of descriptors.
-template <typename T>
-std::unique_ptr<T> MakeOrLog() {
-  Result<std::unique_ptr<T>> made = T::Make();
+template <typename T, typename... Arguments>
+std::unique_ptr<T> MakeOrLog(Arguments&&... arguments) {
+  Result<std::unique_ptr<T>> made =
+      T::Make(std::forward<Arguments>(arguments)...);
   if (made) return std::move(*made);
   Log(LogLevel::kWarning, made.error().Text());
   return nullptr;
@@ -152,6 +154,10 @@ Server::Server(Sources sources, const MountOptions& options,
   if (options.passthrough != Passthrough::kOff) {
     backing_files_ = MakeOrLog<BackingFiles>();
   }
+  if (options.revalidate > 0) {
+    readers_ = MakeOrLog<ReaderWatch>(
+        [this](uint64_t thread) { pool_.GiveUpAllOf(thread); });
+  }
   files_ = std::make_unique<Namespace>(std::move(shown));
   inode_files_.emplace(*files_, materialized_files_);
 }
@@ -160,6 +166,8 @@ std::vector<Questions*> Server::questions() const {
   std::vector<Questions*> all;
   if (signals_ != nullptr) all.push_back(signals_.get());
   if (backing_files_ != nullptr) all.push_back(backing_files_.get());
+  if (container_watch_ != nullptr) all.push_back(container_watch_.get());
+  if (readers_ != nullptr) all.push_back(readers_.get());
   if (keeper_ != nullptr) all.push_back(keeper_);
   if (keeper_ != nullptr && keeper_->room() != nullptr) {
     all.push_back(keeper_->room());
@@ -173,6 +181,22 @@ void Server::TellChanges(Mirror::Changed changed) {
 
 void Server::StopTelling() {
   if (mirror_ != nullptr) mirror_->StopTelling();
+}
+
+void Server::WatchContainer() {
+  if (options_.revalidate == 0 || mirror_ != nullptr ||
+      IsUrl(options_.sources.front())) {
+    return;
+  }
+  auto watch = ContainerWatch::Make(options_.sources.front(), [this] {
+    for (const Inode file : inode_files_->WithPages()) ForgetAttributes(file);
+  });
+  if (watch) {
+    container_watch_ = std::move(*watch);
+    if (options_.revalidate_auto) inode_files_->set_changes_reported();
+  } else {
+    Log(LogLevel::kInfo, watch.error().Text());
+  }
 }
 
 void Server::DropPagesBy(std::function<void(Inode)> drop) {

@@ -18,9 +18,11 @@
 #include "fs/fuse/request_pool.h"
 #include "fs/fuse/stats.h"
 #include "fs/kernel/backing_files.h"
+#include "fs/kernel/container_watch.h"
 #include "fs/kernel/file_keeper.h"
 #include "fs/kernel/inode_files.h"
 #include "fs/mount/options.h"
+#include "fs/mount/reader_watch.h"
 #include "fs/mount/signal_watch.h"
 
 namespace ctxfs {
@@ -49,6 +51,8 @@ class Server {
   RequestPool& pool() { return pool_; }
   /// Null if the process was out of descriptors.
   SignalWatch* signals() { return signals_.get(); }
+  /// Null if every open and close is a request.
+  ReaderWatch* readers() { return readers_.get(); }
   /// Null with passthrough=off, or if the process was out of descriptors.
   BackingFiles* backing_files() { return backing_files_.get(); }
   /// Questions for the threads that are not confined.
@@ -74,6 +78,10 @@ class Server {
     forget_attributes_ = std::move(forget);
   }
   void ForgetAttributes(Inode file) const { forget_attributes_(file); }
+  /// Makes the kernel ask at once whether its pages are good when the mount's
+  /// container changes, if the kernel opens files itself. Must run unconfined,
+  /// before other threads start.
+  void WatchContainer();
   /// Sets the function that drops the kernel's cached pages of a file that the
   /// kernel will read itself (MaterializedFiles::DropPagesBy). Must run before
   /// other threads start.
@@ -138,6 +146,8 @@ class Server {
   Mutex mutex_;
   std::unordered_set<Inode> logged_ CTXFS_GUARDED_BY(mutex_);
   std::unique_ptr<SignalWatch> signals_;
+  std::unique_ptr<ContainerWatch> container_watch_;  // null: not watched
+  std::unique_ptr<ReaderWatch> readers_;
   std::unique_ptr<BackingFiles> backing_files_;
   FileKeeper* const keeper_;               // null: creates no files
   std::shared_ptr<SpillFile> spill_file_;  // null: nothing is decoded to disk

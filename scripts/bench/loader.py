@@ -30,6 +30,7 @@ MOUNTS = {"mirror": (False, []),
           "mirror, timeout=3600": (False, ["timeout=3600"]),
           "mirror, revalidate=3600": (False, ["revalidate=3600"]),
           "tar": (True, []),
+          "tar, revalidate=0": (True, ["revalidate=0"]),
           "tar, revalidate=3600": (True, ["revalidate=3600"])}
 
 
