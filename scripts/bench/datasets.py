@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads TFRecord, MCAP and Zarr by their usual readers and by a mount.
+
+    scripts/bench.py datasets [--build DIR] [--scratch DIR] [--rounds 5] [--scale 1]
+
+Makes a virtual environment in the scratch folder with the readers in the
+versions below and runs itself there. Files are written once, and are in the
+page cache. Each round asks each reader in turn, within one process: only the
+ratio means anything. The mount's time includes mounting; what both read is
+compared.
+"""
+
+import os
+import pathlib
+import struct
+import subprocess
+import sys
+
+from . import lib
+from .formats import Bench
+
+PINNED = ["google-crc32c==1.9.0", "mcap==1.6.0", "numpy==2.4.6", "tensorflow-cpu==2.21.0",
+          "tensorstore==0.1.86",
+          "zarr==3.1.6"]
+RECORD = 256 * 1024
+MESSAGE = 4096
+MASK = 0xA282EAD8
+
+
+def in_environment(scratch: pathlib.Path) -> None:
+    """Starts this benchmark again by a Python that has the readers."""
+    environment = scratch / "venv-datasets"
+    if pathlib.Path(sys.prefix) == environment:
+        return
+    python = lib.python_with(PINNED, environment)
+    again = [python, lib.ROOT / "scripts/bench.py", "datasets", *sys.argv[1:],
+             "--scratch", scratch]
+    sys.exit(subprocess.run(again, check=False).returncode)
+
+
+def masked(data: bytes) -> bytes:
+    import google_crc32c
+
+    crc = google_crc32c.value(data)
+    return struct.pack("<I", ((crc >> 15 | crc << 17) + MASK) & 0xFFFFFFFF)
+
+
+def write_records(path: pathlib.Path, count: int) -> None:
+    data = os.urandom(RECORD)
+    head = struct.pack("<Q", RECORD)
+    record = head + masked(head) + data + masked(data)
+    with open(path, "wb") as file:
+        for _ in range(count):
+            file.write(record)
+
+
+def walk(path: pathlib.Path) -> list[int]:
+    """Reads the headers alone, by pread."""
+    lengths, at, descriptor = [], 0, os.open(path, os.O_RDONLY)
+    try:
+        while head := os.pread(descriptor, 12, at):
+            [length] = struct.unpack("<Q", head[:8])
+            lengths.append(length)
+            at += 16 + length
+    finally:
+        os.close(descriptor)
+    return lengths
+
+
+def read_records(path: pathlib.Path) -> int:
+    """Without comparing a checksum."""
+    total = 0
+    with open(path, "rb") as file:
+        while head := file.read(12):
+            [length] = struct.unpack("<Q", head[:8])
+            total += len(file.read(length + 4)) - 4
+    return total
+
+
+def by_tensorflow(path: pathlib.Path) -> int:
+    import tensorflow
+
+    return sum(len(record.numpy()) for record in tensorflow.data.TFRecordDataset([str(path)]))
+
+
+def read_folder(folder: pathlib.Path) -> int:
+    buffer = memoryview(bytearray(lib.PIECE))
+    return lib.read_files(sorted(folder.iterdir()), buffer)
+
+
+def records(bench: Bench) -> None:
+    count = int(4096 * bench.scale)
+    path = bench.file("records.tfrecord", lambda to: write_records(to, count))
+    bench.compare("records of a TFRecord, counted", "headers by pread", path,
+                  lambda: len(walk(path)),
+                  lambda mounted: sum(1 for _ in (mounted / "records").iterdir()))
+    for reader, theirs in (("Python without checksums", read_records),
+                           ("TFRecordDataset", by_tensorflow)):
+        theirs(path)  # imports
+        bench.compare(f"records, verified, beside {reader}", reader, path,
+                      lambda theirs=theirs: theirs(path),
+                      lambda mounted: read_folder(mounted / "records"))
+
+
+def write_recording(path: pathlib.Path, count: int) -> None:
+    from mcap.writer import CompressionType, Writer
+
+    words = [b"%07d " % (i * 7919 % 10_000_019) for i in range(MESSAGE // 8 + count)]
+    writer = Writer(str(path), compression=CompressionType.ZSTD)
+    writer.start()
+    schema = writer.register_schema("raw", "", b"")
+    channel = writer.register_channel("/camera", "raw", schema)
+    for i in range(count):
+        data = b"".join(words[i:i + MESSAGE // 8])
+        writer.add_message(channel, log_time=i, publish_time=i, data=data, sequence=i)
+    writer.finish()
+
+
+def by_mcap(path: pathlib.Path) -> int:
+    from mcap.reader import make_reader
+
+    with open(path, "rb") as file:
+        return sum(len(message.data) for _, _, message in make_reader(file).iter_messages())
+
+
+def messages(bench: Bench) -> None:
+    count = int(50_000 * bench.scale)
+    path = bench.file("recording.mcap", lambda to: write_recording(to, count))
+    bench.compare("messages of 4 KiB in zstd chunks", "mcap", path, lambda: by_mcap(path),
+                  lambda mounted: read_folder(mounted / "topics" / "camera" / "messages"))
+    bench.compare("times of these messages", "mcap", path, lambda: by_mcap(path) // MESSAGE,
+                  lambda mounted: len((mounted / "topics/camera/log_time").read_bytes()) // 8)
+
+
+def write_store(path: pathlib.Path, side: int) -> None:
+    import numpy
+    import zarr
+
+    values = numpy.random.default_rng(6).integers(0, 5000, (side, side), "u2")
+    root = zarr.open_group(str(path), mode="w", zarr_format=3)
+    array = root.create_array("a", shape=values.shape, chunks=(256, 256), dtype="u2",
+                              compressors=zarr.codecs.ZstdCodec(level=3))
+    array[:] = values
+
+
+def windows(bench: Bench) -> None:
+    """Bands of rows, which a mount reads as bytes of one file."""
+    import tensorstore
+    import zarr
+
+    side = int(8192 * bench.scale) // 256 * 256
+    path = bench.tools.scratch / "windows.zarr"
+    if not path.exists():
+        write_store(path, side)
+    for file in path.rglob("c/*/*"):
+        file.read_bytes()
+    bands = [slice(i, i + 128) for i in range(0, side, 512)]
+
+    def by_zarr():
+        array = zarr.open_array(str(path / "a"), mode="r")
+        return sum(int(array[band].nbytes) for band in bands)
+
+    def by_tensorstore():
+        kvstore = {"driver": "file", "path": str(path / "a")}
+        array = tensorstore.open({"driver": "zarr3", "kvstore": kvstore}).result()
+        return sum(array[band].read().result().nbytes for band in bands)
+
+    def by_mount(mounted):
+        total = 0
+        with open(mounted / "a", "rb", buffering=0) as file:
+            for band in bands:
+                size = 128 * side * 2
+                total += len(os.pread(file.fileno(), size, band.start * side * 2))
+        return total
+
+    for reader, theirs in (("zarr-python", by_zarr), ("tensorstore", by_tensorstore)):
+        theirs()  # imports
+        bench.compare(f"bands of 128 rows of zstd chunks of 256 x 256, beside {reader}", reader,
+                      path, theirs, by_mount)
+
+
+def main() -> int:
+    options = lib.options_of(__doc__, rounds=5)
+    options.add_argument("--scale", type=float, default=1)
+    chosen = options.parse_args()
+    scratch = lib.scratch_folder(chosen.scratch)
+    in_environment(scratch)
+    bench = Bench(lib.Tools(lib.build_of(chosen.build), scratch), chosen.rounds, chosen.scale, None)
+    for measure in (records, messages, windows):
+        measure(bench)
+    return 0
