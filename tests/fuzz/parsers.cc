@@ -55,7 +55,14 @@ void TryJson(Bytes input) {
   Require(walked.has_value() == python.has_value() &&
               (!walked || *walked == python->length),
           "what is passed over is read all the same");
-  if (!standard) return;
+  if (!standard) {
+    Require(standard.error().code != Code::kCorrupt || !Json::accept(text),
+            "what the JSON library accepts is JSON");
+    return;
+  }
+  Require(standard->value ==
+              Json::parse(text.substr(0, standard->length), nullptr, false),
+          "the JSON library reads the same");
   Require(python && python->value == standard->value &&
               python->length == standard->length,
           "what is JSON is Python's JSON, and means the same");

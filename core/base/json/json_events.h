@@ -62,9 +62,4 @@ Result<size_t> ReadJson(std::string_view text, JsonDialect dialect,
                         JsonExtent extent, JsonEvents& events,
                         const Request& request);
 
-/// Shortens a parse error of the JSON library: removes the library's prefixes,
-/// and truncates the rest to 150 characters. Example: "not JSON: invalid
-/// literal; last read: 'nul'; expected a value".
-std::string JsonFault(std::string_view library_message);
-
 }  // namespace ctxfs

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/json/json_events.h"
+#include "core/base/json/json_fault.h"
 #include "core/base/limits.h"
 #include "core/base/sanitized.h"
 #include "tests/unit/testing/result.h"
@@ -143,6 +143,97 @@ TEST(ParseJson, RefusesMoreBytesThanTheLimit) {
   EXPECT_EQ(parsed->length, limits::kJsonBytes);
   text += ' ';
   EXPECT_TRUE(Fails(ParseJson(text), Code::kLimit));
+}
+
+/// Requires that ParseJson reads `text` as the library does.
+void ExpectAsTheLibrary(const std::string& text) {
+  const Json library = Json::parse(text, nullptr, false);
+  const Result<ParsedJson> parsed = ParseJson(text);
+  const bool whole =
+      parsed &&
+      text.find_first_not_of(" \t\r\n", parsed->length) == std::string::npos;
+  ASSERT_EQ(whole, !library.is_discarded()) << text;
+  if (!whole) return;
+  EXPECT_EQ(parsed->value, library) << text;
+  EXPECT_EQ(parsed->value.dump(), library.dump()) << text;
+}
+
+TEST(ParseJson, Item44_4_ReadsEveryChangedTextAsTheLibraryDoes) {
+  const std::string text =
+      " {\"a\\u00e9\\ud83d\\ude00\\n\xC3\xA9\xF0\x9F\x98\x80\": [-0, 10, "
+      "1.5e+3, "
+      "true,\tfalse,null,[ ],{ }],\"\": -12, \"b\":{\"c\":0.25E-7}}\r\n";
+  ExpectAsTheLibrary(text);
+  constexpr std::string_view kBytes =
+      " \n\"\\/{}[]:,+-.09eEuntrdD\x01\x7F\x80\xC0\xE0\xED\xF4\xFF";
+  for (size_t i = 0; i < text.size(); ++i) {
+    ExpectAsTheLibrary(text.substr(0, i));
+    ExpectAsTheLibrary(text.substr(i));
+    ExpectAsTheLibrary(std::string(text).erase(i, 1));
+    for (const char c : kBytes) {
+      std::string changed = text;
+      changed[i] = c;
+      ExpectAsTheLibrary(changed);
+      ExpectAsTheLibrary(std::string(text).insert(i, 1, c));
+    }
+  }
+}
+
+TEST(ParseJson, Item44_4_NumbersAreExact) {
+  for (const std::string text : {"18446744073709551615",
+                                 "18446744073709551616",
+                                 "-9223372036854775808",
+                                 "-9223372036854775809",
+                                 "9007199254740993",
+                                 "1e400",
+                                 "-1e400",
+                                 "1e-400",
+                                 "4.9e-324",
+                                 "2.4703282292062327e-324",
+                                 "1.7976931348623157e308",
+                                 "1.7976931348623159e308",
+                                 "0.1",
+                                 "1e23",
+                                 "-0",
+                                 "-0.0",
+                                 "0e1",
+                                 "00",
+                                 "123456789012345678901234567890.5",
+                                 "1.",
+                                 ".5",
+                                 "1e",
+                                 "--1"}) {
+    ExpectAsTheLibrary(text);
+    ExpectAsTheLibrary("[" + text + "]");
+  }
+  ExpectAsTheLibrary(std::string(100'000, '7') + "e-99999");
+}
+
+/// Notes where each event ends.
+class Places final : public JsonEvents {
+ public:
+  void OnScalar(const JsonScalar& /*scalar*/) override { Note('s'); }
+  void OnKey(std::string& /*key*/) override { Note('k'); }
+  void OnOpen(bool is_array) override { Note(is_array ? '[' : '{'); }
+  void OnClose() override { Note('.'); }
+
+  std::string log;
+
+ private:
+  void Note(char what) {
+    log += what + std::to_string(at()) + "/" + std::to_string(depth()) + " ";
+  }
+};
+
+TEST(ReadJson, Item44_4_TellsWhereTokensEnd) {
+  Places places;
+  const std::string_view text = R"( {"a" : [12 ,"b", null], "c":{}}  )";
+  const Result<size_t> read = ReadJson(text, JsonDialect::kStandard,
+                                       JsonExtent::kWholeText, places, {});
+  ASSERT_TRUE(Ok(read));
+  EXPECT_EQ(*read, text.size());
+  EXPECT_EQ(places.log,
+            "{2/0 k5/1 [9/1 s12/2 s16/2 s22/2 .23/1 k28/1 {30/1 .31/1 .32/0 ");
 }
 
 TEST(FormatJson, IndentsSortsAndEndsTheLine) {
