@@ -53,13 +53,6 @@ std::vector<std::string> SourcesOf(const std::vector<std::string>& arguments) {
   return sources;
 }
 
-SourceTree::SourceTree(std::unique_ptr<Namespace> files, bool of_store,
-                       const RequestLimits& limits)
-    : of_store_(of_store),
-      interrupt_(limits.interrupt),
-      cache_(limits.cache_bytes),
-      files_(std::move(files)) {}
-
 Result<std::unique_ptr<SourceTree>> SourceTree::Open(
     const std::string& source, const OpenOptions& options, const ViewSet& views,
     ListMode list, LeavingLinks links, const RequestLimits& limits,
@@ -68,27 +61,98 @@ Result<std::unique_ptr<SourceTree>> SourceTree::Open(
   std::string failed;
   Sources sources = CTXFS_TRY(FindSources({source}, options, &failed, 0,
                                           Request(*limits.interrupt, waits)));
-  Shown shown{.open = options,
-              .list_mode = list,
-              .extras =
-                  [views](const std::shared_ptr<const Container>& of) {
-                    return AttachedViews(of, views);
-                  },
-              .budget = BudgetFor(sources),
-              .logs_damage = limits.logs_damage};
+  const auto show = [options, views, list, budget = BudgetFor(sources),
+                     logs_damage = limits.logs_damage](
+                        std::shared_ptr<const Container> container) {
+    return Shown{.container = std::move(container),
+                 .open = options,
+                 .list_mode = list,
+                 .extras =
+                     [views](const std::shared_ptr<const Container>& of) {
+                       return AttachedViews(of, views);
+                     },
+                 .budget = budget,
+                 .logs_damage = logs_damage};
+  };
+  std::unique_ptr<SourceTree> tree(new SourceTree(show, IsUrl(source), limits));
+  const MutexLock lock(tree->mutex_);
   if (sources.container != nullptr) {
-    shown.container = std::move(sources.container);
-  } else {
-    const SystemDirectory::Options found{.refuses_leaving =
-                                             links == LeavingLinks::kRefused};
-    shown.mirror = std::make_unique<Mirror>(
-        DirectoryOf(std::move(sources), found),
-        Mirror::Options{.list_inside = list == ListMode::kAll});
+    tree->alone_ = std::move(sources.container);
+    return tree;
   }
-  auto files = std::make_unique<Namespace>(std::move(shown));
+  Shown shown = show(nullptr);
+  const SystemDirectory::Options found{.refuses_leaving =
+                                           links == LeavingLinks::kRefused};
+  shown.mirror = std::make_unique<Mirror>(
+      DirectoryOf(std::move(sources), found),
+      Mirror::Options{.list_inside = list == ListMode::kAll});
+  tree->files_ = std::make_unique<Namespace>(std::move(shown));
+  return tree;
+}
+
+Result<const Namespace*> SourceTree::Files(const ReadContext& context) {
+  const Namespace* files = nullptr;
+  std::shared_ptr<const Container> container;
+  const auto is_made = [&] {
+    const MutexLock lock(mutex_);
+    files = files_.get();
+    container = alone_;
+    return files != nullptr;
+  };
+  // Without the lock, because that may take long.
+  const auto make = [&](const ReadContext& /*shared*/) -> Status {
+    auto made = std::make_unique<Namespace>(show_(container));
+    const MutexLock lock(mutex_);
+    files_ = std::move(made);
+    alone_ = nullptr;
+    files = files_.get();
+    return {};
+  };
+  if (!is_made()) {
+    CTXFS_TRY(context.cache().Once({owner_, 0}, context, is_made, make));
+  }
   CTXFS_TRY(files->status());
-  return std::unique_ptr<SourceTree>(
-      new SourceTree(std::move(files), IsUrl(source), limits));
+  return files;
+}
+
+std::shared_ptr<const Container> SourceTree::Alone() {
+  std::shared_ptr<const Container> alone;
+  {
+    const MutexLock lock(mutex_);
+    alone = alone_;
+  }
+  const bool usable = alone != nullptr && !alone->is_part() &&
+                      alone->source()->CheckUnchanged();
+  return usable ? alone : nullptr;
+}
+
+Result<std::shared_ptr<const Container>> SourceTree::ContainerAt(
+    const File& directory, ServerWait* waits) {
+  if (directory.inode == kRootInode) {
+    if (auto alone = Alone()) return alone;
+  }
+  const ReadContext context = this->context(waits);
+  const Namespace* const files = CTXFS_TRY(Files(context));
+  return files->ContainerAt(directory.inode, context);
+}
+
+Result<std::string> SourceTree::ReadLink(const File& link, ServerWait* waits) {
+  const ReadContext context = this->context(waits);
+  const Namespace* const files = CTXFS_TRY(Files(context));
+  return files->ReadLink(link.inode, context);
+}
+
+Result<std::optional<EntryInfo>> SourceTree::Describe(const File& file,
+                                                      ServerWait* waits) {
+  const ReadContext context = this->context(waits);
+  const Namespace* const files = CTXFS_TRY(Files(context));
+  return files->Describe(file.inode, context);
+}
+
+Result<Attributes> SourceTree::Examine(const File& file, ServerWait* waits) {
+  const ReadContext context = this->context(waits);
+  const Namespace* const files = CTXFS_TRY(Files(context));
+  return files->Examine(file.inode, context);
 }
 
 Status SourceTree::GoTo(Walk& walk, std::string_view name, bool follow,
@@ -104,8 +168,10 @@ Status SourceTree::GoTo(Walk& walk, std::string_view name, bool follow,
   }
   const File& at = walk.way.back();
   if (!at.directory) return missing;
+  const ReadContext context = this->context(waits);
+  const Namespace* const files = CTXFS_TRY(Files(context));
   const std::optional<FoundNode> found =
-      CTXFS_TRY(files_->Lookup(at.inode, name, context(waits)));
+      CTXFS_TRY(files->Lookup(at.inode, name, context));
   if (!found) return missing;
   const Attributes& attributes = found->attributes;
   File file{.path = at.path.empty() ? std::string(name)
@@ -263,8 +329,9 @@ bool SourceTree::NeedsLookup(const Listing::Name& name,
          MayReplaceFile(name.name);
 }
 
-void SourceTree::LookAhead(const File& directory, const Listing& listing,
-                           Children children, const ReadContext& context) {
+void SourceTree::LookAhead(const Namespace& files, const File& directory,
+                           const Listing& listing, Children children,
+                           const ReadContext& context) const {
   if (!of_store_) return;
   constexpr unsigned kAtOnce = 8;
   std::vector<std::string> names;
@@ -276,7 +343,7 @@ void SourceTree::LookAhead(const File& directory, const Listing& listing,
   }
   // Successful look-ups are cached; errors recur at the next look-up.
   ForEachInParallel(names.size(), kAtOnce, [&](uint64_t i) {
-    (void)files_->Lookup(directory.inode, names[i], context);
+    (void)files.Lookup(directory.inode, names[i], context);
   });
 }
 
@@ -286,10 +353,11 @@ Status SourceTree::ForEach(const File& directory,
                                                     const Error& error)>& lost,
                            Children children, ServerWait* waits) {
   const ReadContext context = this->context(waits);
+  const Namespace* const files = CTXFS_TRY(Files(context));
   const std::unique_ptr<Listing> listing =
-      CTXFS_TRY(files_->OpenDirectory(directory.inode, context));
+      CTXFS_TRY(files->OpenDirectory(directory.inode, context));
   CTXFS_TRY(listing->Rewind(context));
-  LookAhead(directory, *listing, children, context);
+  LookAhead(*files, directory, *listing, children, context);
   const std::string above = directory.path.empty() ? "" : directory.path + "/";
   for (uint64_t i = 0; i < listing->count(); ++i) {
     const std::optional<Listing::Name> name = listing->At(i, false, context);
@@ -300,7 +368,7 @@ Status SourceTree::ForEach(const File& directory,
               name->has_others};
     if (NeedsLookup(*name, children)) {
       const Result<std::optional<FoundNode>> found =
-          files_->Lookup(directory.inode, name->name, context);
+          files->Lookup(directory.inode, name->name, context);
       if (!found && lost != nullptr) {
         lost(file.path, found.error());
         continue;
@@ -322,7 +390,9 @@ Result<uint64_t> SourceTree::Size(const File& file) {
 }
 
 Result<std::optional<uint64_t>> SourceTree::CheapSize(const File& file) {
-  const Cost cost = CTXFS_TRY(files_->SizeCost(file.inode, context()));
+  const ReadContext context = this->context();
+  const Namespace* const files = CTXFS_TRY(Files(context));
+  const Cost cost = CTXFS_TRY(files->SizeCost(file.inode, context));
   if (cost > Cost::kSmallRead) return std::optional<uint64_t>();
   const uint64_t size = CTXFS_TRY(Size(file));
   return std::optional(size);
@@ -332,13 +402,16 @@ Result<std::vector<std::pair<std::string, std::string>>> SourceTree::Xattrs(
     const File& file, ServerWait* waits) {
   const std::optional<EntryInfo> info = CTXFS_TRY(Describe(file, waits));
   if (!info) return std::vector<std::pair<std::string, std::string>>();
-  return EntryXattrs(*info,
-                     files_->PathInContainer(file.inode, context(waits)));
+  const ReadContext context = this->context(waits);
+  const Namespace* const files = CTXFS_TRY(Files(context));
+  return EntryXattrs(*info, files->PathInContainer(file.inode, context));
 }
 
 Result<OpenFile> SourceTree::Open(const File& file, ServerWait* waits) {
   if (file.directory) return Error{Code::kNotFound, "is a directory"};
-  return files_->Open(file.inode, context(waits));
+  const ReadContext context = this->context(waits);
+  const Namespace* const files = CTXFS_TRY(Files(context));
+  return files->Open(file.inode, context);
 }
 
 }  // namespace ctxfs

@@ -9,9 +9,11 @@
 
 #include "core/base/interrupt.h"
 #include "core/base/limits.h"
+#include "core/base/mutex.h"
 #include "core/base/result.h"
 #include "core/content/block_cache.h"
 #include "core/content/read_context.h"
+#include "core/content/verdict.h"
 #include "core/vfs/namespace.h"
 #include "core/views/view.h"
 
@@ -40,7 +42,9 @@ struct RequestLimits {
 };
 
 /// A source as a mount with `flat` shows it, without FUSE and without the
-/// mount's own files.
+/// mount's own files. If the source is a container, the tree of its files is
+/// made when a call first needs it; until then ContainerOf returns the
+/// container without one.
 class SourceTree {
  public:
   /// `list` selects the names that ForEach visits. If `links` is kRefused, Find
@@ -90,9 +94,7 @@ class SourceTree {
   /// containers. Fails if a directory cannot be listed, or if interrupted.
   Status ForEachContainer(const File& top, const VisitContainer& visit);
 
-  Result<std::string> ReadLink(const File& link, ServerWait* waits = nullptr) {
-    return files_->ReadLink(link.inode, context(waits));
-  }
+  Result<std::string> ReadLink(const File& link, ServerWait* waits = nullptr);
   /// Whether both a link and its target are below the directory `top`.
   Result<bool> StaysBelow(const File& top, const File& link);
 
@@ -118,17 +120,11 @@ class SourceTree {
   Result<std::optional<uint64_t>> CheapSize(const File& file);
   Result<OpenFile> Open(const File& file, ServerWait* waits = nullptr);
   Result<std::optional<EntryInfo>> Describe(const File& file,
-                                            ServerWait* waits = nullptr) {
-    return files_->Describe(file.inode, context(waits));
-  }
+                                            ServerWait* waits = nullptr);
   /// The container at a directory; fails with kNotContainer if there is none.
   Result<std::shared_ptr<const Container>> ContainerAt(
-      const File& directory, ServerWait* waits = nullptr) {
-    return files_->ContainerAt(directory.inode, context(waits));
-  }
-  Result<Attributes> Examine(const File& file, ServerWait* waits = nullptr) {
-    return files_->Examine(file.inode, context(waits));
-  }
+      const File& directory, ServerWait* waits = nullptr);
+  Result<Attributes> Examine(const File& file, ServerWait* waits = nullptr);
   /// EntryXattrs of a file; empty if there are none.
   Result<std::vector<std::pair<std::string, std::string>>> Xattrs(
       const File& file, ServerWait* waits = nullptr);
@@ -142,14 +138,29 @@ class SourceTree {
   }
 
  private:
-  SourceTree(std::unique_ptr<Namespace> files, bool of_store,
-             const RequestLimits& limits);
+  /// Returns how the files of the source are shown; `container` is null if it
+  /// is a directory.
+  using Show = std::function<Shown(std::shared_ptr<const Container> container)>;
+
+  SourceTree(Show show, bool of_store, const RequestLimits& limits)
+      : of_store_(of_store),
+        interrupt_(limits.interrupt),
+        cache_(limits.cache_bytes),
+        show_(std::move(show)) {}
+
+  /// The files; the first call makes them if the source is a container. Fails
+  /// with Namespace::status.
+  Result<const Namespace*> Files(const ReadContext& context);
+  /// The container that is the source, if Files was not called and the
+  /// container is unchanged; else null.
+  std::shared_ptr<const Container> Alone();
 
   bool NeedsLookup(const Listing::Name& name, Children children) const;
   /// Looks up many names of a listing in parallel if their type is unknown and
   /// needed: each look-up is a request to a server.
-  void LookAhead(const File& directory, const Listing& listing,
-                 Children children, const ReadContext& context);
+  void LookAhead(const Namespace& files, const File& directory,
+                 const Listing& listing, Children children,
+                 const ReadContext& context) const;
 
   /// For a file in a container: the path in views/ of the directory that shows
   /// its contents if it is a container itself. Empty if its name does not have
@@ -171,7 +182,12 @@ class SourceTree {
   const bool of_store_;  // the source is a URL
   const Interrupt* interrupt_;
   BlockCache cache_;
-  std::unique_ptr<Namespace> files_;
+  const Show show_;
+  const uint64_t owner_ = NewOwner();  // of the key of making files_
+  Mutex mutex_;
+  /// The container that is the source, until files_ has it.
+  std::shared_ptr<const Container> alone_ CTXFS_GUARDED_BY(mutex_);
+  std::unique_ptr<Namespace> files_ CTXFS_GUARDED_BY(mutex_);
 };
 
 }  // namespace ctxfs
