@@ -26,7 +26,7 @@ struct ctxfs_arrays {
   ctxfs_tree& owner;
   std::shared_ptr<const Container> container;
   std::vector<ArrayInfo> infos;
-  std::vector<std::string> names;
+  ctxfs::UniqueNames names;
   /// Points into `infos` and `names`, which are constant.
   std::vector<ctxfs_array> shown;
   std::unordered_map<std::string_view, size_t> by_name;
@@ -54,14 +54,12 @@ ctxfs_array ShownOf(const ArrayInfo& array, const std::string& name) {
 /// Fills the rest of `arrays` from its infos.
 void Show(ctxfs_arrays& arrays) {
   const size_t count = arrays.infos.size();
-  ctxfs::UniqueNames names("");
-  arrays.names.reserve(count);
   arrays.shown.reserve(count);
   arrays.by_name.reserve(count);
   for (const ArrayInfo& info : arrays.infos) {
-    arrays.names.push_back(names.Take(WithoutNul(info.name)));
-    arrays.by_name.emplace(arrays.names.back(), arrays.shown.size());
-    arrays.shown.push_back(ShownOf(info, arrays.names.back()));
+    const std::string& name = arrays.names.Take(WithoutNul(info.name));
+    arrays.by_name.emplace(name, arrays.shown.size());
+    arrays.shown.push_back(ShownOf(info, name));
   }
 }
 
@@ -77,8 +75,13 @@ int ctxfs_open_arrays(ctxfs_tree* tree, const char* path, ctxfs_arrays** arrays,
     std::vector<ArrayInfo> infos =
         ctxfs::UsualArrays(container->Export(), context);
     CTXFS_TRY(context.Check());  // after an interrupt arrays may be missing
-    auto made = std::make_unique<ctxfs_arrays>(ctxfs_arrays{
-        *tree, std::move(container), std::move(infos), {}, {}, {}});
+    auto made =
+        std::make_unique<ctxfs_arrays>(ctxfs_arrays{*tree,
+                                                    std::move(container),
+                                                    std::move(infos),
+                                                    ctxfs::UniqueNames(""),
+                                                    {},
+                                                    {}});
     Show(*made);
     *arrays = made.release();
     return {};

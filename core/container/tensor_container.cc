@@ -98,7 +98,7 @@ Status TensorContainer::CheckArrays(const ReadContext& context) const {
     if (i % kTensorsPerCheck == 0) {
       CTXFS_TRY(context.Check());
     }
-    if (!ArrayOf(i) && missing++ == 0) first = i;
+    if (!IsArray(i) && missing++ == 0) first = i;
   }
   if (missing == 0) return {};
   const std::optional<Error> fault = TensorFault(first);

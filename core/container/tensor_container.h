@@ -32,6 +32,10 @@ class TensorContainer : public Container {
   /// The tensor as an array for views; nullopt if it cannot be read, or if its
   /// type and shape do not define its bytes.
   virtual std::optional<ArrayInfo> ArrayOf(uint32_t tensor) const = 0;
+  /// Whether there is ArrayOf, which copies the name.
+  virtual bool IsArray(uint32_t tensor) const {
+    return ArrayOf(tensor).has_value();
+  }
 
   /// Bytes of the values of a quantised tensor as float32; nullopt if it is not
   /// quantised, cannot be read, or has no computable values.

@@ -159,15 +159,17 @@ EntryInfo SafetensorsContainer::DescribeTensor(uint32_t tensor) const {
   return info;
 }
 
+bool SafetensorsContainer::IsArray(uint32_t tensor) const {
+  return header_.KnownDType(tensor) && !TensorFault(tensor) &&
+         !SafetensorsShapeFault(header_, tensor);
+}
+
 std::optional<ArrayInfo> SafetensorsContainer::ArrayOf(uint32_t tensor) const {
-  const std::optional<DType> dtype = header_.KnownDType(tensor);
-  if (!dtype || TensorFault(tensor) || SafetensorsShapeFault(header_, tensor)) {
-    return std::nullopt;
-  }
+  if (!IsArray(tensor)) return std::nullopt;
   const std::span<const uint64_t> shape = header_.Shape(tensor);
   ArrayInfo array;
   array.name = header_.names[tensor];
-  array.dtype = *dtype;
+  array.dtype = *header_.KnownDType(tensor);
   array.shape.assign(shape.begin(), shape.end());
   array.open = [self = Share(*this), tensor](const ReadContext& context) {
     return self->OpenTensor(tensor, context);

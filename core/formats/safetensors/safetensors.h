@@ -50,6 +50,7 @@ class SafetensorsContainer final : public TensorContainer, public SaysFacts {
                              const Request& request) const override;
   EntryInfo DescribeTensor(uint32_t tensor) const override;
   std::optional<ArrayInfo> ArrayOf(uint32_t tensor) const override;
+  bool IsArray(uint32_t tensor) const override;
 
  private:
   uint64_t data_at() const { return kLengthBytes + header_size_; }

@@ -6,6 +6,7 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "core/base/json/json.h"
 #include "core/base/text/text.h"
@@ -19,14 +20,17 @@ class UniqueNames {
   explicit UniqueNames(std::string_view reserved) { used_.emplace(reserved); }
 
   /// Replaces each byte that is not UTF-8 with U+FFFD. If the name is taken,
-  /// appends the first of ~2, ~3, ... that makes it unique.
-  std::string Take(const std::string& name) {
-    std::string key = IsUtf8(name) ? name : AsUtf8(name);
-    if (used_.insert(key).second) return key;
+  /// appends the first of ~2, ~3, ... that makes it unique. The result lives as
+  /// long as this object.
+  const std::string& Take(std::string name) {
+    if (!IsUtf8(name)) name = AsUtf8(name);
+    const auto [found, is_new] = used_.insert(std::move(name));
+    if (is_new) return *found;
+    const std::string& key = *found;
     unsigned& n = next_.try_emplace(key, 2).first->second;
     while (true) {
-      std::string marked = fmt::format("{}~{}", key, n++);
-      if (used_.insert(marked).second) return marked;
+      const auto marked = used_.insert(fmt::format("{}~{}", key, n++));
+      if (marked.second) return *marked.first;
     }
   }
 
