@@ -67,10 +67,9 @@ class Arrays(Mapping):
         self._container = container
         self._directory = directory
         self._opened: tuple[Any, Any] = (None, None)  # a tree, and its handle
-        # Of all arrays: what ArrayInfo has, and by name where. Infos are made when they are asked
-        # for: of a model with many tensors, few are.
-        self._rows: list[tuple] = []
-        self._numbers: dict[str, int] = {}
+        # Of all arrays: what ArrayInfo has, and by name where. Made when somebody asks for names.
+        # Infos are made when they are asked for: of a model with many tensors, few are.
+        self._told: tuple[list[tuple], dict[str, int]] | None = None
         self._missing: Error | None = None
         self._handle()
         self._find_missing()
@@ -81,10 +80,22 @@ class Arrays(Mapping):
             of, handle = self._opened
             if of is not tree:
                 handle = tree.open_arrays(self._container._path(self._directory))
-                self._rows = handle.all()
-                self._numbers = {row[0]: i for i, row in enumerate(self._rows)}
                 self._opened = (tree, handle)
+                self._told = None
             return handle
+
+    def _tell(self) -> tuple[list[tuple], dict[str, int]]:
+        """What is known of all arrays, also after the container was closed."""
+        told = self._told
+        if told is None:
+            handle = self._opened[1] if self._container.closed else self._handle()
+            rows = handle.all()
+            told = self._told = rows, {row[0]: i for i, row in enumerate(rows)}
+        return told
+
+    @property
+    def _numbers(self) -> dict[str, int]:
+        return self._tell()[1]
 
     def _find_missing(self) -> None:
         try:
@@ -107,7 +118,7 @@ class Arrays(Mapping):
 
     def info(self, name: str) -> ArrayInfo:
         """Name, dtype, bits of an element, shape and bytes; reads nothing."""
-        return ArrayInfo(*self._rows[self._number(name)])
+        return ArrayInfo(*self._tell()[0][self._number(name)])
 
     def _number(self, name: str) -> int:
         number = self._numbers.get(name)
@@ -134,7 +145,7 @@ class Arrays(Mapping):
         return iter(self._numbers)
 
     def __len__(self) -> int:
-        return len(self._numbers)
+        return self._opened[1].count
 
     def __contains__(self, name: object) -> bool:
         return name in self._numbers

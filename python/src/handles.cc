@@ -112,7 +112,10 @@ void Tree::Close() {
 
 void Tree::ReleaseAll() {
   const std::lock_guard lock(mutex_);
-  for (Part* const part : parts_) part->Release();
+  for (Part* const part : parts_) {
+    part->Outlive();
+    part->Release();
+  }
   parts_.clear();
   ctxfs_close(std::exchange(tree_, nullptr));
 }
@@ -171,6 +174,13 @@ void Tree::Remove(Part& part) {
   const nb::gil_scoped_release released;
   const std::lock_guard lock(mutex_);
   if (parts_.erase(&part) != 0) part.Release();
+}
+
+void Tree::ReadParts(const std::function<void()>& read) {
+  if (forked()) return read();  // nothing releases them any more
+  const nb::gil_scoped_release released;
+  const std::lock_guard lock(mutex_);
+  read();
 }
 
 std::unique_ptr<File> File::Open(std::shared_ptr<Tree> tree,
@@ -277,32 +287,31 @@ std::unique_ptr<Arrays> Arrays::Open(std::shared_ptr<Tree> tree,
   arrays.tree_->Run([&](ctxfs_tree* of, ctxfs_error** error) {
     const int result =
         ctxfs_open_arrays(of, path.c_str(), &arrays.arrays_, error);
-    if (result == 0) arrays.tree_->Add(arrays);
-    return result;
+    if (result != 0) return result;
+    arrays.count_ = ctxfs_array_count(arrays.arrays_);
+    arrays.tree_->Add(arrays);
+    return 0;
   });
   return made;
 }
 
+std::vector<Arrays::Row> Arrays::Rows() const {
+  std::vector<Row> rows;
+  rows.reserve(count_);
+  for (size_t i = 0; i < count_; ++i) {
+    const ctxfs_array* const one = ctxfs_array_at(arrays_, i);
+    rows.push_back(
+        {one->name, {one->shape, one->shape + one->dimensions}, *one});
+  }
+  return rows;
+}
+
 nb::list Arrays::All() {
   // Copies: once this has the GIL again, another thread may close the tree.
-  struct Copy {
-    std::string name;
-    std::vector<uint64_t> shape;
-    ctxfs_array rest;  // of its pointers, `dtype` alone stays valid
-  };
-  std::vector<Copy> all;
-  tree_->Run([&](ctxfs_tree* /*of*/, ctxfs_error** /*error*/) {
-    const size_t count = ctxfs_array_count(arrays_);
-    all.reserve(count);
-    for (size_t i = 0; i < count; ++i) {
-      const ctxfs_array* const one = ctxfs_array_at(arrays_, i);
-      all.push_back(
-          {one->name, {one->shape, one->shape + one->dimensions}, *one});
-    }
-    return 0;
-  });
+  std::vector<Row> rows;
+  tree_->ReadParts([&] { rows = arrays_ == nullptr ? rows_ : Rows(); });
   nb::list shown;
-  for (const Copy& one : all) {
+  for (const Row& one : rows) {
     nb::list shape;
     for (const uint64_t extent : one.shape) shape.append(extent);
     shown.append(nb::make_tuple(one.name, one.rest.dtype, one.rest.bits,

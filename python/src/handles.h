@@ -12,6 +12,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "core/api/ctxfs.h"
@@ -69,6 +70,8 @@ class Part {
 
   /// Frees what the library has of it. Called once, while no call uses it.
   virtual void Release() = 0;
+  /// Called before Release if the tree is closed first.
+  virtual void Outlive() {}
 
  protected:
   const std::shared_ptr<Tree> tree_;
@@ -107,6 +110,8 @@ class Tree : public std::enable_shared_from_this<Tree> {
   void Add(Part& part);
   /// Releases a part, unless the tree has done so.
   void Remove(Part& part);
+  /// Calls `read` without the GIL, while no part is released.
+  void ReadParts(const std::function<void()>& read);
 
   /// Called in the child of a fork.
   static void NoteFork() { ++forks_of_process; }
@@ -161,23 +166,35 @@ class File final : public Part {
   uint64_t size_ = 0;
 };
 
-/// A ctxfs_arrays.
+/// A ctxfs_arrays. What it says of the arrays outlives the tree.
 class Arrays final : public Part {
  public:
   /// Of the container at `path`.
   static std::unique_ptr<Arrays> Open(std::shared_ptr<Tree> tree,
                                       const std::string& path);
   ~Arrays() override { tree_->Remove(*this); }
-  void Release() override { ctxfs_close_arrays(arrays_); }
+  void Release() override {
+    ctxfs_close_arrays(std::exchange(arrays_, nullptr));
+  }
+  void Outlive() override { rows_ = Rows(); }
 
+  size_t count() const { return count_; }
   /// (name, dtype, bits, shape, size, flags) of each.
   nanobind::list All();
   std::unique_ptr<File> OpenOne(size_t index);
 
  private:
   using Part::Part;
+  struct Row {
+    std::string name;
+    std::vector<uint64_t> shape;
+    ctxfs_array rest;  // of its pointers, `dtype` alone stays valid
+  };
+  std::vector<Row> Rows() const;
 
-  ctxfs_arrays* arrays_ = nullptr;
+  ctxfs_arrays* arrays_ = nullptr;  // null: the tree is closed
+  size_t count_ = 0;
+  std::vector<Row> rows_;  // copied when the tree is closed
 };
 
 }  // namespace ctxfs_python

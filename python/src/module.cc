@@ -303,6 +303,7 @@ NB_MODULE(_ctxfs, m) {
       .def("scan", &File::Scan);
 
   nb::class_<Arrays>(m, "Arrays")
+      .def_prop_ro("count", &Arrays::count)
       .def("all", &Arrays::All)
       .def("open", &Arrays::OpenOne, "index"_a);
 }

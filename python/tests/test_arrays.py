@@ -264,3 +264,17 @@ def test_numpy_is_imported_for_arrays_alone(episode):
             "print('numpy' in sys.modules)")
     done = subprocess.run([sys.executable, "-c", code, episode], capture_output=True, check=True)
     assert done.stdout == b"False\n"
+
+
+def test_44_4_arrays_tell_of_themselves_after_the_container_is_closed(tmp_path):
+    """Their names and infos are made when somebody asks, also when that is later."""
+    path = tmp_path / "m.safetensors"
+    write_safetensors(path, {"x": ("F32", [2, 3], bytes(24)), "y": ("F64", [4], bytes(32))})
+    with ctxfs.open(path) as c:
+        arrays, unasked = c.arrays, c.arrays
+        assert len(arrays) == 2 and arrays.info("x").shape == (2, 3)
+    for one in (arrays, unasked):
+        assert len(one) == 2 and sorted(one) == ["x", "y"] and "z" not in one
+        assert one.info("y").nbytes == 32
+        with pytest.raises(ValueError, match="closed"):
+            one["x"]
