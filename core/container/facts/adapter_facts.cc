@@ -4,26 +4,10 @@
 #include <string>
 
 #include "core/base/json/json.h"
-#include "core/base/limits.h"
 #include "core/container/facts/config_facts.h"
 
 namespace ctxfs {
 namespace {
-
-constexpr const char* kAdapterConfig = "adapter_config.json";
-constexpr uint64_t kMaxAdapterConfig = 4 * limits::kMiB;
-
-/// The parsed adapter_config.json; null if there is none that can be used.
-Result<Json> ReadAdapterConfig(const Source& container,
-                               const Request& request) {
-  const Result<SourcePtr> file = container.OpenSibling(kAdapterConfig, request);
-  if (!file && !file.error().Permanent()) return file.error();
-  if (!file || (*file)->size() > kMaxAdapterConfig) return Json();
-  const Buffer text = CTXFS_TRY(
-      ReadBuffer(**file, 0, (*file)->size(), kAdapterConfig, request));
-  Result<ParsedJson> parsed = ParseJson(AsText(text.span()), request);
-  return parsed ? std::move(parsed->value) : Json();
-}
 
 /// A list as "q_proj, v_proj"; a text, such as "all-linear", unchanged.
 std::string ModulesText(const Json& config, const char* key) {
@@ -41,7 +25,8 @@ std::string ModulesText(const Json& config, const char* key) {
 
 Status AddAdapterFacts(const Source& container, const ReadContext& context,
                        Facts& facts) {
-  const Json config = CTXFS_TRY(ReadAdapterConfig(container, context));
+  const Json config =
+      CTXFS_TRY(ReadBeside(container, "adapter_config.json", context));
   AddNamed(config,
            {{"adapter", "peft_type"},
             {"base_model", "base_model_name_or_path"},

@@ -70,6 +70,18 @@ Result<Json> ReadDocument(const std::vector<Document>& documents,
   return parsed ? std::move(parsed->value) : Json();
 }
 
+Result<Json> ReadBeside(const Source& container, const char* name,
+                        const Request& request) {
+  const Result<SourcePtr> file = container.OpenSibling(name, request);
+  if (!file && !file.error().Permanent()) return file.error();
+  if (!file || (*file)->size() > kMaxConfigBytes) return Json();
+  const Buffer text =
+      CTXFS_TRY(ReadBuffer(**file, 0, (*file)->size(), name, request));
+  Result<ParsedJson> parsed = ParseJson(AsText(text.span()), request);
+  if (!parsed && !parsed.error().Permanent()) return parsed.error();
+  return parsed ? std::move(parsed->value) : Json();
+}
+
 void AddConfigFacts(const Json& config, Facts& facts) {
   AddNamed(config, {{"name", "_name_or_path"}}, facts);
   const Json* const classes = MemberAt(config, "architectures");

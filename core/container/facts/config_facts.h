@@ -10,6 +10,7 @@
 #include "core/container/exports.h"
 #include "core/container/facts/facts.h"
 #include "core/content/read_context.h"
+#include "core/io/source.h"
 
 namespace ctxfs {
 
@@ -31,6 +32,12 @@ std::string CaptionIn(std::string_view json, const Request& request);
 /// it is longer than 4 MiB or no JSON. Fails if it cannot be read.
 Result<Json> ReadDocument(const std::vector<Document>& documents,
                           DocumentRole role, const ReadContext& context);
+
+/// The parsed text of the file `name` in the folder of `container`; null if
+/// there is none, or if it is longer than 4 MiB or no JSON. Fails if opening it
+/// fails with a transient error, or if the open file cannot be read.
+Result<Json> ReadBeside(const Source& container, const char* name,
+                        const Request& request);
 
 /// Adds the facts of a model's config.json: architecture, context length,
 /// layers, heads, vocabulary, quantisation.
