@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/base/json/json.h"
+#include "core/container/facts/config_facts.h"
 #include "core/container/foreign/magics.h"
 #include "core/formats/tfrecord/limits.h"
 #include "core/formats/tfrecord/tfrecord.h"
@@ -18,7 +19,6 @@
 namespace ctxfs::tfrecord {
 namespace {
 
-constexpr uint64_t kMaxDataSetInfo = 4 * limits::kMiB;
 constexpr uint32_t kSamplesLookedAt = 100;
 
 std::string KindOf(const Feature& feature) {
@@ -28,26 +28,23 @@ std::string KindOf(const Feature& feature) {
   return fmt::format("{} [{}]", kind, feature.count);
 }
 
-void AddFeatures(std::string_view prefix, const Features& features,
+void AddFeatures(std::string_view prefix,
+                 const std::map<std::string_view, Feature>& features,
                  Facts& facts) {
   for (const auto& [name, feature] : features) {
     facts.Add(std::string(prefix) + std::string(name), KindOf(feature));
   }
 }
 
-void AddLists(const FeatureLists& lists, Facts& facts) {
-  for (const auto& [name, steps] : lists) {
+void AddLists(const std::map<std::string_view, FeatureList>& lists,
+              Facts& facts) {
+  for (const auto& [name, list] : lists) {
+    const std::vector<Feature>& steps = list.steps;
     facts.Add(
         "feature_list." + std::string(name),
         fmt::format("{} [{}]", steps.empty() ? "none" : KindOf(steps.front()),
                     steps.size()));
   }
-}
-
-std::string Replaced(std::string text, std::string_view what,
-                     std::string_view with) {
-  const size_t at = text.find(what);
-  return at == std::string::npos ? text : text.replace(at, what.size(), with);
 }
 
 /// Whether a file is of a split of TensorFlow Datasets, by the pattern of the
@@ -56,11 +53,17 @@ bool IsOfSplit(std::string_view file, const Json& split,
                const std::string& data_set) {
   constexpr std::string_view kShard = "{SHARD_X_OF_Y}";
   std::string pattern = TextAt(split, "filepathTemplate");
-  if (pattern.empty())
+  if (pattern.empty()) {
     pattern = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}";
-  pattern = Replaced(std::move(pattern), "{DATASET}", data_set);
-  pattern = Replaced(std::move(pattern), "{SPLIT}", TextAt(split, "name"));
-  pattern = Replaced(std::move(pattern), "{FILEFORMAT}", "tfrecord");
+  }
+  const std::pair<std::string_view, std::string> values[] = {
+      {"{DATASET}", data_set},
+      {"{SPLIT}", TextAt(split, "name")},
+      {"{FILEFORMAT}", "tfrecord"}};
+  for (const auto& [name, value] : values) {
+    const size_t at = pattern.find(name);
+    if (at != std::string::npos) pattern.replace(at, name.size(), value);
+  }
   const size_t shard = pattern.find(kShard);
   if (shard == std::string::npos) return file == pattern;
   const std::string_view before = std::string_view(pattern).substr(0, shard);
@@ -84,18 +87,6 @@ void AddDataSet(std::string_view file, const Json& info, Facts& facts) {
   }
 }
 
-/// Reads the dataset_info.json beside a file; null if there is none.
-Result<Json> DataSetInfo(const Source& source, const ReadContext& context) {
-  const auto beside = source.OpenSibling("dataset_info.json", context);
-  if (!beside && !beside.error().Permanent()) return beside.error();
-  if (!beside || (*beside)->size() > kMaxDataSetInfo) return Json();
-  const Buffer text = CTXFS_TRY(
-      ReadBuffer(**beside, 0, (*beside)->size(), "dataset_info.json", context));
-  Result<ParsedJson> parsed = ParseJson(AsText(text.span()), context);
-  if (!parsed && !parsed.error().Permanent()) return parsed.error();
-  return parsed ? std::move(parsed->value) : Json();
-}
-
 bool IsCaption(std::string_view name) {
   constexpr std::array<std::string_view, 5> kNames = {
       "caption", "text", "title", "label", "sentence"};
@@ -103,24 +94,18 @@ bool IsCaption(std::string_view name) {
   return std::find(kNames.begin(), kNames.end(), last) != kNames.end();
 }
 
-/// Adds a caption or a picture that the values of a feature are.
-void AddShown(std::string_view name, const Feature& feature,
-              ShownSample& sample) {
-  if (feature.kind != ValueKind::kBytes) return;
-  ForEachValue(feature, [&](Bytes value) {
-    if (sample.caption.empty() && IsCaption(name) &&
-        value.size() <= ShowsSamples::kMaxTextBytes && IsReadableText(value)) {
-      sample.caption = AsText(value);
-    }
-    if (!sample.picture.empty() ||
-        value.size() > ShowsSamples::kMaxPictureBytes) {
-      return;
-    }
-    const std::string_view extension = ExtensionOf(value);
-    if (extension == "jpg" || extension == "png") {
-      sample.picture = AsText(value);
-    }
-  });
+/// Adds a caption or a picture that is a value of a feature.
+void AddShown(std::string_view name, Bytes value, ShownSample& sample) {
+  if (sample.caption.empty() && IsCaption(name) &&
+      value.size() <= ShowsSamples::kMaxTextBytes && IsReadableText(value)) {
+    sample.caption = AsText(value);
+  }
+  const bool fits = value.size() <= ShowsSamples::kMaxPictureBytes;
+  if (!sample.picture.empty() || !fits) return;
+  const std::string_view extension = ExtensionOf(value);
+  if (extension == "jpg" || extension == "png") {
+    sample.picture = AsText(value);
+  }
 }
 
 }  // namespace
@@ -129,7 +114,8 @@ Status TfRecord::AddFacts(const ReadContext& context, Facts& facts) const {
   facts.Add("records", count(), "records");
   facts.Add("content", KindText(kind_));
   if (!options_.alone) {
-    const Json info = CTXFS_TRY(DataSetInfo(*source(), context));
+    const Json info =
+        CTXFS_TRY(ReadBeside(*source(), "dataset_info.json", context));
     if (info.is_object()) AddDataSet(source()->name(), info, facts);
   }
   for (uint32_t i = 0; i < count() && kind_ != RecordKind::kUnknown; ++i) {
@@ -156,7 +142,10 @@ Result<std::vector<ShownSample>> TfRecord::FirstSamples(
     if (!parsed) continue;
     ShownSample sample{.key = fmt::format("{:06}", i)};
     for (const auto& [name, feature] : parsed->example.features) {
-      AddShown(name, feature, sample);
+      if (feature.kind != ValueKind::kBytes) continue;
+      for (const Run& run : feature.runs) {
+        AddShown(name, parsed->data.Of(run.span), sample);
+      }
     }
     if (sample.caption.empty() && sample.picture.empty()) continue;
     samples.push_back(std::move(sample));

@@ -10,8 +10,9 @@
 
 namespace ctxfs::tfrecord {
 
-constexpr uint64_t kHeaderSize = 12;  // u64 length, u32 checksum of it
-constexpr uint64_t kAround = 16;      // bytes of a record besides its data
+constexpr uint64_t kHeaderSize = 12;   // u64 length, u32 checksum of it
+constexpr uint64_t kChecksumSize = 4;  // after the data
+constexpr uint64_t kAround = kHeaderSize + kChecksumSize;
 
 /// A checksum as TFRecord stores it (docs/formats/tfrecord.md, section 1): a
 /// file of checksummed files is then no bad input for CRC-32C.

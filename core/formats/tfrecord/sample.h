@@ -3,58 +3,37 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/container/container.h"
-#include "core/formats/tfrecord/example_wire.h"
-#include "core/formats/tfrecord/numbers.h"
+#include "core/content/content.h"
+#include "core/formats/tfrecord/example.h"
 
 namespace ctxfs::tfrecord {
 
-/// A file of a sample: a value, or the numbers of a list.
+/// A file of a sample: one value of bytes, or numbers.
 struct SampleFile {
   std::string path;
-  Span value = {};  // if `numbers` is null
-  std::shared_ptr<const Numbers> numbers = nullptr;
+  Feature data;
   std::vector<uint64_t> shape = {};  // of numbers
-
-  uint64_t size() const {
-    return numbers == nullptr ? value.size()
-                              : numbers->count * numbers->width();
-  }
 };
 
 /// Returns the files of a record (docs/formats/tfrecord.md, section 4), in the
-/// order of its features; nullopt if it has too many. Fails only if interrupted
-/// or refused memory.
-Maybe<std::vector<SampleFile>> FilesOf(const Example& example, RecordKind kind,
-                                       const RecordBytes& record,
-                                       const ReadContext& context);
+/// order of its features. Fails with kLimit if it has too many.
+Result<std::vector<SampleFile>> FilesOf(const Example& example, RecordKind kind,
+                                        const RecordBytes& record,
+                                        const ReadContext& context);
 
-/// The directory views/samples/N: the features of a record as files.
-class Sample final : public Container {
- public:
-  Sample(NumberSource source, std::shared_ptr<const AtomicVerdict> verdict,
-         std::vector<SampleFile> files)
-      : Container(source.source, /*part=*/true),
-        from_(std::move(source)),
-        verdict_(std::move(verdict)),
-        files_(std::move(files)) {}
-
-  Tables Files() const override;
-
- private:
-  void AddInfo(Json& /*info*/, const ReadContext& /*context*/) const override {}
-  Content Open(uint32_t file) const;
-  EntryInfo Describe(const SampleFile& file) const;
-
-  const NumberSource from_;
-  const std::shared_ptr<const AtomicVerdict> verdict_;  // null: no checksum
-  const std::vector<SampleFile> files_;
-  const uint64_t owner_ = NewOwner();
+/// A record as the directory views/samples/N.
+struct Sample {
+  Range record;
+  std::shared_ptr<const AtomicVerdict> verdict;  // null: no checksum
+  std::vector<SampleFile> files;
 };
+std::shared_ptr<const Container> DirectoryOf(Sample sample);
+
+/// EntryInfo::verified of a record.
+const char* VerifiedTextOf(const AtomicVerdict* verdict);
 
 }  // namespace ctxfs::tfrecord

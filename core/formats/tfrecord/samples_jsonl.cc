@@ -3,8 +3,8 @@
 // views/samples.jsonl (docs/formats/tfrecord.md, section 4).
 #include <fmt/core.h>
 
+#include <bit>
 #include <cmath>
-#include <cstring>
 #include <functional>
 #include <optional>
 #include <string>
@@ -13,7 +13,6 @@
 
 #include "core/base/json/json_writer.h"
 #include "core/container/documents.h"
-#include "core/container/file_set.h"
 #include "core/container/foreign/magics.h"
 #include "core/container/interfaces/paths_in_parts.h"
 #include "core/container/part_texts.h"
@@ -28,42 +27,33 @@ namespace {
 constexpr uint32_t kRecordsPerBlock = 256;
 constexpr uint64_t kBytesPerBlock = limits::kMiB;
 
-std::string ErrorLine(uint32_t record, const char* reason) {
-  return fmt::format("{{\"$error\": \"{}\", \"record\": {}}}\n", reason,
-                     record);
-}
-
-/// Whether a line has a value itself, instead of the path of its file.
-bool IsShownAsText(Bytes value) {
-  return value.empty() ||
-         (value.size() <= kMaxLineText && IsReadableText(value));
-}
+using FindPaths = std::function<std::vector<std::string>()>;
 
 /// Writes the line of a record.
 class LineWriter {
  public:
-  /// `paths` returns those of the record's files, in their order.
+  /// `find_paths` returns those of the record's files, in their order.
   LineWriter(const RecordBytes& record, const ReadContext& context,
-             std::function<std::vector<std::string>()> paths)
-      : record_(record), context_(context), find_paths_(std::move(paths)) {}
+             FindPaths find_paths)
+      : record_(record),
+        context_(context),
+        find_paths_(std::move(find_paths)) {}
 
-  Result<std::string> Line(const Example& example, RecordKind kind);
+  Result<std::string> Line(const Example& example, RecordKind kind) &&;
 
  private:
-  void PutFeatures(const Features& features);
-  void PutLists(const FeatureLists& lists);
+  Status PutFeatures(const std::map<std::string_view, Feature>& features);
+  Status PutLists(const std::map<std::string_view, FeatureList>& lists);
   /// `has_files`: whether its values have files of their own.
-  void PutFeature(const Feature& feature, bool has_files);
-  void PutNumbers(const Feature& feature);
-  void PutNumber(ValueKind kind, uint64_t bits);
+  Status PutFeature(const Feature& feature, bool has_files);
+  void PutNumbers(const Feature& feature, const Run& run);
   void PutValue(Bytes value);
   std::string PathOf(size_t file);
 
   const RecordBytes& record_;
   const ReadContext& context_;
-  const std::function<std::vector<std::string>()> find_paths_;
+  const FindPaths find_paths_;
   std::optional<std::vector<std::string>> paths_;
-  Status status_;
   size_t files_ = 0;  // of the features before
   JsonWriter json_{limits::kDecodedBytes,
                    {Code::kLimit, "a line of samples.jsonl is too long"}};
@@ -76,152 +66,137 @@ std::string LineWriter::PathOf(size_t file) {
 
 void LineWriter::PutValue(Bytes value) {
   const size_t file = files_++;
-  if (IsShownAsText(value)) return json_.Value(AsText(value));
+  const bool shown =
+      value.empty() || (value.size() <= kMaxLineText && IsReadableText(value));
+  if (shown) return json_.Value(AsText(value));
   json_.BeginObject();
   json_.Member("path", PathOf(file));
   json_.Member("size", uint64_t{value.size()});
   json_.EndObject();
 }
 
-void LineWriter::PutNumber(ValueKind kind, uint64_t bits) {
-  if (kind == ValueKind::kInts) {
-    // Not Value, which makes large ones texts.
-    return json_.Raw(std::to_string(static_cast<int64_t>(bits)));
-  }
-  const auto stored = static_cast<uint32_t>(bits);
-  float value = 0;
-  std::memcpy(&value, &stored, sizeof(value));
-  if (!std::isfinite(value)) return json_.Null();
-  std::string digits;
-  AppendFloat(value, digits);
-  json_.Raw(digits);
+void LineWriter::PutNumbers(const Feature& feature, const Run& run) {
+  const auto put = [&](uint64_t bits) {
+    // Not Value, which makes large integers texts, and floats doubles.
+    std::string digits;
+    if (feature.kind == ValueKind::kInts) {
+      digits = std::to_string(static_cast<int64_t>(bits));
+    } else {
+      const auto value = std::bit_cast<float>(static_cast<uint32_t>(bits));
+      if (!std::isfinite(value)) return json_.Null();
+      AppendFloat(value, digits);
+    }
+    json_.Raw(digits);
+  };
+  ForEachNumber(feature.kind, run, record_.Of(run.span), put);
 }
 
-void LineWriter::PutNumbers(const Feature& feature) {
-  Numbers numbers = {.kind = feature.kind};
-  if (status_) status_ = numbers.Add(feature, record_);
-  NumberReader in(numbers, record_);
-  uint64_t bits = 0;
-  for (uint64_t i = 0; i < feature.count && status_ && json_.ok(); ++i) {
-    if (i % Numbers::kPerMark == 0) status_ = context_.Check();
-    if (!in.Next(bits)) return;
-    PutNumber(feature.kind, bits);
+Status LineWriter::PutFeature(const Feature& feature, bool has_files) {
+  if (feature.kind == ValueKind::kNone) {
+    json_.Null();
+    return json_.status();
   }
-}
-
-void LineWriter::PutFeature(const Feature& feature, bool has_files) {
-  if (feature.kind == ValueKind::kNone) return json_.Null();
   json_.BeginArray();
-  if (feature.kind == ValueKind::kBytes) {
-    ForEachValue(feature, [this](Bytes value) {
-      if (status_ && json_.ok()) PutValue(value);
-    });
-  } else {
-    files_ += has_files ? 1 : 0;
-    PutNumbers(feature);
+  const bool numbers = feature.HoldsNumbers();
+  files_ += numbers && has_files ? 1U : 0U;
+  for (const Run& run : feature.runs) {
+    CTXFS_TRY(context_.Check());
+    numbers ? PutNumbers(feature, run) : PutValue(record_.Of(run.span));
+    if (!json_.ok()) break;
   }
   json_.EndArray();
+  return json_.status();
 }
 
-void LineWriter::PutFeatures(const Features& features) {
+Status LineWriter::PutFeatures(
+    const std::map<std::string_view, Feature>& features) {
   json_.BeginObject();
   for (const auto& [name, feature] : features) {
     json_.Key(name);
-    PutFeature(feature, /*has_files=*/true);
+    CTXFS_TRY(PutFeature(feature, /*has_files=*/true));
   }
   json_.EndObject();
+  return json_.status();
 }
 
-void LineWriter::PutLists(const FeatureLists& lists) {
+Status LineWriter::PutLists(
+    const std::map<std::string_view, FeatureList>& lists) {
   json_.BeginObject();
-  for (const auto& [name, steps] : lists) {
-    const bool regular = IsRegular(steps);
-    files_ += regular ? 1 : 0;
+  for (const auto& [name, list] : lists) {
+    files_ += list.IsArray() ? 1U : 0U;
     json_.Key(name);
     json_.BeginArray();
-    for (const Feature& step : steps) PutFeature(step, !regular);
+    for (const Feature& step : list.steps) {
+      CTXFS_TRY(PutFeature(step, !list.IsArray()));
+    }
     json_.EndArray();
   }
   json_.EndObject();
+  return json_.status();
 }
 
-Result<std::string> LineWriter::Line(const Example& example, RecordKind kind) {
+Result<std::string> LineWriter::Line(const Example& example,
+                                     RecordKind kind) && {
   json_.PutBlanks();
   if (kind == RecordKind::kExample) {
-    PutFeatures(example.features);
+    CTXFS_TRY(PutFeatures(example.features));
   } else {
     json_.BeginObject();
     json_.Key("context");
-    PutFeatures(example.features);
+    CTXFS_TRY(PutFeatures(example.features));
     json_.Key("feature_lists");
-    PutLists(example.lists);
+    CTXFS_TRY(PutLists(example.lists));
     json_.EndObject();
   }
   json_.Append("\n");
-  CTXFS_TRY(std::move(status_));
   return std::move(json_).Take();
 }
 
-/// The lines of a file.
-class Lines {
- public:
-  Lines(std::shared_ptr<const TfRecord> file, const PathsInParts& paths)
-      : file_(std::move(file)), paths_(paths) {}
-
-  Result<std::string> Line(uint32_t record, const ReadContext& context) const;
-  /// The first records of blocks, and the number of records.
-  std::vector<uint32_t> Starts() const;
-
- private:
-  std::vector<std::string> PathsOf(uint32_t record,
-                                   std::vector<SampleFile> files) const;
-
-  const std::shared_ptr<const TfRecord> file_;
-  const PathsInParts& paths_;
-};
-
-std::vector<std::string> Lines::PathsOf(uint32_t record,
-                                        std::vector<SampleFile> files) const {
-  const NumberSource from = {file_->source(), nullptr};
-  std::vector<std::string> paths = paths_.InPart(
-      std::make_shared<const Sample>(from, nullptr, std::move(files)));
+std::vector<std::string> PathsOf(const TfRecord& file,
+                                 const PathsInParts& in_part, uint32_t record,
+                                 std::vector<SampleFile> files) {
+  std::vector<std::string> paths = in_part.InPart(
+      DirectoryOf({{file.source(), 0, nullptr}, nullptr, std::move(files)}));
   for (std::string& path : paths) {
     path = fmt::format("views/samples/{:06}/{}", record, path);
   }
   return paths;
 }
 
-/// The reason of a line for a record that cannot be parsed.
+/// The reason of a line for a record that is no sample.
 const char* ReasonOf(const Error& error) {
   if (error.code == Code::kChecksum) return "checksum";
   return error.code == Code::kLimit ? "too_many" : "not_an_example";
 }
 
-Result<std::string> Lines::Line(uint32_t record,
-                                const ReadContext& context) const {
-  const auto parsed = file_->Parse(record, kMaxSample, context);
-  if (!parsed && !parsed.error().Permanent()) return parsed.error();
-  if (!parsed) return ErrorLine(record, ReasonOf(parsed.error()));
-  auto files =
-      CTXFS_TRY(FilesOf(parsed->example, file_->kind(), parsed->data, context));
-  if (!files) return ErrorLine(record, "too_many");
-  LineWriter writer(parsed->data, context,
-                    [&] { return PathsOf(record, *std::move(files)); });
-  return writer.Line(parsed->example, file_->kind());
+Result<std::string> LineOf(const TfRecord& file, const PathsInParts& in_part,
+                           uint32_t record, const ReadContext& context) {
+  auto sample = file.ReadSample(record, context);
+  if (!sample && !sample.error().Permanent()) return sample.error();
+  if (!sample) {
+    return fmt::format("{{\"$error\": \"{}\", \"record\": {}}}\n",
+                       ReasonOf(sample.error()), record);
+  }
+  const auto paths = [&] {
+    return PathsOf(file, in_part, record, std::move(sample->files));
+  };
+  return LineWriter(sample->data, context, paths)
+      .Line(sample->example, file.kind());
 }
 
-std::vector<uint32_t> Lines::Starts() const {
+/// The first records of blocks, and the number of records.
+std::vector<uint32_t> BlockStarts(const TfRecord& file) {
   std::vector<uint32_t> starts;
   uint64_t bytes = 0;
-  for (uint32_t i = 0; i < file_->count(); ++i) {
+  for (uint32_t i = 0; i < file.count(); ++i) {
     if (starts.empty() || i - starts.back() == kRecordsPerBlock ||
         bytes >= kBytesPerBlock) {
       starts.push_back(i);
       bytes = 0;
     }
-    bytes += file_->At(i).size();
+    bytes += file.At(i).size();
   }
-  starts.push_back(file_->count());
+  starts.push_back(file.count());
   return starts;
 }
 
@@ -233,31 +208,29 @@ Result<Content> OpenShort(const FileTable& table, const ReadContext& context) {
                                          limits::kTableText)};
 }
 
-}  // namespace
-
 std::shared_ptr<const FileTable> SampleLines(
-    const std::shared_ptr<const TfRecord>& file, const PathsInTree& paths) {
-  const auto* const in_parts = dynamic_cast<const PathsInParts*>(&paths);
-  const auto lines = std::make_shared<const Lines>(file, *in_parts);
+    const std::shared_ptr<const TfRecord>& file, const PathsInParts& in_part) {
   auto texts = std::make_shared<const PartTexts>(PartTexts{
       .noun = "sample",
       .source = file->source(),
       .bytes = [file](uint32_t record) { return file->At(record).size(); },
       .text =
-          [lines](uint32_t record, const ReadContext& context) {
-            return lines->Line(record, context);
+          [file, &in_part](uint32_t record, const ReadContext& context) {
+            return LineOf(*file, in_part, record, context);
           }});
   auto joined = JoinedTexts(Role::kViews, "samples.jsonl", std::move(texts),
-                            lines->Starts());
+                            BlockStarts(*file));
   return OpenedFile(Role::kViews, "samples.jsonl",
                     [joined = std::move(joined)](const ReadContext& context) {
                       return OpenShort(*joined, context);
                     });
 }
 
+}  // namespace
+
 Container::Tables TfRecord::FilesWithPaths(const PathsInTree& paths) const {
   if (kind_ == RecordKind::kUnknown) return {};
-  return {SampleLines(Share(*this), paths)};
+  return {SampleLines(Share(*this), dynamic_cast<const PathsInParts&>(paths))};
 }
 
 }  // namespace ctxfs::tfrecord

@@ -31,13 +31,10 @@ const char* KindText(RecordKind kind) {
 }
 
 Span TfRecord::At(uint32_t record) const {
-  const uint64_t begin = starts_[record] + kHeaderSize;
-  const auto gap = std::lower_bound(
-      gaps_.begin(), gaps_.end(), record,
-      [](const Gap& one, uint32_t wanted) { return one.record < wanted; });
+  const auto gap = std::ranges::lower_bound(gaps_, record, {}, &Gap::record);
   const bool has_gap = gap != gaps_.end() && gap->record == record;
-  return {begin,
-          has_gap ? gap->end : starts_[record + 1] - (kAround - kHeaderSize)};
+  const uint64_t end = has_gap ? gap->end : starts_[record + 1];
+  return {starts_[record] + kHeaderSize, end - kChecksumSize};
 }
 
 std::optional<Error> TfRecord::FaultAt(uint64_t at, Bytes header) const {
@@ -65,21 +62,10 @@ std::optional<Error> TfRecord::FaultAt(uint64_t at, Bytes header) const {
       at};
 }
 
-Status TfRecord::AddRecord(uint64_t at, uint64_t size) {
-  if (count() == kMaxRecords) {
-    return Error{Code::kLimit,
-                 fmt::format("limit: more than {} records", kMaxRecords), at};
-  }
-  CTXFS_TRY(AdmitGrowth(starts_));
-  starts_.push_back(at);
-  bytes_ += size;
-  return {};
-}
-
 void TfRecord::EndRun(uint64_t end) {
   if (starts_.empty()) return;
   if (!gaps_.empty() && gaps_.back().record == count() - 1) return;
-  gaps_.push_back({count() - 1, end - (kAround - kHeaderSize)});
+  gaps_.push_back({count() - 1, end});
 }
 
 void TfRecord::WarnOfGap(const Error& fault, uint64_t next) {
@@ -119,8 +105,14 @@ Status TfRecord::Walk(const ReadContext& context) {
       at = CTXFS_TRY(Salvage(*fault, headers, context));
       continue;
     }
+    if (count() == kMaxRecords) {
+      return Error{Code::kLimit,
+                   fmt::format("limit: more than {} records", kMaxRecords), at};
+    }
+    CTXFS_TRY(AdmitGrowth(starts_));
+    starts_.push_back(at);
     const auto length = LoadLe<uint64_t>(header.data());
-    CTXFS_TRY(AddRecord(at, length));
+    bytes_ += length;
     at += kAround + length;
     if (at == size) EndRun(at);
   }
@@ -160,31 +152,33 @@ Status TfRecord::FindKind(const ReadContext& context) {
 
 Result<Checksum> TfRecord::StoredChecksum(uint32_t record,
                                           const ReadContext& context) const {
-  std::array<std::byte, kAround - kHeaderSize> stored{};
+  std::array<std::byte, kChecksumSize> stored{};
   CTXFS_TRY(source()->ReadAt(At(record).end, stored, context));
   return Checksum{ChecksumKind::kCrc32c,
                   Unmask(LoadLe<uint32_t>(stored.data()))};
 }
 
-Result<NumberSource> TfRecord::SourceOf(uint32_t record,
-                                        const ReadContext& context) const {
-  if (!options_.verify) return NumberSource{source(), nullptr};
-  const Checksum checksum = CTXFS_TRY(StoredChecksum(record, context));
+std::shared_ptr<AtomicVerdict> TfRecord::VerdictOf(uint32_t record) const {
+  if (!options_.verify) return nullptr;
+  return {verdicts_, &(*verdicts_)[record]};
+}
+
+Result<Range> TfRecord::RangeOf(uint32_t record,
+                                const ReadContext& context) const {
   const Span data = At(record);
-  return NumberSource{
-      source(),
-      std::make_shared<const ChecksumGuard>(
-          Key{owner_, record},
-          ChecksumGuard::Guarded{source(), data.begin, data.size(), checksum},
-          VerdictOf(record))};
+  Range range{source(), data.begin, nullptr};
+  if (!options_.verify) return range;
+  const Checksum checksum = CTXFS_TRY(StoredChecksum(record, context));
+  range.guard = std::make_shared<const ChecksumGuard>(
+      Key{owner_, record},
+      ChecksumGuard::Guarded{source(), data.begin, data.size(), checksum},
+      VerdictOf(record));
+  return range;
 }
 
 Result<Content> TfRecord::Open(uint32_t record,
                                const ReadContext& context) const {
-  const Span data = At(record);
-  NumberSource from = CTXFS_TRY(SourceOf(record, context));
-  return Content(Range{from.source, data.begin, std::move(from.guard)},
-                 data.size());
+  return Content(CTXFS_TRY(RangeOf(record, context)), At(record).size());
 }
 
 Result<Buffer> TfRecord::Read(uint32_t record, uint64_t most,
@@ -196,23 +190,37 @@ Result<Buffer> TfRecord::Read(uint32_t record, uint64_t most,
                  data.begin};
   }
   CTXFS_TRY(HeapAllowance::Admit(data.size()));
-  const NumberSource from = CTXFS_TRY(SourceOf(record, context));
+  const Range range = CTXFS_TRY(RangeOf(record, context));
   Buffer bytes(static_cast<size_t>(data.size()));
-  if (from.guard != nullptr) {
-    CTXFS_TRY(from.guard->Read(data.begin, bytes.span(), context));
-  } else {
-    CTXFS_TRY(source()->ReadAt(data.begin, bytes.span(), context));
-  }
+  CTXFS_TRY(range.guard != nullptr
+                ? range.guard->Read(data.begin, bytes.span(), context)
+                : source()->ReadAt(data.begin, bytes.span(), context));
   return bytes;
 }
 
-Result<ParsedRecord> TfRecord::Parse(uint32_t record, uint64_t most,
-                                     const ReadContext& context) const {
-  ParsedRecord parsed;
-  parsed.buffer = CTXFS_TRY(Read(record, most, context));
-  parsed.data = {Bytes(parsed.buffer.span()), At(record).begin};
-  parsed.example = CTXFS_TRY(ParseExample(parsed.data.bytes, kind_, context));
-  return parsed;
+Result<ReadRecord> TfRecord::Parse(uint32_t record, uint64_t most,
+                                   const ReadContext& context) const {
+  ReadRecord read;
+  read.buffer = CTXFS_TRY(Read(record, most, context));
+  read.data = {Bytes(read.buffer.span()), At(record).begin};
+  read.example = CTXFS_TRY(ParseExample(read.data, kind_, context));
+  return read;
+}
+
+Result<ReadRecord> TfRecord::ReadSample(uint32_t record,
+                                        const ReadContext& context) const {
+  ReadRecord read = CTXFS_TRY(Parse(record, kMaxSample, context));
+  read.files = CTXFS_TRY(FilesOf(read.example, kind_, read.data, context));
+  return read;
+}
+
+Result<std::shared_ptr<const Container>> TfRecord::OpenSample(
+    uint32_t record, const ReadContext& context) const {
+  auto read = ReadSample(record, context);
+  if (!read && !read.error().Permanent()) return read.error();
+  Sample sample{CTXFS_TRY(RangeOf(record, context)), VerdictOf(record), {}};
+  if (read) sample.files = std::move(read->files);
+  return DirectoryOf(std::move(sample));
 }
 
 EntryInfo TfRecord::Describe(uint32_t record,
@@ -223,10 +231,7 @@ EntryInfo TfRecord::Describe(uint32_t record,
   info.size = data.size();
   info.stored_size = data.size();
   info.offset = data.begin;
-  info.verified =
-      options_.verify
-          ? VerifiedText(VerdictOf(record)->load(std::memory_order_acquire))
-          : "none";
+  info.verified = VerifiedTextOf(VerdictOf(record).get());
   const Result<Checksum> checksum = StoredChecksum(record, context);
   info.incomplete = !checksum;
   if (checksum) info.checksum = checksum->Text();
@@ -256,6 +261,21 @@ std::shared_ptr<const FileTable> TfRecord::RecordFiles() const {
            [this](uint32_t record, const ReadContext& context) {
              return Describe(record, context);
            },
+       .owner = Share(*this)});
+}
+
+std::shared_ptr<const FileTable> TfRecord::SampleDirectories() const {
+  const auto open = [this](uint32_t record, const ReadContext& context) {
+    return OpenSample(record, context);
+  };
+  return MakeTable(
+      {.placement = {.role = Role::kViews,
+                     .directory = "samples",
+                     .numbering = Numbering{.open_directory = open}},
+       .count = count(),
+       .path = &NoPath,
+       .open = [](uint32_t /*record*/, const ReadContext& /*context*/)
+           -> Result<Content> { return Content(); },
        .owner = Share(*this)});
 }
 

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "core/container/container.h"
@@ -12,17 +11,18 @@
 #include "core/container/format.h"
 #include "core/container/interfaces/shows_samples.h"
 #include "core/content/checksum_guard.h"
-#include "core/formats/tfrecord/example_wire.h"
-#include "core/formats/tfrecord/numbers.h"
+#include "core/formats/tfrecord/example.h"
+#include "core/formats/tfrecord/sample.h"
 #include "core/io/window_reader.h"
 
 namespace ctxfs::tfrecord {
 
-/// A record in memory, as an Example.
-struct ParsedRecord {
+/// A record in memory.
+struct ReadRecord {
   Buffer buffer;
   RecordBytes data;
-  Example example;  // refers to `buffer`
+  Example example;                // refers to `buffer`
+  std::vector<SampleFile> files;  // unless only parsed
 };
 
 /// A file of records (docs/formats/tfrecord.md). Of each record it keeps 8
@@ -38,21 +38,12 @@ class TfRecord final : public Container, public SaysFacts, public ShowsSamples {
   RecordKind kind() const { return kind_; }
   /// The data of a record.
   Span At(uint32_t record) const;
-
-  /// Returns the bytes of a record with what verifies them.
-  Result<NumberSource> SourceOf(uint32_t record,
-                                const ReadContext& context) const;
   Result<Content> Open(uint32_t record, const ReadContext& context) const;
-  /// The data of a record of at most `most` bytes, verified. kLimit if it is
-  /// larger.
-  Result<Buffer> Read(uint32_t record, uint64_t most,
-                      const ReadContext& context) const;
 
-  /// Parses a record of a file of samples. kChecksum or kCorrupt if it is none,
-  /// kLimit as above.
-  Result<ParsedRecord> Parse(uint32_t record, uint64_t most,
-                             const ReadContext& context) const;
-
+  /// Reads a record of a file of samples, and finds its files. kChecksum or
+  /// kCorrupt if it is no sample, kLimit if it is too large.
+  Result<ReadRecord> ReadSample(uint32_t record,
+                                const ReadContext& context) const;
   /// Opens views/samples/N. A record that has no files has an empty directory.
   Result<std::shared_ptr<const Container>> OpenSample(
       uint32_t record, const ReadContext& context) const;
@@ -64,7 +55,7 @@ class TfRecord final : public Container, public SaysFacts, public ShowsSamples {
       size_t most, const ReadContext& context) const override;
 
  private:
-  /// The end of the data of a record that other bytes than a record follow.
+  /// The end of a record that other bytes than a record follow.
   struct Gap {
     uint32_t record;
     uint64_t end;
@@ -73,18 +64,26 @@ class TfRecord final : public Container, public SaysFacts, public ShowsSamples {
   void AddInfo(Json& info, const ReadContext& context) const override;
   Result<Checksum> StoredChecksum(uint32_t record,
                                   const ReadContext& context) const;
-  std::shared_ptr<AtomicVerdict> VerdictOf(uint32_t record) const {
-    return {verdicts_, &(*verdicts_)[record]};
-  }
-  std::optional<Error> FaultAt(uint64_t at, Bytes header) const;
+  /// Null if checksums are not compared.
+  std::shared_ptr<AtomicVerdict> VerdictOf(uint32_t record) const;
+  /// The data of a record with what verifies it.
+  Result<Range> RangeOf(uint32_t record, const ReadContext& context) const;
+  /// The data of a record of at most `most` bytes, verified.
+  Result<Buffer> Read(uint32_t record, uint64_t most,
+                      const ReadContext& context) const;
+  Result<ReadRecord> Parse(uint32_t record, uint64_t most,
+                           const ReadContext& context) const;
+
+  // Of Load.
   Status Walk(const ReadContext& context);
+  std::optional<Error> FaultAt(uint64_t at, Bytes header) const;
   /// Goes on after a fault. Returns where.
   Result<uint64_t> Salvage(const Error& fault, WindowReader& headers,
                            const ReadContext& context);
   void WarnOfGap(const Error& fault, uint64_t next);
   void EndRun(uint64_t end);
-  Status AddRecord(uint64_t at, uint64_t size);
   Status FindKind(const ReadContext& context);
+
   EntryInfo Describe(uint32_t record, const ReadContext& context) const;
   std::shared_ptr<const FileTable> RecordFiles() const;
   std::shared_ptr<const FileTable> SampleDirectories() const;
@@ -98,11 +97,6 @@ class TfRecord final : public Container, public SaysFacts, public ShowsSamples {
   std::shared_ptr<std::vector<AtomicVerdict>> verdicts_;
   const uint64_t owner_ = NewOwner();
 };
-
-/// views/samples.jsonl: a line for each record. `paths` are those of the tree
-/// of `file`.
-std::shared_ptr<const FileTable> SampleLines(
-    const std::shared_ptr<const TfRecord>& file, const PathsInTree& paths);
 
 /// The name of a kind of record in info.json.
 const char* KindText(RecordKind kind);

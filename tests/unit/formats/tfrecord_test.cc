@@ -12,9 +12,8 @@
 
 #include "core/codec/checksum.h"
 #include "core/container/format.h"
-#include "core/formats/tfrecord/example_wire.h"
+#include "core/formats/tfrecord/example.h"
 #include "core/formats/tfrecord/header_search.h"
-#include "core/formats/tfrecord/numbers.h"
 #include "core/tree/container_tree.h"
 #include "tests/unit/testing/find_path.h"
 #include "tests/unit/testing/result.h"
@@ -222,7 +221,7 @@ TEST(TfRecord, PackedFloatsAreARangeOfTheFile) {
 /// Whether bytes are an Example.
 bool Parses(std::string_view record) {
   const auto parsed =
-      ParseExample(AsBytes(record), RecordKind::kExample, LoneContext());
+      ParseExample({AsBytes(record)}, RecordKind::kExample, LoneContext());
   return parsed.has_value();
 }
 
@@ -249,6 +248,19 @@ TEST(TfRecord, MalformedMessagesAreNoExamples) {
   EXPECT_TRUE(Parses(std::string(100, '\x0B') + std::string(100, '\x0C')));
   EXPECT_FALSE(Parses(std::string(101, '\x0B') + std::string(101, '\x0C')));
   EXPECT_FALSE(Parses(std::string(1'000'000, '\x0B')));
+}
+
+TEST(TfRecord, Item45_2_AFeatureListInManyMessagesIsReadInLinearTime) {
+  constexpr size_t kSteps = 300'000;
+  const std::string step = Field(2, Field(1, Field(3, "\x08\x05"sv)));
+  std::string entry = Field(1, "x");
+  for (size_t i = 0; i < kSteps; ++i) entry += step;
+  const std::string record = Field(2, Field(1, entry));
+  const auto parsed =
+      ParseExample({AsBytes(record)}, RecordKind::kSequence, LoneContext());
+  ASSERT_TRUE(Ok(parsed));
+  EXPECT_EQ(parsed->lists.at("x").steps.size(), kSteps);
+  EXPECT_TRUE(parsed->lists.at("x").IsArray());
 }
 
 TEST(TfRecord, SamplesOfTooManyFilesHaveNone) {
