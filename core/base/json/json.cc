@@ -8,9 +8,7 @@
 #include <cmath>
 #include <iterator>
 #include <memory>
-#include <type_traits>
 #include <utility>
-#include <variant>
 
 #include "core/base/heap/heap_allowance.h"
 #include "core/base/json/json_events.h"
@@ -50,17 +48,6 @@ class Walker final : public JsonEvents {
   }
 
  private:
-  static Json AsJson(const JsonScalar& scalar) {
-    const auto make = [](auto value) -> Json {
-      if constexpr (std::is_pointer_v<decltype(value)>) {
-        return std::move(*value);
-      } else {
-        return value;
-      }
-    };
-    return std::visit(make, scalar);
-  }
-
   JsonVisitor& visitor_;
   JsonVisitor::Path path_;
   size_t passing_over_ = 0;  // open levels of the value that is skipped

@@ -21,6 +21,9 @@ namespace ctxfs {
 using JsonScalar =
     std::variant<std::nullptr_t, bool, int64_t, uint64_t, double, std::string*>;
 
+/// Moves from a string.
+Json AsJson(const JsonScalar& scalar);
+
 /// Receives the events of a JSON value, in order. A handler may call Fail,
 /// which stops reading. The reader does not limit the depth, so OnOpen must.
 class JsonEvents {

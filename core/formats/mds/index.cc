@@ -12,6 +12,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/heap/heap_allowance.h"
+#include "core/base/json/json.h"
 #include "core/base/json/json_events.h"
 #include "core/base/json/json_head.h"
 #include "core/base/text/text.h"
@@ -32,315 +33,166 @@ ZipKind ZipNamed(std::string_view text) {
   return static_cast<ZipKind>(found - std::begin(kZipNames));
 }
 
-/// The columns of a shard as stored.
-struct ColumnLists {
-  std::vector<std::string> names;
-  std::vector<std::string> encodings;
-  std::vector<std::optional<uint64_t>> sizes;
-  bool operator==(const ColumnLists&) const = default;
-};
+constexpr const char* kColumnLists[] = {"column_names", "column_encodings",
+                                        "column_sizes"};
+constexpr const char* kRequired[] = {"compression", "raw_data", "samples",
+                                     "version", "zip_data"};
 
-/// A shard as far as it was read.
-struct Draft {
-  ColumnLists columns;
-  std::string format;
-  std::string compression;
-  std::optional<uint64_t> version;
-  std::optional<uint64_t> samples;
-  std::optional<StoredFile> raw;
-  std::optional<StoredFile> zip;
-  unsigned seen = 0;     // bits of kRequired
-  unsigned counted = 0;  // bit 0: raw has its bytes; bit 1: zip
-};
-
-constexpr std::string_view kRequired[] = {
-    "column_names", "column_encodings", "column_sizes", "compression", "format",
-    "raw_data",     "samples",          "version",      "zip_data"};
-constexpr unsigned kAllSeen = (1U << std::size(kRequired)) - 1;
-
-// Depths of keys.
-constexpr size_t kOfIndex = 1;
-constexpr size_t kOfShard = 3;
-constexpr size_t kOfFile = 4;
-constexpr size_t kOfHashes = 5;
-
-/// Builds an Index from the events of its text. Keys have the depths above, in
-/// keys_.
+/// Builds an Index from the events of its text. Of the text only the shard
+/// being read is in memory.
 class IndexReader final : public JsonEvents {
  public:
-  void OnKey(std::string& key) override {
-    if (depth() < kKeys) keys_[depth()] = std::move(key);
-  }
+  void OnKey(std::string& key) override { key_ = std::move(key); }
+  void OnScalar(const JsonScalar& scalar) override { Place(AsJson(scalar)); }
 
   void OnOpen(bool is_array) override {
-    if (depth() >= kMaxIndexDepth) return Refuse("nested too deep");
-    if (depth() == 0) return Require(!is_array, "the index is no object");
-    if (depth() == kOfIndex && Is(kOfIndex, "shards")) {
-      const bool first = !std::exchange(has_shards_, true);
-      return Require(is_array && first, "shards is not one list");
-    }
-    if (!InShards()) return;
-    if (depth() == 2) {
-      draft_ = {};
-      return Require(!is_array, "a shard is no object");
-    }
-    if (depth() == kOfShard) OpenMember(is_array);
-    if (depth() == kOfFile && InFile()) {
-      Require(!is_array && Is(kOfFile, "hashes"), "a member of a wrong type");
-    }
-    if (depth() == kOfFile && IsList()) Refuse("an item of a wrong type");
-    if (depth() == kOfHashes && InFile()) Refuse("a hash is no text");
+    if (depth() >= kMaxIndexDepth) return Fail(Bad("nested too deep"));
+    const bool shards = depth() == 1 && key_ == "shards";
+    if (shards && shards_ != nullptr) return Fail(Bad("shards come twice"));
+    open_.push_back(Place(is_array ? Json::array() : Json::object()));
+    if (shards) shards_ = open_.back();
   }
 
   void OnClose() override {
-    if (depth() == 2 && InShards()) EndShard();
-  }
-
-  void OnScalar(const JsonScalar& scalar) override {
-    if (depth() == 0) return Refuse("the index is no object");
-    if (depth() == kOfIndex && Is(kOfIndex, "version")) {
-      return SetVersion(scalar);
-    }
-    if (depth() == kOfIndex && Is(kOfIndex, "shards")) {
-      return Refuse("shards is no list");
-    }
-    if (!InShards()) return;
-    if (depth() == 2) return Refuse("a shard is no object");
-    if (depth() == kOfShard) return SetMember(scalar);
-    if (depth() == kOfFile && IsList()) return AddItem(scalar);
-    if (depth() == kOfFile && InFile()) return SetFileMember(scalar);
-    if (depth() == kOfHashes && InFile() && Is(kOfFile, "hashes")) {
-      AddHash(scalar);
-    }
+    open_.pop_back();
+    if (depth() != 2 || open_.back() != shards_) return;
+    if (shards_->size() != 1) return Fail(Bad("a shard is no object"));
+    Status added = AddShard(shards_->back());
+    if (!added) Fail(std::move(added).error());
+    shards_->clear();
   }
 
   Result<Index> Take() {
-    if (!has_version_ || !has_shards_) {
-      return Error{Code::kCorrupt, "index: version or shards is missing"};
+    if (shards_ == nullptr || !shards_->is_array() || !shards_->empty()) {
+      return Bad("shards is no list of objects");
     }
-    if (!of_columns_) columns_ = std::move(first_);
-    CTXFS_TRY(MakeColumns(columns_, index_.columns));
-    for (const Column& column : index_.columns) {
-      if (column.size == 0) ++index_.varying;
-      const auto sum = CheckedAdd(index_.fixed_bytes, column.size);
-      index_.fixed_bytes = sum.value_or(UINT64_MAX);
-    }
+    CTXFS_TRY(CheckVersion(root_));
+    index_.columns = CTXFS_TRY(MakeColumns(of_columns_ ? columns_ : first_));
     CTXFS_TRY(CheckRoom());
     return std::move(index_);
   }
 
  private:
-  static constexpr size_t kKeys = kOfHashes + 1;
-
-  bool Is(size_t depth, std::string_view key) const {
-    return keys_[depth] == key;
-  }
-  bool InShards() const { return depth() >= 2 && Is(kOfIndex, "shards"); }
-  bool InFile() const {
-    return Is(kOfShard, "raw_data") || Is(kOfShard, "zip_data");
-  }
-  bool IsList() const {
-    return Is(kOfShard, "column_names") || Is(kOfShard, "column_encodings") ||
-           Is(kOfShard, "column_sizes");
-  }
-  StoredFile& File() {
-    return *(Is(kOfShard, "raw_data") ? draft_.raw : draft_.zip);
+  Error Bad(const std::string& why) const {
+    return {Code::kCorrupt, "index: " + why, at()};
   }
 
-  void Refuse(const std::string& why) {
-    Fail({Code::kCorrupt, "index: " + why, at()});
-  }
-  void Require(bool holds, const std::string& why) {
-    if (!holds) Refuse(why);
-  }
-  void RefuseMember() {
-    Refuse(Quote(keys_[kOfShard]) + " of a shard has a wrong type");
-  }
-
-  void NoteSeen() {
-    const auto* const found = std::ranges::find(kRequired, keys_[kOfShard]);
-    const auto bit = found - std::begin(kRequired);
-    if (found != std::end(kRequired)) draft_.seen |= 1U << bit;
+  Json* Place(Json value) {
+    if (open_.empty()) return &(root_ = std::move(value));
+    Json& parent = *open_.back();
+    if (parent.is_object()) return &(parent[key_] = std::move(value));
+    auto& items = parent.get_ref<Json::array_t&>();
+    // A value whose memory is refused is dropped: the next event fails.
+    if (items.empty() || AdmitGrowth(items)) items.push_back(std::move(value));
+    return &items.back();
   }
 
-  static std::optional<uint64_t> Count(const JsonScalar& scalar) {
-    const auto* const count = std::get_if<uint64_t>(&scalar);
-    if (count == nullptr) return std::nullopt;
-    return *count;
+  Status CheckVersion(const Json& of) const {
+    const std::optional<uint64_t> version = CountAt(of, "version");
+    if (!version) return Bad("version is no number");
+    if (*version == kVersion) return {};
+    return Error{Code::kVersion,
+                 fmt::format("version: {} is not {}", *version, kVersion),
+                 at()};
   }
 
-  void SetVersion(const JsonScalar& scalar) {
-    has_version_ = true;
-    if (!std::holds_alternative<uint64_t>(scalar)) {
-      return Refuse("version is no number");
+  Status CheckFormat(const Json& shard) const {
+    const std::string format = TextAt(shard, "format");
+    if (format == "mds") return {};
+    if (format.empty()) return Bad("a shard has no format");
+    return Error{Code::kNotContainer,
+                 "not a container: the shards are of the format " +
+                     Quote(format) +
+                     "; the package streaming reads its data set",
+                 at()};
+  }
+
+  Status AddShard(Json& json) {
+    CTXFS_TRY(CheckFormat(json));
+    for (const char* const key : kRequired) {
+      if (!json.contains(key)) return Bad(Quote(key) + " is missing");
     }
-    CheckVersion(Count(scalar));
-  }
-
-  void CheckVersion(std::optional<uint64_t> version) {
-    if (version == kVersion) return;
-    Fail({Code::kVersion,
-          fmt::format("version: {} is not {}", *version, kVersion), at()});
-  }
-
-  void OpenMember(bool is_array) {
-    NoteSeen();
-    if (IsList()) return Require(is_array, "a list of columns is none");
-    if (Is(kOfShard, "raw_data")) draft_.raw.emplace();
-    if (Is(kOfShard, "zip_data")) draft_.zip.emplace();
-    const bool scalar = Is(kOfShard, "compression") || Is(kOfShard, "format") ||
-                        Is(kOfShard, "samples") || Is(kOfShard, "version");
-    if (scalar || (InFile() && is_array)) RefuseMember();
-  }
-
-  /// Sets a member of a shard that is a scalar.
-  void SetMember(const JsonScalar& scalar) {
-    NoteSeen();
-    const auto* const text = std::get_if<std::string*>(&scalar);
-    const bool null = std::holds_alternative<std::nullptr_t>(scalar);
-    if (Is(kOfShard, "samples")) {
-      draft_.samples = Count(scalar);
-      Require(draft_.samples.has_value(), "samples is no count");
-    } else if (Is(kOfShard, "version")) {
-      draft_.version = Count(scalar);
-      Require(draft_.version.has_value(), "version is no number");
-    } else if (Is(kOfShard, "format") || Is(kOfShard, "compression")) {
-      const bool is_format = Is(kOfShard, "format");
-      if (text == nullptr && (is_format || !null)) return RefuseMember();
-      if (text == nullptr) return;
-      (is_format ? draft_.format : draft_.compression) = std::move(**text);
-    } else if (IsList() || Is(kOfShard, "raw_data") ||
-               (Is(kOfShard, "zip_data") && !null)) {
-      RefuseMember();
-    }
-  }
-
-  /// Adds an item of a list of columns.
-  void AddItem(const JsonScalar& scalar) {
-    ColumnLists& lists = draft_.columns;
-    const auto* const text = std::get_if<std::string*>(&scalar);
-    const bool null = std::holds_alternative<std::nullptr_t>(scalar);
-    if (Is(kOfShard, "column_sizes")) {
-      if (!null && !Count(scalar)) return Refuse("a size is no count");
-      if (!Admitted(lists.sizes)) return;
-      lists.sizes.push_back(Count(scalar));
-      return;
-    }
-    if (text == nullptr) return Refuse("an item of a wrong type");
-    auto& list = Is(kOfShard, "column_names") ? lists.names : lists.encodings;
-    if (Admitted(list)) list.push_back(std::move(**text));
-  }
-
-  template <typename List>
-  bool Admitted(const List& list) {
-    if (list.size() >= kMaxColumns) {
-      Fail(OverLimit("limit: more columns than", kMaxColumns, at()));
-      return false;
-    }
-    return true;
-  }
-
-  void SetFileMember(const JsonScalar& scalar) {
-    const auto* const text = std::get_if<std::string*>(&scalar);
-    if (Is(kOfFile, "basename")) {
-      if (text == nullptr) return Refuse("basename is no text");
-      File().name = std::move(**text);
-    } else if (Is(kOfFile, "bytes")) {
-      if (!Count(scalar)) return Refuse("bytes is no count");
-      File().bytes = *Count(scalar);
-      draft_.counted |= Is(kOfShard, "raw_data") ? 1U : 2U;
-    } else if (Is(kOfFile, "hashes")) {
-      Refuse("hashes is no object");
-    }
-  }
-
-  void AddHash(const JsonScalar& scalar) {
-    const auto* const text = std::get_if<std::string*>(&scalar);
-    if (text == nullptr) return Refuse("a hash is no text");
-    const std::string& name = keys_[kOfHashes];
-    const std::optional<HashAlgorithm> algorithm = HashNamed(name);
-    if (!algorithm) return NoteUnknown(name);
-    std::vector<ExpectedHash>& hashes = File().hashes;
-    const auto faster = std::ranges::upper_bound(hashes, *algorithm, {},
-                                                 &ExpectedHash::algorithm);
-    hashes.insert(faster, {*algorithm, std::move(**text)});
-  }
-
-  void NoteUnknown(const std::string& name) {
-    constexpr size_t kMaxNames = 16;
-    std::vector<std::string>& names = index_.unknown_hashes;
-    if (names.size() == kMaxNames ||
-        std::ranges::find(names, name) != names.end()) {
-      return;
-    }
-    names.push_back(name);
-  }
-
-  void EndShard() {
-    if (!draft_.format.empty() && draft_.format != "mds") {
-      return Fail({Code::kNotContainer,
-                   "not a container: the shards are of the format " +
-                       Quote(draft_.format) +
-                       "; the package streaming reads its data set",
-                   at()});
-    }
-    const unsigned files = draft_.zip ? 3U : 1U;
-    if (draft_.seen != kAllSeen || draft_.counted != files ||
-        draft_.raw->name.empty() || (draft_.zip && draft_.zip->name.empty())) {
-      return Refuse("a member of a shard is missing");
-    }
-    if (*draft_.version != kVersion) return CheckVersion(draft_.version);
-    if (Status added = AddShard(); !added) Fail(std::move(added).error());
-  }
-
-  Status AddShard() {
+    CTXFS_TRY(CheckVersion(json));
     ShardRecord shard;
-    const StoredFile& raw = *draft_.raw;
-    const uint64_t most = raw.bytes < 8 ? 0 : (raw.bytes - 8) / 4;
-    const uint64_t samples = *draft_.samples;
-    if (samples > most || samples > kMaxSamples - index_.samples) {
-      return OverLimit(fmt::format("limit: {} samples of a shard are", samples),
-                       std::min(most, kMaxSamples - index_.samples), at());
-    }
+    CTXFS_TRY(SetFiles(json, shard));
+    CTXFS_TRY(SetSamples(json, shard));
+    CTXFS_TRY(CompareColumns(json, shard));
     if (index_.shards.size() == kMaxShards) {
       return OverLimit("limit: more shards than", kMaxShards, at());
     }
-    shard.samples = static_cast<uint32_t>(samples);
-    shard.first = index_.samples;
-    CTXFS_TRY(CompareColumns(shard));
     index_.samples += shard.samples;
-    if (index_.shards.empty()) index_.compression = draft_.compression;
-    if (!draft_.compression.empty()) {
-      shard.zip_kind = ZipNamed(draft_.compression);
-    }
-    shard.raw = *std::move(draft_.raw);
-    shard.zip = std::move(draft_.zip);
     CTXFS_TRY(AdmitGrowth(index_.shards));
     index_.shards.push_back(std::move(shard));
     return {};
   }
 
-  /// Fails if values of fixed sizes do not fit into a shard. Otherwise a column
-  /// would have a size that no bytes stand for.
-  Status CheckRoom() const {
-    const auto sample = CheckedAdd(index_.fixed_bytes, 4 + 4 * index_.varying);
-    for (const ShardRecord& shard : index_.shards) {
-      if (shard.samples == 0 || shard.other_columns) continue;
-      const auto all = CheckedMul(sample.value_or(UINT64_MAX), shard.samples);
-      if (all && *all <= shard.raw.bytes - 8) continue;
-      return OverLimit(fmt::format("limit: {} samples of the shard {} are",
-                                   shard.samples, Quote(shard.raw.name)),
-                       (shard.raw.bytes - 8) / sample.value_or(UINT64_MAX));
+  Status SetFiles(const Json& json, ShardRecord& shard) {
+    const Json& compression = json["compression"];
+    if (!compression.is_null() && !compression.is_string()) {
+      return Bad("compression is no text");
     }
+    const std::string name = TextAt(json, "compression");
+    if (!name.empty()) shard.zip_kind = ZipNamed(name);
+    if (index_.shards.empty()) index_.compression = name;
+    shard.raw = CTXFS_TRY(FileOf(json["raw_data"]));
+    const Json& zip = json["zip_data"];
+    if (!zip.is_null()) shard.zip = CTXFS_TRY(FileOf(zip));
+    return {};
+  }
+
+  Result<StoredFile> FileOf(const Json& json) {
+    const std::optional<uint64_t> bytes = CountAt(json, "bytes");
+    StoredFile file{TextAt(json, "basename"), bytes.value_or(0), {}};
+    if (file.name.empty()) return Bad("a file of a shard has no basename");
+    if (!bytes) return Bad("bytes is no count");
+    const Json* const hashes = MemberAt(json, "hashes");
+    if (hashes == nullptr) return file;
+    if (!hashes->is_object()) return Bad("hashes is no object");
+    for (const auto& [name, hex] : hashes->items()) {
+      if (!hex.is_string()) return Bad("a hash is no text");
+      AddHash(name, hex.get<std::string>(), file.hashes);
+    }
+    return file;
+  }
+
+  void AddHash(const std::string& name, std::string hex,
+               std::vector<ExpectedHash>& hashes) {
+    constexpr size_t kMaxNames = 16;
+    std::vector<std::string>& unknown = index_.unknown_hashes;
+    if (const std::optional<HashAlgorithm> algorithm = HashNamed(name)) {
+      const auto faster = std::ranges::upper_bound(hashes, *algorithm, {},
+                                                   &ExpectedHash::algorithm);
+      hashes.insert(faster, {*algorithm, std::move(hex)});
+    } else if (unknown.size() < kMaxNames &&
+               std::ranges::find(unknown, name) == unknown.end()) {
+      unknown.push_back(name);
+    }
+  }
+
+  Status SetSamples(const Json& json, ShardRecord& shard) {
+    const std::optional<uint64_t> samples = CountAt(json, "samples");
+    if (!samples) return Bad("samples is no count");
+    const uint64_t bytes = shard.raw.bytes;
+    const uint64_t most =
+        std::min(bytes < 8 ? 0 : (bytes - 8) / 4, kMaxSamples - index_.samples);
+    if (*samples > most) {
+      return OverLimit(
+          fmt::format("limit: {} samples of a shard are", *samples), most,
+          at());
+    }
+    shard.first = index_.samples;
+    shard.samples = static_cast<uint32_t>(*samples);
     return {};
   }
 
   /// Keeps the columns of the first shard with samples.
-  Status CompareColumns(ShardRecord& shard) {
-    ColumnLists& lists = draft_.columns;
+  Status CompareColumns(Json& json, ShardRecord& shard) {
+    Json lists = Json::array();
+    for (const char* const key : kColumnLists) {
+      lists.push_back(std::move(json[key]));
+    }
     if (of_columns_ && lists == columns_) return {};
-    std::vector<Column> unused;
-    CTXFS_TRY(MakeColumns(lists, unused));
+    CTXFS_TRY(MakeColumns(lists));
     if (index_.shards.empty()) first_ = lists;
     if (shard.samples == 0) return {};
     shard.other_columns = of_columns_;
@@ -349,48 +201,79 @@ class IndexReader final : public JsonEvents {
     return {};
   }
 
-  static Status MakeColumns(const ColumnLists& lists,
-                            std::vector<Column>& columns) {
-    if (lists.names.size() != lists.encodings.size() ||
-        lists.names.size() != lists.sizes.size()) {
+  Result<std::vector<Column>> MakeColumns(const Json& lists) const {
+    std::vector<Column> columns;
+    if (lists.is_null()) return columns;  // there are no shards
+    for (const Json& list : lists) {
+      if (!list.is_array()) return Bad("a list of columns is none");
+      if (list.size() > kMaxColumns) {
+        return OverLimit("limit: more columns than", kMaxColumns, at());
+      }
+    }
+    const Json& names = lists[0];
+    if (names.size() != lists[1].size() || names.size() != lists[2].size()) {
       return Error{Code::kCorrupt,
                    fmt::format("columns: {} names, {} encodings and {} sizes",
-                               lists.names.size(), lists.encodings.size(),
-                               lists.sizes.size())};
+                               names.size(), lists[1].size(), lists[2].size())};
     }
-    std::unordered_set<std::string_view> names;
-    for (size_t i = 0; i < lists.names.size(); ++i) {
-      if (!names.insert(lists.names[i]).second) {
-        return Error{Code::kCorrupt,
-                     "columns: the name " + Quote(lists.names[i]) + " twice"};
+    std::unordered_set<std::string> known;
+    for (size_t i = 0; i < names.size(); ++i) {
+      columns.push_back(
+          CTXFS_TRY(ColumnOf(names[i], lists[1][i], lists[2][i])));
+      if (!known.insert(columns.back().name).second) {
+        return Error{Code::kCorrupt, "columns: the name " +
+                                         Quote(columns.back().name) + " twice"};
       }
-      columns.push_back(CTXFS_TRY(
-          MakeColumn(lists.names[i], lists.encodings[i], lists.sizes[i])));
+    }
+    return columns;
+  }
+
+  Result<Column> ColumnOf(const Json& name, const Json& encoding,
+                          const Json& size) const {
+    if (!name.is_string() || !encoding.is_string()) {
+      return Bad("a name or an encoding of a column is no text");
+    }
+    if (size.is_null()) return MakeColumn(name, encoding, std::nullopt);
+    if (!size.is_number_unsigned()) return Bad("a size is no count");
+    return MakeColumn(name, encoding, size.get<uint64_t>());
+  }
+
+  /// Fails if values of fixed sizes do not fit into a shard. Otherwise a column
+  /// would have a size that no bytes stand for.
+  Status CheckRoom() {
+    uint64_t sample = 4;  // bytes of a sample at least, with its offset
+    for (const Column& column : index_.columns) {
+      if (column.size == 0) ++index_.varying;
+      const uint64_t size = column.size == 0 ? 4 : column.size;
+      sample = CheckedAdd(sample, size).value_or(UINT64_MAX);
+      if (CheckedMul(size, index_.samples)) continue;
+      return OverLimit("limit: bytes of a column are", UINT64_MAX);
+    }
+    for (const ShardRecord& shard : index_.shards) {
+      if (shard.samples == 0 || shard.other_columns) continue;
+      const auto all = CheckedMul(sample, shard.samples);
+      if (all && *all <= shard.raw.bytes - 8) continue;
+      return OverLimit(fmt::format("limit: {} samples of the shard {} are",
+                                   shard.samples, Quote(shard.raw.name)),
+                       (shard.raw.bytes - 8) / sample);
     }
     return {};
   }
 
   Index index_;
-  Draft draft_;
-  ColumnLists columns_;
-  ColumnLists first_;        // of the first shard
+  Json root_;
+  std::vector<Json*> open_;  // the enclosing values, outermost first
+  std::string key_;
+  Json* shards_ = nullptr;   // in root_
+  Json columns_;             // kColumnLists
+  Json first_;               // those of the first shard
   bool of_columns_ = false;  // whether columns_ is set
-  bool has_version_ = false;
-  bool has_shards_ = false;
-  std::string keys_[kKeys];  // the current key by depth
 };
 
 }  // namespace
 
 std::string_view ZipName(ZipKind kind) {
   return kZipNames[static_cast<size_t>(kind)];
-}
-
-bool Index::is_verifiable() const {
-  return std::ranges::any_of(shards, [](const ShardRecord& shard) {
-    return shard.raw.hash() != nullptr ||
-           (shard.zip && shard.zip->hash() != nullptr);
-  });
 }
 
 bool StartsIndex(Bytes head) {

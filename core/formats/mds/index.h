@@ -55,10 +55,7 @@ struct Index {
   uint32_t samples = 0;
   std::string compression;                  // as stored in the first shard
   std::vector<std::string> unknown_hashes;  // each once
-
-  uint64_t fixed_bytes = 0;    // of the columns of one size, per sample
-  uint32_t varying = 0;        // number of the other columns
-  bool is_verifiable() const;  // whether some shard has a known hash
+  uint32_t varying = 0;  // number of the columns without one size
 };
 
 /// Whether a file that starts with `head` is the index of a data set.

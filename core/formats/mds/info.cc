@@ -7,14 +7,15 @@
 
 #include "core/base/errors.h"
 #include "core/base/heap/heap_allowance.h"
-#include "core/base/text/text.h"
-#include "core/formats/mds/columns.h"
 #include "core/formats/mds/limits.h"
 #include "core/formats/mds/mds.h"
+#include "core/formats/mds/sample_reader.h"
 
 namespace ctxfs::mds {
 namespace {
 
+// Faults of lists that a check looks for, besides those of opening.
+constexpr size_t kMaxFaults = 2 * kMaxWarnings;
 // Estimated memory of a column or shard in info.json.
 constexpr uint64_t kObjectBytes = 1024;
 
@@ -56,7 +57,7 @@ EntryInfo MdsContainer::DescribeJoined(uint32_t column) const {
   EntryInfo info;
   info.name = of.name;
   info.kind = "column";
-  info.size = JoinedSize(*shards_, column);
+  info.size = JoinedSize(column);
   info.stored_size = info.size;
   info.offset = kNoOffset;
   info.verified = VerifiedTextOf(*shards_);
@@ -84,25 +85,23 @@ EntryInfo MdsContainer::DescribeValue(uint32_t column, uint32_t sample,
     info.codec = ZipName(shards_->record(shard).zip_kind);
     return info;
   }
-  Result<SampleReader> reader = SampleReader::Open(*shards_, shard, context);
-  const Result<const Sample*> found =
-      reader ? reader->Find(sample) : reader.error();
-  if (!found) {
-    info.note = found.error().Text();
+  Result<SampleReader> reader = SampleReader::OpenAt(*shards_, sample, context);
+  if (!reader) {
+    info.note = reader.error().Text();
     return info;
   }
-  const Value value = reader->ValueOf(**found, column);
-  info.size = info.stored_size = value.size;
-  info.offset = value.offset;
+  const Value stored = reader->ValueOf(column);
+  info.size = info.stored_size = stored.size;
+  info.offset = stored.offset;
   if (of.kind != ColumnKind::kArray) return info;
-  const Result<StoredArray> array = ArrayOf(*reader, of, value);
+  const Result<ShownValue> array = reader->ShownOf(column);
   if (!array) {
     info.note = array.error().what;
     return info;
   }
-  info.size = info.stored_size = value.size - array->offset;
-  info.offset += array->offset;
-  info.dtype = DTypeName(array->dtype);
+  info.size = info.stored_size = array->size;
+  info.offset = array->offset;
+  info.dtype = DTypeName(*array->dtype);
   info.shape = array->shape;
   return info;
 }
@@ -176,20 +175,18 @@ void MdsContainer::InspectLists(uint32_t shard, const ReadContext& context,
   Result<SampleReader> reader = SampleReader::Open(*shards_, shard, context);
   if (!reader) return;  // reading its values fails, too
   for (uint32_t i = 0; i < record.samples && context.Check(); ++i) {
-    const Result<const Sample*> sample = reader->Find(record.first + i);
-    if (!sample) {
-      faults.push_back(sample.error());
+    if (faults.size() >= kMaxFaults) return;
+    const uint32_t sample = record.first + i;
+    if (Status found = reader->Find(sample); !found) {
+      faults.push_back(std::move(found).error());
       continue;
     }
     for (uint32_t c = 0; c < index().columns.size(); ++c) {
       const Column& column = index().columns[c];
       if (column.kind != ColumnKind::kList) continue;
-      const auto items =
-          ItemsOf(*reader, column, reader->ValueOf(**sample, c), context);
-      if (items || faults.size() >= kMaxWarnings) continue;
-      faults.push_back(Within(fmt::format("column {}, sample {}",
-                                          Quote(column.name), record.first + i),
-                              items.error()));
+      const auto items = reader->ItemsOf(c);
+      if (items) continue;
+      faults.push_back(Within(PlaceOf(column, sample), items.error()));
     }
   }
 }

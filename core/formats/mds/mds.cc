@@ -92,6 +92,10 @@ void MdsContainer::WarnOfUnknown() {
   }
 }
 
+uint64_t MdsContainer::JoinedSize(uint32_t column) const {
+  return index().columns[column].size * index().samples;
+}
+
 std::vector<uint64_t> MdsContainer::ShapeOf(const Column& column) const {
   std::vector<uint64_t> shape = {index().samples};
   shape.insert(shape.end(), column.shape.begin(), column.shape.end());
@@ -135,7 +139,7 @@ std::shared_ptr<const FileTable> MdsContainer::JoinedFiles() const {
        },
        .facts =
            [this](uint32_t entry) {
-             return FileFacts{JoinedSize(*shards_, joined_[entry])};
+             return FileFacts{JoinedSize(joined_[entry])};
            },
        .describe =
            [this](uint32_t entry, const ReadContext& /*context*/) {
@@ -168,7 +172,7 @@ std::shared_ptr<const FileTable> MdsContainer::ValueFiles(
        .path = &NoPath,
        .open =
            [this, column](uint32_t sample, const ReadContext& context) {
-             return OpenValue(*shards_, column, sample, context);
+             return OpenValue(column, sample, context);
            },
        .facts = [this](uint32_t sample) { return FactsOf(sample); },
        .describe =

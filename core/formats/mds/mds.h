@@ -55,11 +55,16 @@ class MdsContainer final : public Container,
   FileFacts FactsOf(uint32_t sample) const;
   std::shared_ptr<const FileTable> JoinedFiles() const;
   std::shared_ptr<const FileTable> ValueFiles(uint32_t column) const;
+  /// A value as a file: without the header of an array.
+  Result<Content> OpenValue(uint32_t column, uint32_t sample,
+                            const ReadContext& context) const;
   Result<std::shared_ptr<const Container>> OpenList(
       uint32_t column, uint32_t sample, const ReadContext& context) const;
   void InspectLists(uint32_t shard, const ReadContext& context,
                     std::vector<Error>& faults) const;
   std::vector<ArrayInfo> Arrays() const;
+  /// Bytes of the file of a joined column.
+  uint64_t JoinedSize(uint32_t column) const;
   std::vector<uint64_t> ShapeOf(const Column& column) const;
   Json ColumnsJson() const;
   /// Files of columns, without items of lists.
@@ -86,9 +91,7 @@ inline std::string DirectoryOf(const Column& column) {
 /// "000042".
 std::string NumberText(uint64_t number);
 
-/// The files of one list: a directory of items.
-std::shared_ptr<const Container> ListOf(SourcePtr source, ShardFile file,
-                                        std::vector<uint64_t> items,
-                                        std::string suffix);
+/// "column 'x', sample 42".
+std::string PlaceOf(const Column& column, uint32_t sample);
 
 }  // namespace ctxfs::mds

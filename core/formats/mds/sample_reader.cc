@@ -5,13 +5,14 @@
 //   4       N + 1 u32 offsets of samples
 //   8 + 4N  text of the writer
 //   then    the samples: a u32 for each value that varies, then all values
+#include "core/formats/mds/sample_reader.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "core/base/errors.h"
-#include "core/formats/mds/shards.h"
 
 namespace ctxfs::mds {
 
@@ -25,6 +26,24 @@ Result<SampleReader> SampleReader::Open(const Shards& shards, uint32_t shard,
   }
   return SampleReader(shards, shard, std::move(file), std::move(decoded),
                       context);
+}
+
+Result<SampleReader> SampleReader::OpenAt(const Shards& shards, uint32_t number,
+                                          const ReadContext& context) {
+  SampleReader reader =
+      CTXFS_TRY(Open(shards, shards.ShardOf(number), context));
+  CTXFS_TRY(reader.Find(number));
+  return reader;
+}
+
+Result<SampleReader> SampleReader::OpenVerified(const Shards& shards,
+                                                uint32_t number,
+                                                const ReadContext& context) {
+  SampleReader reader =
+      CTXFS_TRY(Open(shards, shards.ShardOf(number), context));
+  CTXFS_TRY(reader.Verify());
+  CTXFS_TRY(reader.Find(number));
+  return reader;
 }
 
 SampleReader::SampleReader(const Shards& shards, uint32_t shard, ShardFile file,
@@ -93,30 +112,31 @@ Status SampleReader::FindBounds(uint32_t index, uint64_t& begin,
   return {};
 }
 
-Status SampleReader::ReadSizes(uint64_t begin, uint64_t length) {
-  const Index& index = shards_.index();
-  const uint32_t number = sample_.number - shards_.record(shard_).first;
-  const uint64_t head = 4 * uint64_t{index.varying};
-  sample_.offset = begin + head;
-  sample_.sizes.resize(index.varying);
-  uint64_t sum = head;
-  constexpr uint32_t kAtOnce = WindowReader::kMax / 4;
-  for (uint32_t i = 0; i < index.varying && head <= length;) {
-    const uint32_t now = std::min(kAtOnce, index.varying - i);
-    ByteReader in(
-        CTXFS_TRY(At(values_, begin + 4 * uint64_t{i}, 4 * size_t{now})));
-    for (const uint32_t stop = i + now; i < stop; ++i) {
-      sum += sample_.sizes[i] = in.U32();
+Status SampleReader::FindValues(uint32_t index, uint64_t begin, uint64_t end) {
+  const std::vector<Column>& columns = shards_.index().columns;
+  const uint64_t head = 4 * uint64_t{shards_.index().varying};
+  const uint64_t first = begin + std::min(head, end - begin);
+  ByteReader sizes({});
+  uint64_t read = begin;  // the end of `sizes`
+  uint64_t at = begin + head;
+  starts_.assign(1, at);
+  for (uint32_t i = 0; i < columns.size() && at <= end; ++i) {
+    const bool varies = columns[i].size == 0;
+    if (varies && sizes.remaining() == 0) {
+      const size_t room = WindowReader::Room(read, first);
+      sizes = ByteReader(CTXFS_TRY(At(values_, read, room)));
+      read += room;
     }
+    at += varies ? sizes.U32() : columns[i].size;
+    starts_.push_back(at);
   }
-  const auto all = CheckedAdd(sum, index.fixed_bytes);
-  if (head <= length && all == length) return {};
-  return Damaged(number,
-                 fmt::format("its values do not fill its {} bytes", length),
-                 begin);
+  if (at == end) return {};
+  return Damaged(
+      index, fmt::format("its values do not fill its {} bytes", end - begin),
+      begin);
 }
 
-Result<const Sample*> SampleReader::Find(uint32_t number) {
+Status SampleReader::Find(uint32_t number) {
   const uint32_t index = number - shards_.record(shard_).first;
   if (!shards_.KnowsHeader(shard_)) {
     CTXFS_TRY(shards_.CheckHeader(shard_, CTXFS_TRY(At(offsets_, 0, 8))));
@@ -124,21 +144,45 @@ Result<const Sample*> SampleReader::Find(uint32_t number) {
   uint64_t begin = 0;
   uint64_t end = 0;
   CTXFS_TRY(FindBounds(index, begin, end));
-  sample_.number = number;
-  CTXFS_TRY(ReadSizes(begin, end - begin));
-  return &sample_;
+  number_ = number;
+  return FindValues(index, begin, end);
 }
 
-Value SampleReader::ValueOf(const Sample& sample, uint32_t column) const {
-  const std::vector<Column>& columns = shards_.index().columns;
-  Value value{sample.offset, 0};
-  size_t varying = 0;
-  for (uint32_t i = 0;; ++i) {
-    value.size =
-        columns[i].size != 0 ? columns[i].size : sample.sizes[varying++];
-    if (i == column) return value;
-    value.offset += value.size;
+Result<Buffer> SampleReader::ReadValue(const Value& value) {
+  if (value.size > limits::kDecodedBytes) {
+    return OverLimit(std::to_string(value.size) + " bytes of a value are",
+                     limits::kDecodedBytes, value.offset);
   }
+  CTXFS_TRY(context_.CheckMemory(value.size));
+  Buffer bytes(static_cast<size_t>(value.size));
+  CTXFS_TRY(Read(value.offset, bytes.span()));
+  return bytes;
+}
+
+Result<ShownValue> SampleReader::ShownOf(uint32_t column) {
+  const Value value = ValueOf(column);
+  const Column& of = this->column(column);
+  if (of.kind != ColumnKind::kArray) return ShownValue{value, {}, {}};
+  const uint64_t head = std::min(value.size, kMaxArrayHeader);
+  const Buffer start = CTXFS_TRY(ReadValue({value.offset, head}));
+  StoredArray array = CTXFS_TRY(ParseArray(of, start.span(), value.size));
+  return ShownValue{{value.offset + array.offset, value.size - array.offset},
+                    array.dtype,
+                    std::move(array.shape)};
+}
+
+Result<std::vector<uint64_t>> SampleReader::ItemsOf(uint32_t column) {
+  constexpr uint64_t kStart = 8;
+  const Value value = ValueOf(column);
+  const Column& of = this->column(column);
+  const Buffer start =
+      CTXFS_TRY(ReadValue({value.offset, std::min(value.size, kStart)}));
+  const uint64_t head = CTXFS_TRY(ListHead(of, start.span(), value.size));
+  const Buffer sizes = CTXFS_TRY(ReadValue({value.offset, head}));
+  std::vector<uint64_t> items =
+      CTXFS_TRY(ParseList(of, sizes.span(), value.size));
+  for (uint64_t& item : items) item += value.offset;
+  return items;
 }
 
 }  // namespace ctxfs::mds

@@ -13,20 +13,20 @@
 #include "core/codec/numbers/half.h"
 #include "core/container/foreign/magics.h"
 #include "core/container/part_texts.h"
-#include "core/formats/mds/columns.h"
 #include "core/formats/mds/limits.h"
 #include "core/formats/mds/mds.h"
+#include "core/formats/mds/sample_reader.h"
 #include "core/formats/sample_shard/stored_json.h"
 
 namespace ctxfs::mds {
 namespace {
 
-constexpr uint64_t kMaxLine = limits::kDecodedBytes;
-
-/// The shortest decimal number that reads back as `half`, which is finite and
-/// positive.
+/// The shortest decimal number that reads back as `half`.
 double ShortestOf(uint16_t half) {
+  constexpr uint16_t kMagnitude = 0x7FFF;
   const double value = HalfToFloat(half);
+  if (value == 0 || !std::isfinite(value)) return value;
+  if (value < 0) return -ShortestOf(half & kMagnitude);
   // Every number between these is nearest to `value`.
   const double below = (value + HalfToFloat(half - 1)) / 2;
   constexpr uint16_t kGreatest = 0x7BFF;
@@ -44,53 +44,31 @@ double ShortestOf(uint16_t half) {
   return value;
 }
 
-void AppendHalf(uint16_t half, std::string& text) {
-  constexpr unsigned kSign = 0x8000;
-  const auto magnitude = static_cast<uint16_t>(half & ~kSign);
-  if ((half & kSign) != 0) text += '-';
-  AppendFloat(magnitude == 0 ? 0.0 : ShortestOf(magnitude), text);
-}
-
-/// Appends one element; null for a float that JSON does not have.
-void AppendElement(DType dtype, const std::byte* at, std::string& text) {
-  VisitNumber(
-      dtype,
-      [&](auto zero) {
-        using T = decltype(zero);
-        const T value = LoadLe<T>(at);
-        if constexpr (std::is_floating_point_v<T>) {
-          if (!std::isfinite(value)) {
-            text += "null";
-          } else {
-            AppendFloat(value, text);
-          }
-        } else {
-          text += std::to_string(value);
-        }
-      },
-      [&] {
-        const auto half = LoadLe<uint16_t>(at);  // the only other type
-        if (std::isfinite(HalfToFloat(half))) {
-          AppendHalf(half, text);
-        } else {
-          text += "null";
-        }
-      });
-}
-
-/// Appends an element of a list: floats as numpy's tolist() has them, which
-/// widens them to doubles.
-void AppendItem(DType dtype, const std::byte* at, std::string& text) {
-  if (dtype != DType::kF16 && dtype != DType::kF32) {
-    return AppendElement(dtype, at, text);
-  }
-  const double value = dtype == DType::kF16 ? HalfToFloat(LoadLe<uint16_t>(at))
-                                            : LoadLe<float>(at);
-  if (!std::isfinite(value)) {
-    text += "null";
-  } else {
-    AppendFloat(value, text);
-  }
+/// Appends an element; null for a float that JSON does not have. `in_list`:
+/// floats as numpy's tolist() has them, which widens them to doubles.
+void AppendElement(DType dtype, const std::byte* at, bool in_list,
+                   std::string& text) {
+  const auto put_float = [&text](auto value) {
+    if (!std::isfinite(value)) {
+      text += "null";
+    } else {
+      AppendFloat(value, text);
+    }
+  };
+  const auto put = [&](auto zero) {
+    const auto value = LoadLe<decltype(zero)>(at);
+    if constexpr (std::is_integral_v<decltype(zero)>) {
+      text += std::to_string(value);
+    } else if (in_list) {
+      put_float(double{value});
+    } else {
+      put_float(value);
+    }
+  };
+  VisitNumber(dtype, put, [&] {
+    const auto half = LoadLe<uint16_t>(at);  // the only other type
+    put_float(in_list ? double{HalfToFloat(half)} : ShortestOf(half));
+  });
 }
 
 /// Appends elements of `shape` as nested lists.
@@ -98,7 +76,7 @@ Status AppendNested(DType dtype, std::span<const uint64_t> shape,
                     const std::byte*& at, std::string& text,
                     const Request& request) {
   if (shape.empty()) {
-    AppendItem(dtype, at, text);
+    AppendElement(dtype, at, /*in_list=*/true, text);
     at += DTypeSize(dtype);
     return {};
   }
@@ -142,159 +120,138 @@ std::string_view ReasonOf(const Error& error) {
   }
 }
 
-/// Makes the lines of samples.
-class LineMaker {
+/// Writes the line of a sample.
+class LineWriter {
  public:
-  LineMaker(std::shared_ptr<const MdsContainer> of, const PathsInTree& paths)
-      : of_(std::move(of)), paths_(paths) {}
+  LineWriter(const MdsContainer& set, const PathsInTree& paths,
+             SampleReader sample, const ReadContext& context)
+      : set_(set),
+        paths_(paths),
+        sample_(std::move(sample)),
+        context_(context) {}
 
-  const MdsContainer& container() const { return *of_; }
-
-  /// Fails only with transient errors.
-  Result<std::string> Line(uint32_t sample, const ReadContext& context) const {
-    Result<std::string> line = TryLine(sample, context);
-    if (line || !line.error().Permanent()) return line;
-    return Json{{"$error", ReasonOf(line.error())}, {"sample", sample}}.dump() +
-           "\n";
-  }
-
-  /// Estimated bytes of a sample.
-  uint64_t Bytes(uint32_t sample) const {
-    const ShardRecord& record =
-        of_->shards().record(of_->shards().ShardOf(sample));
-    return record.raw.bytes / std::max(record.samples, 1U);
+  Result<std::string> Line() && {
+    const std::vector<Column>& columns = set_.index().columns;
+    json_.BeginObject();
+    for (uint32_t i = 0; i < columns.size(); ++i) {
+      json_.Key(columns[i].name);
+      CTXFS_TRY(Put(i));
+      CTXFS_TRY(Status(json_.status()));
+    }
+    json_.EndObject();
+    json_.Append("\n");
+    return std::move(json_).Take();
   }
 
  private:
-  Result<std::string> TryLine(uint32_t number,
-                              const ReadContext& context) const {
-    const Shards& shards = of_->shards();
-    SampleReader reader =
-        CTXFS_TRY(SampleReader::Open(shards, shards.ShardOf(number), context));
-    CTXFS_TRY(reader.Verify());
-    const Sample sample = *CTXFS_TRY(reader.Find(number));
-    JsonWriter writer(
-        kMaxLine, {Code::kLimit, "the line is too long"},
-        [&context](uint64_t bytes) { return context.Charge(bytes); });
-    writer.BeginObject();
-    for (uint32_t i = 0; i < of_->index().columns.size(); ++i) {
-      writer.Key(of_->index().columns[i].name);
-      CTXFS_TRY(Put(reader, sample, i, writer, context));
+  Status Put(uint32_t column) {
+    const Column& of = set_.index().columns[column];
+    const Value value = sample_.ValueOf(column);
+    const bool long_bytes =
+        of.json == JsonKind::kBytes && value.size > kMaxShownBytes;
+    if (of.json == JsonKind::kFile || long_bytes) return PutFiles(column);
+    const Buffer bytes = CTXFS_TRY(sample_.ReadValue(value));
+    if (of.json == JsonKind::kNumbers) return PutNumbers(of, bytes.data());
+    if (of.json == JsonKind::kBytes && value.size != 0 &&
+        !IsReadableText(bytes.span())) {
+      return PutFiles(column);
     }
-    writer.EndObject();
-    writer.Append("\n");
-    return std::move(writer).Take();
+    return PutText(of.json, AsText(bytes.span()));
   }
 
-  Status Put(SampleReader& reader, const Sample& sample, uint32_t column,
-             JsonWriter& writer, const ReadContext& context) const {
-    const Column& of = of_->index().columns[column];
-    const Value value = reader.ValueOf(sample, column);
-    const bool shown =
-        of.json != JsonKind::kFile &&
-        (of.json != JsonKind::kBytes || value.size <= kMaxShownBytes);
-    if (!shown || of.kind == ColumnKind::kArray) {
-      return PutFiles(reader, sample.number, column, value, writer, context);
-    }
-    const Buffer bytes = CTXFS_TRY(ReadValue(reader, value, context));
-    const std::string_view text = AsText(bytes.span());
-    switch (of.json) {
-      case JsonKind::kNumbers:
-        return PutNumbers(of, bytes, writer, context);
-      case JsonKind::kJson:
-        writer.Raw(CTXFS_TRY(sample_shard::PassJson(
-            text, sample_shard::JsonForm::kOneLine, context)));
-        break;
-      case JsonKind::kDigits:
-        if (IsNotFinite(text)) {
-          writer.Null();
-        } else if (IsNumber(text, context)) {
-          writer.Raw(text);
-        } else {
-          writer.Value(text);
-        }
-        break;
-      case JsonKind::kBytes:
-        if (!text.empty() && !IsReadableText(bytes.span())) {
-          return PutFiles(reader, sample.number, column, value, writer,
-                          context);
-        }
-        writer.Value(text);
-        break;
-      default:
-        writer.Value(text);
-    }
-    return writer.status();
-  }
-
-  static Status PutNumbers(const Column& column, const Buffer& bytes,
-                           JsonWriter& writer, const Request& request) {
-    std::string text;
-    const std::byte* at = bytes.data();
-    if (column.shape.empty()) {
-      AppendElement(*column.dtype, at, text);
+  Status PutText(JsonKind kind, std::string_view text) {
+    if (kind == JsonKind::kJson) {
+      json_.Raw(CTXFS_TRY(sample_shard::PassJson(
+          text, sample_shard::JsonForm::kOneLine, context_)));
+    } else if (kind == JsonKind::kDigits && IsNotFinite(text)) {
+      json_.Null();
+    } else if (kind == JsonKind::kDigits && IsNumber(text, context_)) {
+      json_.Raw(text);
     } else {
-      CTXFS_TRY(AppendNested(*column.dtype, column.shape, at, text, request));
+      json_.Value(text);
     }
-    writer.Raw(text);
-    return writer.status();
+    return {};
+  }
+
+  Status PutNumbers(const Column& column, const std::byte* at) {
+    std::string text;
+    if (column.shape.empty()) {
+      AppendElement(*column.dtype, at, /*in_list=*/false, text);
+    } else {
+      CTXFS_TRY(AppendNested(*column.dtype, column.shape, at, text, context_));
+    }
+    json_.Raw(text);
+    return {};
   }
 
   /// Puts path and size of the file of a value, or of the files of a list.
-  Status PutFiles(SampleReader& reader, uint32_t sample, uint32_t column,
-                  Value value, JsonWriter& writer,
-                  const ReadContext& context) const {
-    const Column& of = of_->index().columns[column];
-    const std::string suffix = CTXFS_TRY(of_->SuffixOf(column, context));
+  Status PutFiles(uint32_t column) {
+    const Column& of = set_.index().columns[column];
+    const std::string suffix = CTXFS_TRY(set_.SuffixOf(column, context_));
     const std::string path =
-        paths_.OfNumbered(DirectoryOf(of)) + "/" + NumberText(sample);
+        paths_.OfNumbered(DirectoryOf(of)) + "/" + NumberText(sample_.number());
     if (of.kind != ColumnKind::kList) {
-      if (of.kind == ColumnKind::kArray) {
-        value.size -= CTXFS_TRY(ArrayOf(reader, of, value)).offset;
-      }
-      PutFile(path + suffix, value.size, writer);
-      return writer.status();
+      const ShownValue value = CTXFS_TRY(sample_.ShownOf(column));
+      PutFile(path + suffix, value.size);
+      return {};
     }
-    const std::vector<uint64_t> items =
-        CTXFS_TRY(ItemsOf(reader, of, value, context));
-    writer.BeginArray();
+    const std::vector<uint64_t> items = CTXFS_TRY(sample_.ItemsOf(column));
+    json_.BeginArray();
     for (size_t i = 0; i + 1 < items.size(); ++i) {
-      PutFile(path + "/" + NumberText(i) + suffix, items[i + 1] - items[i],
-              writer);
+      PutFile(path + "/" + NumberText(i) + suffix, items[i + 1] - items[i]);
     }
-    writer.EndArray();
-    return writer.status();
+    json_.EndArray();
+    return {};
   }
 
-  static void PutFile(const std::string& path, uint64_t size,
-                      JsonWriter& writer) {
-    writer.BeginObject();
-    writer.Member("path", path);
-    writer.Member("size", size);
-    writer.EndObject();
+  void PutFile(const std::string& path, uint64_t size) {
+    json_.BeginObject();
+    json_.Member("path", path);
+    json_.Member("size", size);
+    json_.EndObject();
   }
 
-  const std::shared_ptr<const MdsContainer> of_;
+  const MdsContainer& set_;
   const PathsInTree& paths_;
+  SampleReader sample_;
+  const ReadContext& context_;
+  JsonWriter json_{limits::kDecodedBytes,
+                   {Code::kLimit, "the line is too long"},
+                   [this](uint64_t bytes) { return context_.Charge(bytes); }};
 };
 
+Result<std::string> TryLine(const MdsContainer& set, const PathsInTree& paths,
+                            uint32_t number, const ReadContext& context) {
+  SampleReader sample =
+      CTXFS_TRY(SampleReader::OpenVerified(set.shards(), number, context));
+  return LineWriter(set, paths, std::move(sample), context).Line();
+}
+
+/// Fails only with transient errors.
+Result<std::string> LineOf(const MdsContainer& set, const PathsInTree& paths,
+                           uint32_t number, const ReadContext& context) {
+  Result<std::string> line = TryLine(set, paths, number, context);
+  if (line || !line.error().Permanent()) return line;
+  return Json{{"$error", ReasonOf(line.error())}, {"sample", number}}.dump() +
+         "\n";
+}
+
 /// Adds the caption or the picture of a value to `shown`, if it is the first.
-Status AddShown(SampleReader& reader, const Sample& sample,
-                const Column& column, uint32_t number, ShownSample& shown,
-                const Request& request) {
+Status AddShown(SampleReader& sample, const Column& column, uint32_t number,
+                ShownSample& shown) {
   const bool text = column.encoding == "str" && shown.caption.empty();
   const bool picture =
       (column.encoding == "png" || column.encoding == "jpeg") &&
       shown.picture.empty();
   if (!text && !picture) return {};
-  const Value value = reader.ValueOf(sample, number);
+  const Value value = sample.ValueOf(number);
   const uint64_t most =
       text ? ShowsSamples::kMaxTextBytes : ShowsSamples::kMaxPictureBytes;
   if (value.size > most) {
     if (picture) shown.note = "the picture is too large";
     return {};
   }
-  const Buffer bytes = CTXFS_TRY(ReadValue(reader, value, request));
+  const Buffer bytes = CTXFS_TRY(sample.ReadValue(value));
   (text ? shown.caption : shown.picture) = AsText(bytes.span());
   return {};
 }
@@ -312,16 +269,19 @@ std::shared_ptr<const FileTable> SampleLines(
     starts.push_back(static_cast<uint32_t>(i));
   }
   starts.push_back(samples);
-  auto source = of->source();
-  const auto maker = std::make_shared<const LineMaker>(std::move(of), paths);
-  auto lines = std::make_shared<const PartTexts>(PartTexts{
-      .noun = "sample",
-      .source = std::move(source),
-      .bytes = [maker](uint32_t sample) { return maker->Bytes(sample); },
-      .text =
-          [maker](uint32_t sample, const ReadContext& context) {
-            return maker->Line(sample, context);
-          }});
+  auto lines = std::make_shared<const PartTexts>(
+      PartTexts{.noun = "sample",
+                .source = of->source(),
+                .bytes =
+                    [of](uint32_t sample) {
+                      const ShardRecord& shard =
+                          of->shards().record(of->shards().ShardOf(sample));
+                      return shard.raw.bytes / std::max(shard.samples, 1U);
+                    },
+                .text =
+                    [of, &paths](uint32_t sample, const ReadContext& context) {
+                      return LineOf(*of, paths, sample, context);
+                    }});
   return JoinedTexts(Role::kViews, "samples.jsonl", std::move(lines),
                      std::move(starts));
 }
@@ -333,15 +293,11 @@ Result<std::vector<ShownSample>> MdsContainer::FirstSamples(
   const uint32_t end = std::min(index().samples, kMaxTried);
   for (uint32_t i = 0; i < end && samples.size() < most; ++i) {
     CTXFS_TRY(context.Check());
-    Result<SampleReader> reader =
-        SampleReader::Open(*shards_, shards_->ShardOf(i), context);
-    if (!reader || !reader->Verify()) continue;
-    const Result<const Sample*> sample = reader->Find(i);
+    auto sample = SampleReader::OpenVerified(*shards_, i, context);
     if (!sample) continue;
     ShownSample shown{.key = NumberText(i)};
     for (uint32_t c = 0; c < index().columns.size(); ++c) {
-      CTXFS_TRY(
-          AddShown(*reader, **sample, index().columns[c], c, shown, context));
+      CTXFS_TRY(AddShown(*sample, index().columns[c], c, shown));
     }
     if (!shown.caption.empty() || !shown.picture.empty()) {
       samples.push_back(std::move(shown));

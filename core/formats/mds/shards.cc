@@ -141,9 +141,10 @@ Result<std::vector<Warning>> Shards::Load(const Request& request) {
   for (uint32_t i = 0; i < count(); ++i) {
     CTXFS_TRY(request.Check());
     CTXFS_TRY(Examine(i, request));
-    if (states_[i].fault == Trouble::kNone) continue;
+    const std::optional<Error> fault = Fault(i);
+    if (!fault) continue;
     if (warnings.size() < kMaxWarnings) {
-      warnings.push_back({TroubleText(i), kNoOffset, Severity::kDamage});
+      warnings.push_back({fault->what, kNoOffset, Severity::kDamage});
     } else {
       ++others;
     }
@@ -210,41 +211,26 @@ Shards::Trouble Shards::TroubleOfZip(const ShardRecord& record) const {
                                                         : Trouble::kNone;
 }
 
-std::string Shards::TroubleText(uint32_t shard) const {
-  const std::string label = Label(shard);
-  switch (states_[shard].fault) {
-    case Trouble::kMissing:
-      return label + " is missing";
-    case Trouble::kOutside:
-      return label + " is outside the folder";
-    case Trouble::kSize:
-      return fmt::format("{} does not have the {} bytes of the index", label,
-                         File(shard).bytes);
-    case Trouble::kColumns:
-      return "columns: " + label + " has other columns than the first shard";
-    case Trouble::kNotOpened:
-      return label + " is not opened";
-    case Trouble::kLimit:
-      return fmt::format("{} decodes to {} bytes, which is over the limit",
-                         label, record(shard).raw.bytes);
-    case Trouble::kCompression:
-      return label + " has an unknown compression";
-    default:
-      return label + " cannot be read";
-  }
-}
-
 std::optional<Error> Shards::Fault(uint32_t shard) const {
-  switch (states_[shard].fault) {
-    case Trouble::kNone:
-      return std::nullopt;
-    case Trouble::kLimit:
-      return Error{Code::kLimit, TroubleText(shard)};
-    case Trouble::kCompression:
-      return Error{Code::kUnsupported, TroubleText(shard)};
-    default:
-      return Error{Code::kCorrupt, TroubleText(shard)};
-  }
+  struct Fault {
+    Code code;
+    const char* text;  // {1}, {2}: bytes of the file, and decoded
+  };
+  static constexpr Fault kFaults[] = {
+      {Code::kCorrupt, ""},
+      {Code::kCorrupt, "{0} is missing"},
+      {Code::kCorrupt, "{0} is outside the folder"},
+      {Code::kCorrupt, "{0} cannot be read"},
+      {Code::kCorrupt, "{0} does not have the {1} bytes of the index"},
+      {Code::kCorrupt, "columns: {0} has other columns than the first shard"},
+      {Code::kCorrupt, "{0} is not opened"},
+      {Code::kLimit, "{0} decodes to {2} bytes, which is over the limit"},
+      {Code::kUnsupported, "{0} has an unknown compression"}};
+  const Trouble trouble = states_[shard].fault;
+  if (trouble == Trouble::kNone) return std::nullopt;
+  const auto& [code, text] = kFaults[static_cast<size_t>(trouble)];
+  return Error{code, fmt::format(fmt::runtime(text), Label(shard),
+                                 File(shard).bytes, record(shard).raw.bytes)};
 }
 
 bool Shards::HasHash(uint32_t shard) const {

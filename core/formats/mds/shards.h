@@ -17,7 +17,6 @@
 #include "core/content/verdict.h"
 #include "core/formats/mds/index.h"
 #include "core/io/source.h"
-#include "core/io/window_reader.h"
 
 namespace ctxfs::mds {
 
@@ -121,7 +120,6 @@ class Shards : public std::enable_shared_from_this<Shards> {
   Status Examine(uint32_t shard, Form form, const StoredFile& file,
                  const Request& request);
   Trouble TroubleOfZip(const ShardRecord& record) const;
-  std::string TroubleText(uint32_t shard) const;
   Result<SourcePtr> SourceOf(uint32_t shard, const Request& request) const;
   Result<Buffer> Decode(uint32_t shard, const SourcePtr& source,
                         const ReadContext& context) const;
@@ -139,61 +137,6 @@ class Shards : public std::enable_shared_from_this<Shards> {
   mutable Mutex mutex_;
   /// The files that were used last.
   mutable LruMap<uint32_t, SourcePtr> open_ CTXFS_GUARDED_BY(mutex_);
-};
-
-/// A sample: where its values are in its shard.
-struct Sample {
-  uint32_t number = 0;          // in the data set
-  uint64_t offset = 0;          // of its first value, in the shard
-  std::vector<uint32_t> sizes;  // of the values that vary
-};
-
-/// A value in the decoded bytes of a shard.
-struct Value {
-  uint64_t offset = 0;
-  uint64_t size = 0;
-};
-
-/// Reads samples of one shard, mostly in order. Not thread-safe. Reads bytes
-/// that are not verified, unless Verify was called.
-class SampleReader {
- public:
-  /// Opens the shard; `shards` and `context` must outlive this object.
-  static Result<SampleReader> Open(const Shards& shards, uint32_t shard,
-                                   const ReadContext& context);
-
-  /// Verifies all bytes of the shard, once.
-  Status Verify() const;
-
-  /// Finds a sample of this shard by its number in the data set. Fails with
-  /// kCorrupt if its offsets or sizes are damaged. Valid until the next call.
-  Result<const Sample*> Find(uint32_t number);
-  Value ValueOf(const Sample& sample, uint32_t column) const;
-  /// Reads bytes of the shard.
-  Status Read(uint64_t offset, MutableBytes out);
-
-  const ShardFile& file() const { return file_; }
-
- private:
-  SampleReader(const Shards& shards, uint32_t shard, ShardFile file,
-               BlockCache::Pinned decoded, const ReadContext& context);
-
-  uint64_t size() const { return shards_.record(shard_).raw.bytes; }
-  /// At most WindowReader::kMax bytes; valid until the next call of the same
-  /// reader.
-  Result<Bytes> At(WindowReader& reader, uint64_t offset, size_t length);
-  Status FindBounds(uint32_t index, uint64_t& begin, uint64_t& end);
-  Status ReadSizes(uint64_t begin, uint64_t length);
-  Error Damaged(uint32_t index, const std::string& why, uint64_t at) const;
-
-  const Shards& shards_;
-  const uint32_t shard_;
-  const ShardFile file_;
-  const BlockCache::Pinned decoded_;  // of a compressed shard
-  const ReadContext& context_;
-  WindowReader offsets_;
-  WindowReader values_;
-  Sample sample_;
 };
 
 }  // namespace ctxfs::mds

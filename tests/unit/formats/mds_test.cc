@@ -8,8 +8,8 @@
 #include <string>
 
 #include "core/base/heap/heap_meter.h"
-#include "core/formats/mds/columns.h"
 #include "core/formats/mds/limits.h"
+#include "core/formats/mds/sample_reader.h"
 #include "core/io/directory.h"
 #include "tests/unit/testing/temp_dir.h"
 
@@ -181,6 +181,24 @@ TEST(Mds, SamplesAroundAWrongOffsetAreDamaged) {
   EXPECT_FALSE(ReadAll(*column, context));
   uint64_t budget = 1000;
   EXPECT_TRUE(column->HasUnreadable(budget, context));
+}
+
+TEST(Mds, Item45_3_ACheckKeepsFewFaultsOfManySamples) {
+  const TempDir dir;
+  constexpr uint32_t kSamples = 100'000;
+  // All samples are empty, without the size of their list.
+  std::string shard;
+  AppendLe(kSamples, shard);
+  for (uint32_t i = 0; i <= kSamples; ++i) AppendLe(8 + 4 * kSamples, shard);
+  shard.append(4 * size_t{kSamples}, '\0');
+  dir.Write("s", shard);
+  const auto opened = OpenSet(dir, ShardJson(Columns("a", "list[png]", "null"),
+                                             kSamples, shard.size()));
+  ASSERT_TRUE(opened) << opened.error().Text();
+  BlockCache cache(0);
+  const auto faults = (*opened)->Inspect(ReadContext(cache));
+  EXPECT_GE(faults.size(), kMaxWarnings);
+  EXPECT_LE(faults.size(), 2 * kMaxWarnings);
 }
 
 TEST(Mds, AShardThatIsReplacedIsStale) {
