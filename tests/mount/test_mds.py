@@ -7,6 +7,7 @@ import os
 import shutil
 
 from conftest import BIN, GOLDEN, error_of, run
+from remote import NEEDS_URLS, fixture_ctxfs, fixture_web  # noqa: F401  fixtures
 
 SETS = GOLDEN / "mds"
 
@@ -66,3 +67,16 @@ def test_a_sample_that_cannot_be_read_is_a_line(mount):
     assert lines[11]["id"] == 11
     lines = (mount(SETS / "flip").root / "views" / "samples.jsonl").read_text().splitlines()
     assert json.loads(lines[10]) == {"$error": "checksum", "sample": 10}
+
+
+@NEEDS_URLS
+def test_45_3_a_set_on_a_server_is_opened_by_its_index(web, ctxfs):
+    for name in ("basic", "zip_zstd"):
+        shutil.copytree(SETS / name, web.www / name)
+        for path in ("columns", "views/samples.jsonl", ".ctxfs/metadata.json"):
+            word = "ls" if path == "columns" else "cat"
+            local = run(BIN / "ctxfs", word, f"{SETS / name}//{path}")
+            remote = ctxfs(word, web.url(f"{name}/index.json//{path}"))
+            assert remote.returncode == 0, remote.stderr
+            assert remote.stdout == local.stdout and local.stdout, path
+        assert b"clean" in ctxfs("check", web.url(f"{name}/index.json")).stdout

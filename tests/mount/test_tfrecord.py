@@ -4,9 +4,11 @@
 import hashlib
 import json
 import os
+import shutil
 import struct
 
 from conftest import BIN, GOLDEN, run
+from remote import GRANULE, NEEDS_URLS, fixture_ctxfs, fixture_web  # noqa: F401  fixtures
 from shard import crc32c
 
 FOLDER = GOLDEN / "tfrecord"
@@ -78,3 +80,22 @@ def test_45_2_info_and_report_say_what_the_samples_are(tmp_path):
     done = run(CTXFS, "report", FOLDER / "images.tfrecord", "-o", tmp_path / "r.html")
     assert done.returncode == 0, done
     assert b"robot caption seven" in (tmp_path / "r.html").read_bytes()
+
+
+@NEEDS_URLS
+def test_45_2_a_url_is_read_by_ranges(web, ctxfs):
+    shutil.copy(FOLDER / "images.tfrecord", web.www)
+    for path in ("records/000001", "views/samples.jsonl",
+                 "views/samples/000002/image/encoded.jpg"):
+        local = run(CTXFS, "cat", f"{FOLDER / 'images.tfrecord'}//{path}")
+        remote = ctxfs("cat", web.url(f"images.tfrecord//{path}"))
+        assert remote.returncode == 0, remote.stderr
+        assert remote.stdout == local.stdout and local.stdout, path
+    assert b"clean" in ctxfs("check", web.url("images.tfrecord")).stdout
+    # Opening reads the headers of large records, and the first record.
+    (web.www / "large.tfrecord").write_bytes(b"".join(
+        record(bytes([i]) * (4 << 20)) for i in range(4)))
+    web.forget()
+    names = ctxfs("ls", web.url("large.tfrecord//records")).stdout.split()
+    assert names == [b"000000", b"000001", b"000002", b"000003"]
+    assert web.moved() <= (4 << 20) + 6 * GRANULE
