@@ -6,10 +6,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstddef>
 
 #include "core/base/errors.h"
 #include "core/base/text/text.h"
 #include "core/base/text/whole_number.h"
+#include "core/container/elements.h"
 #include "core/formats/mds/limits.h"
 
 namespace ctxfs::mds {
@@ -73,12 +75,9 @@ Status SetJoined(Column& column, DType dtype, std::vector<uint64_t> shape) {
   column.json = JsonKind::kNumbers;
   column.suffix.clear();
   column.dtype = dtype;
-  std::optional<uint64_t> bytes = DTypeSize(dtype);
-  for (const uint64_t dim : shape) {
-    if (bytes) bytes = CheckedMul(*bytes, dim);
-  }
+  const auto bytes = CheckedMul(ElementsOf(shape), DTypeSize(dtype));
   column.shape = std::move(shape);
-  if (bytes && column.size == *bytes) return {};
+  if (bytes == column.size) return {};
   return Bad(column, fmt::format("the size of a value is not {}", column.size));
 }
 
@@ -126,17 +125,13 @@ Status SetEncoding(Column& column, const Encoding& encoding) {
   return Bad(column, "the sizes of its values vary");
 }
 
-uint64_t TakeDimension(ByteReader& in, unsigned width) {
-  switch (width) {
-    case 0:
-      return in.U8();
-    case 1:
-      return in.U16();
-    case 2:
-      return in.U32();
-    default:
-      return in.U64();
+uint64_t TakeDimension(ByteReader& in, unsigned log2_bytes) {
+  const Bytes bytes = in.Take(uint64_t{1} << log2_bytes);
+  uint64_t dimension = 0;
+  for (size_t i = bytes.size(); i-- > 0;) {
+    dimension = dimension << 8 | std::to_integer<uint64_t>(bytes[i]);
   }
+  return dimension;
 }
 
 Error NotAnArray(const std::string& why) {
@@ -186,15 +181,14 @@ Result<StoredArray> ParseArray(const Column& column, Bytes head,
     array.dtype = found->dtype;
   }
   const unsigned shape = in.U8();
-  std::optional<uint64_t> bytes = DTypeSize(array.dtype);
   for (unsigned i = 0; i < shape >> 2; ++i) {
-    const uint64_t length = TakeDimension(in, shape & 3);
-    array.shape.push_back(length);
-    if (bytes) bytes = CheckedMul(*bytes, length);
+    array.shape.push_back(TakeDimension(in, shape & 3));
   }
   if (!in.ok()) return NotAnArray("its header is cut off");
   array.offset = in.offset();
-  if (bytes && *bytes == size - array.offset) return array;
+  const auto bytes =
+      CheckedMul(ElementsOf(array.shape), DTypeSize(array.dtype));
+  if (bytes == size - array.offset) return array;
   return NotAnArray(
       fmt::format("{} bytes are not those of its shape", size - array.offset));
 }

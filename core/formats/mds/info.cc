@@ -122,15 +122,13 @@ Json MdsContainer::ColumnsJson() const {
 }
 
 uint64_t MdsContainer::EntryCount() const {
-  uint64_t entries = 0;
-  for (const Column& column : index().columns) {
-    if (column.kind == ColumnKind::kJoined) ++entries;
-    if (column.kind == ColumnKind::kValue ||
-        column.kind == ColumnKind::kArray) {
-      entries += index().samples;
-    }
-  }
-  return entries;
+  const auto numbered =
+      std::ranges::count_if(index().columns, [](const Column& column) {
+        return column.kind == ColumnKind::kValue ||
+               column.kind == ColumnKind::kArray;
+      });
+  return joined_.size() +
+         static_cast<uint64_t>(numbered) * uint64_t{index().samples};
 }
 
 void MdsContainer::AddInfo(Json& info, const ReadContext& context) const {

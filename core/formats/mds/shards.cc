@@ -56,7 +56,16 @@ Status DecodeZip(ZipKind kind, Bytes stored, MutableBytes out,
   }
 }
 
-/// Compares one hash of all bytes.
+/// Compares the hash of `bytes`, as messages call them.
+Status Conclude(Hasher& hasher, const ExpectedHash& hash,
+                const std::string& bytes) {
+  const std::string hex = hasher.Hex();
+  if (hex.empty()) return Error{Code::kNoMemory, "no digests"};
+  if (hex == hash.hex) return {};
+  return Error{Code::kChecksum,
+               fmt::format("{} are not {}", bytes, hash.Text()), 0};
+}
+
 Status Compare(const ExpectedHash& hash, Bytes bytes,
                const Interrupt& interrupt) {
   constexpr size_t kPiece = limits::kMiB;
@@ -67,13 +76,22 @@ Status Compare(const ExpectedHash& hash, Bytes bytes,
     hasher.Update(piece);
     left = left.subspan(piece.size());
   }
-  const std::string hex = hasher.Hex();
-  if (hex.empty()) return Error{Code::kNoMemory, "no digests"};
-  if (hex == hash.hex) return {};
-  return Error{Code::kChecksum,
-               fmt::format("checksum mismatch: {} bytes are not {}",
-                           bytes.size(), hash.Text()),
-               0};
+  return Conclude(hasher, hash,
+                  fmt::format("checksum mismatch: {} bytes", bytes.size()));
+}
+
+/// Compares all hashes of the shard `label`.
+Status Compare(const StoredFile& of, const Content& bytes,
+               const std::string& label, const ReadContext& context) {
+  for (const ExpectedHash& hash : of.hashes) {
+    Hasher hasher(hash.algorithm);
+    CTXFS_TRY(ReadThrough(bytes, context, [&hasher](Bytes piece) {
+      hasher.Update(piece);
+      return Status();
+    }));
+    CTXFS_TRY(Conclude(hasher, hash, label + ": checksum mismatch: its bytes"));
+  }
+  return {};
 }
 
 }  // namespace
@@ -334,26 +352,12 @@ Status Shards::CheckHeader(uint32_t shard, Bytes header) const {
 
 Status Shards::CompareHashes(uint32_t shard, const ReadContext& context) const {
   const ShardFile file = CTXFS_TRY(Open(shard, context));
-  const auto compare = [&](const StoredFile& of,
-                           const Content& bytes) -> Status {
-    for (const ExpectedHash& hash : of.hashes) {
-      Hasher hasher(hash.algorithm);
-      CTXFS_TRY(ReadThrough(bytes, context, [&hasher](Bytes piece) {
-        hasher.Update(piece);
-        return Status();
-      }));
-      if (hasher.Hex() == hash.hex) continue;
-      return Error{Code::kChecksum,
-                   Label(shard) + ": checksum mismatch: " +
-                       "its bytes are not " + hash.Text(),
-                   0};
-    }
-    return {};
-  };
   const Content stored(Range{file.source, 0, nullptr}, file.source->size());
-  CTXFS_TRY(compare(File(shard), stored));
+  const std::string label = Label(shard);
+  CTXFS_TRY(Compare(File(shard), stored, label, context));
   if (!compressed(shard)) return {};
-  return compare(record(shard).raw, file.Part(0, record(shard).raw.bytes));
+  const StoredFile& raw = record(shard).raw;
+  return Compare(raw, file.Part(0, raw.bytes), label, context);
 }
 
 }  // namespace ctxfs::mds

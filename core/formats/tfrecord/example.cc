@@ -88,7 +88,19 @@ class Parser {
   Parser(const RecordBytes& record, const ReadContext& context)
       : record_(record), context_(context) {}
 
-  Status Parse(RecordKind kind);
+  Status Parse(RecordKind kind) {
+    return ForEach(record_.bytes, [&](const Field& field) -> Status {
+      has_others_ |= field.number != 1;
+      if (field.IsBytes(1)) {
+        has_features_ = true;
+        return ParseMap(field.bytes, example_.features);
+      }
+      if (kind != RecordKind::kSequence || !field.IsBytes(2)) return {};
+      has_lists_ = true;
+      return ParseMap(field.bytes, example_.lists);
+    });
+  }
+
   /// What a record is that parses as kSequence.
   RecordKind kind() const {
     if (has_lists_) return RecordKind::kSequence;
@@ -100,16 +112,117 @@ class Parser {
  private:
   /// Calls `handle` for each field of a message, and skips what is in groups.
   template <typename Handle>
-  Status ForEach(Bytes message, const Handle& handle);
+  Status ForEach(Bytes message, const Handle& handle) {
+    const auto begin = message.data() - record_.bytes.data();
+    ByteReader in(message, record_.at + static_cast<uint64_t>(begin));
+    std::vector<uint64_t> groups;
+    Field field;
+    while (in.remaining() > 0) {
+      CTXFS_TRY(CheckAt(context_, steps_++));
+      if (!ReadField(in, field)) return NotAnExample();
+      if (groups.empty()) CTXFS_TRY(handle(field));
+      if (!Nest(field, groups)) return NotAnExample();
+    }
+    return groups.empty() ? Status() : NotAnExample();
+  }
+
   template <typename T>
-  Status ParseMap(Bytes message, std::map<std::string_view, T>& map);
+  Status ParseMap(Bytes message, std::map<std::string_view, T>& map) {
+    return ForEach(message, [&](const Field& field) {
+      return field.IsBytes(1) ? ParseEntry(field.bytes, map) : Status();
+    });
+  }
+
   template <typename T>
-  Status ParseEntry(Bytes message, std::map<std::string_view, T>& map);
-  Status ParseValue(Bytes message, Feature& feature);
-  Status ParseValue(Bytes message, FeatureList& list);
-  Status AddValues(const Field& field, Feature& feature);
-  Status AddPacked(const Field& field, Feature& feature);
-  static Status AddRun(const Run& run, Feature& feature);
+  Status ParseEntry(Bytes message, std::map<std::string_view, T>& map) {
+    std::string_view key;
+    T value{};
+    CTXFS_TRY(ForEach(message, [&](const Field& field) -> Status {
+      if (field.IsBytes(1)) key = AsText(field.bytes);
+      return field.IsBytes(2) ? ParseValue(field.bytes, value) : Status();
+    }));
+    if (!IsUtf8(key)) return NotAnExample();
+    const bool known = map.contains(key);
+    if (!known) names_ += key.size();
+    example_.too_many |=
+        !known && (map.size() == kMaxFiles || names_ > kMaxNames);
+    // Of a name that comes twice the last counts.
+    if (known || !example_.too_many) map[key] = std::move(value);
+    return HeapAllowance::Check();
+  }
+
+  Status ParseValue(Bytes message, Feature& feature) {
+    return ForEach(message, [&](const Field& field) -> Status {
+      if (field.type != kBytesType || field.number > 3) return {};
+      const auto kind = static_cast<ValueKind>(field.number);
+      // Of two kinds in one feature the last counts.
+      if (feature.kind != kind) feature = {.kind = kind};
+      return ForEach(field.bytes, [&](const Field& values) {
+        return AddValues(values, feature);
+      });
+    });
+  }
+
+  Status ParseValue(Bytes message, FeatureList& list) {
+    std::vector<Feature>& steps = list.steps;
+    return ForEach(message, [&](const Field& field) -> Status {
+      if (!field.IsBytes(1)) return {};
+      if (example_.too_many) steps.clear();
+      CTXFS_TRY(AdmitGrowth(steps));
+      CTXFS_TRY(ParseValue(field.bytes, steps.emplace_back()));
+      list.regular = list.regular && IsLike(steps.back(), steps.front());
+      // Otherwise each step has a file of its own.
+      example_.too_many |= !list.regular && steps.size() > kMaxFiles;
+      return {};
+    });
+  }
+
+  /// Adds the values in a field of a list. A field of another type is unknown,
+  /// and has none.
+  Status AddValues(const Field& field, Feature& feature) {
+    if (field.number != 1) return {};
+    const bool numbers = feature.HoldsNumbers();
+    if (field.type == kBytesType) {
+      if (numbers) return AddPacked(field, feature);
+      const uint64_t end = field.span.end;
+      return AddRun({{end - field.bytes.size(), end}}, feature);
+    }
+    const unsigned single =
+        feature.kind == ValueKind::kInts ? kVarintType : kFixed32Type;
+    if (!numbers || field.type != single) return {};
+    return AddRun({field.span, 1, false}, feature);
+  }
+
+  Status AddPacked(const Field& field, Feature& feature) {
+    ByteReader in(field.bytes, field.span.end - field.bytes.size());
+    while (in.remaining() > 0) {
+      CTXFS_TRY(context_.Check());
+      Run run{{in.offset(), 0}, 0};
+      for (; run.count < Run::kMaxCount && in.remaining() > 0; ++run.count) {
+        (void)(feature.kind == ValueKind::kInts ? in.Uvarint() : in.U32());
+        if (!in.ok()) return NotAnExample();
+      }
+      run.span.end = in.offset();
+      CTXFS_TRY(AddRun(run, feature));
+    }
+    return {};
+  }
+
+  static Status AddRun(const Run& run, Feature& feature) {
+    std::vector<Run>& runs = feature.runs;
+    feature.count += run.count;
+    if (!feature.HoldsNumbers() && runs.size() > kMaxFiles) return {};
+    if (!run.packed && !runs.empty() && !runs.back().packed &&
+        runs.back().span.end == run.span.begin &&
+        runs.back().count < Run::kMaxCount) {
+      runs.back().span.end = run.span.end;
+      ++runs.back().count;
+      return {};
+    }
+    CTXFS_TRY(AdmitGrowth(runs));
+    runs.push_back(run);
+    return {};
+  }
 
   const RecordBytes& record_;
   const ReadContext& context_;
@@ -120,132 +233,6 @@ class Parser {
   bool has_lists_ = false;
   bool has_others_ = false;
 };
-
-template <typename Handle>
-Status Parser::ForEach(Bytes message, const Handle& handle) {
-  const auto begin = message.data() - record_.bytes.data();
-  ByteReader in(message, record_.at + static_cast<uint64_t>(begin));
-  std::vector<uint64_t> groups;
-  Field field;
-  while (in.remaining() > 0) {
-    CTXFS_TRY(CheckAt(context_, steps_++));
-    if (!ReadField(in, field)) return NotAnExample();
-    if (groups.empty()) CTXFS_TRY(handle(field));
-    if (!Nest(field, groups)) return NotAnExample();
-  }
-  return groups.empty() ? Status() : NotAnExample();
-}
-
-Status Parser::AddRun(const Run& run, Feature& feature) {
-  std::vector<Run>& runs = feature.runs;
-  feature.count += run.count;
-  if (!feature.HoldsNumbers() && runs.size() > kMaxFiles) return {};
-  if (!run.packed && !runs.empty() && !runs.back().packed &&
-      runs.back().span.end == run.span.begin &&
-      runs.back().count < Run::kMaxCount) {
-    runs.back().span.end = run.span.end;
-    ++runs.back().count;
-    return {};
-  }
-  CTXFS_TRY(AdmitGrowth(runs));
-  runs.push_back(run);
-  return {};
-}
-
-Status Parser::AddPacked(const Field& field, Feature& feature) {
-  ByteReader in(field.bytes, field.span.end - field.bytes.size());
-  while (in.remaining() > 0) {
-    CTXFS_TRY(context_.Check());
-    Run run{{in.offset(), 0}, 0};
-    for (; run.count < Run::kMaxCount && in.remaining() > 0; ++run.count) {
-      (void)(feature.kind == ValueKind::kInts ? in.Uvarint() : in.U32());
-      if (!in.ok()) return NotAnExample();
-    }
-    run.span.end = in.offset();
-    CTXFS_TRY(AddRun(run, feature));
-  }
-  return {};
-}
-
-/// Adds the values in a field of a list. A field of another type is unknown,
-/// and has none.
-Status Parser::AddValues(const Field& field, Feature& feature) {
-  if (field.number != 1) return {};
-  const bool numbers = feature.HoldsNumbers();
-  if (field.type == kBytesType) {
-    if (numbers) return AddPacked(field, feature);
-    const uint64_t end = field.span.end;
-    return AddRun({{end - field.bytes.size(), end}}, feature);
-  }
-  const unsigned single =
-      feature.kind == ValueKind::kInts ? kVarintType : kFixed32Type;
-  if (!numbers || field.type != single) return {};
-  return AddRun({field.span, 1, false}, feature);
-}
-
-Status Parser::ParseValue(Bytes message, Feature& feature) {
-  return ForEach(message, [&](const Field& field) -> Status {
-    if (field.type != kBytesType || field.number > 3) return {};
-    const auto kind = static_cast<ValueKind>(field.number);
-    // Of two kinds in one feature the last counts.
-    if (feature.kind != kind) feature = {.kind = kind};
-    return ForEach(field.bytes, [&](const Field& values) {
-      return AddValues(values, feature);
-    });
-  });
-}
-
-Status Parser::ParseValue(Bytes message, FeatureList& list) {
-  std::vector<Feature>& steps = list.steps;
-  return ForEach(message, [&](const Field& field) -> Status {
-    if (!field.IsBytes(1)) return {};
-    if (example_.too_many) steps.clear();
-    CTXFS_TRY(AdmitGrowth(steps));
-    CTXFS_TRY(ParseValue(field.bytes, steps.emplace_back()));
-    list.regular = list.regular && IsLike(steps.back(), steps.front());
-    // Otherwise each step has a file of its own.
-    example_.too_many |= !list.regular && steps.size() > kMaxFiles;
-    return {};
-  });
-}
-
-template <typename T>
-Status Parser::ParseEntry(Bytes message, std::map<std::string_view, T>& map) {
-  std::string_view key;
-  T value{};
-  CTXFS_TRY(ForEach(message, [&](const Field& field) -> Status {
-    if (field.IsBytes(1)) key = AsText(field.bytes);
-    return field.IsBytes(2) ? ParseValue(field.bytes, value) : Status();
-  }));
-  if (!IsUtf8(key)) return NotAnExample();
-  const bool known = map.contains(key);
-  if (!known) names_ += key.size();
-  example_.too_many |=
-      !known && (map.size() == kMaxFiles || names_ > kMaxNames);
-  // Of a name that comes twice the last counts.
-  if (known || !example_.too_many) map[key] = std::move(value);
-  return HeapAllowance::Check();
-}
-
-template <typename T>
-Status Parser::ParseMap(Bytes message, std::map<std::string_view, T>& map) {
-  return ForEach(message, [&](const Field& field) {
-    return field.IsBytes(1) ? ParseEntry(field.bytes, map) : Status();
-  });
-}
-
-Status Parser::Parse(RecordKind kind) {
-  return ForEach(record_.bytes, [&](const Field& field) -> Status {
-    has_others_ |= field.number != 1;
-    if (field.IsBytes(1)) {
-      has_features_ = true;
-      return ParseMap(field.bytes, example_.features);
-    }
-    if (kind != RecordKind::kSequence || !field.IsBytes(2)) return {};
-    has_lists_ = true;
-    return ParseMap(field.bytes, example_.lists);
-  });
-}
 
 }  // namespace
 

@@ -28,6 +28,10 @@ constexpr uint32_t Unmask(uint32_t masked) {
 /// Whether `head` starts with the header of a record: its checksum matches.
 bool StartsWithHeader(Bytes head);
 
+/// Whether a record with this header, which must be sound, fits into `room`
+/// bytes.
+bool EndsWithin(Bytes header, uint64_t room);
+
 /// Returns the first offset from `at` on of a header whose record ends within
 /// the `size` bytes that `reader` reads; `size` if there is none.
 Result<uint64_t> FindHeader(WindowReader& reader, uint64_t size, uint64_t at,

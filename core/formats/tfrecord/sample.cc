@@ -10,6 +10,7 @@
 #include <span>
 #include <utility>
 
+#include "core/base/errors.h"
 #include "core/base/heap/heap_allowance.h"
 #include "core/container/file_set.h"
 #include "core/container/foreign/magics.h"
@@ -19,7 +20,7 @@
 namespace ctxfs::tfrecord {
 namespace {
 
-Error TooMany() { return {Code::kLimit, "too_many"}; }
+Error TooMany() { return OverLimit("files of a sample are", kMaxFiles); }
 
 std::string Numbered(const std::string& path, uint64_t number) {
   return fmt::format("{}/{:06}", path, number);
@@ -31,73 +32,66 @@ class Maker {
   Maker(const RecordBytes& record, const ReadContext& context)
       : record_(record), context_(context) {}
 
-  Status AddFeature(const std::string& path, const Feature& feature);
-  Status AddList(const std::string& path, const FeatureList& list);
+  Status AddFeature(const std::string& path, const Feature& feature) {
+    if (feature.kind == ValueKind::kNone) return {};
+    if (feature.kind == ValueKind::kBytes) return AddValues(path, feature);
+    return AddNumbers(path, {feature.count}, {&feature, 1});
+  }
+
+  Status AddList(const std::string& path, const FeatureList& list) {
+    if (list.IsArray()) {
+      std::vector<uint64_t> shape = {list.steps.size()};
+      const uint64_t width = list.steps.front().count;
+      if (width != 1) shape.push_back(width);
+      return AddNumbers(path, std::move(shape), list.steps);
+    }
+    for (size_t i = 0; i < list.steps.size(); ++i) {
+      CTXFS_TRY(AddFeature(Numbered(path, i), list.steps[i]));
+    }
+    return {};
+  }
+
   std::vector<SampleFile> Take() && { return std::move(files_); }
 
  private:
-  Status AddValues(const std::string& path, const Feature& feature);
+  Status AddValues(const std::string& path, const Feature& feature) {
+    if (feature.count > kMaxFiles) return TooMany();
+    for (size_t i = 0; i < feature.runs.size(); ++i) {
+      CTXFS_TRY(context_.Check());
+      const Run& run = feature.runs[i];
+      std::string name = feature.count == 1 ? path : Numbered(path, i);
+      name += '.';
+      name += ExtensionOf(record_.Of(run.span));
+      CTXFS_TRY(Add({std::move(name), {ValueKind::kBytes, 1, {run}}}));
+    }
+    return {};
+  }
+
   Status AddNumbers(const std::string& path, std::vector<uint64_t> shape,
-                    std::span<const Feature> lists);
-  Status Add(SampleFile file);
+                    std::span<const Feature> lists) {
+    SampleFile file{path, {.kind = lists.front().kind}, std::move(shape)};
+    std::vector<Run>& runs = file.data.runs;
+    for (const Feature& list : lists) {
+      file.data.count += list.count;
+      CTXFS_TRY(AdmitGrowth(runs, list.runs.size()));
+      runs.insert(runs.end(), list.runs.begin(), list.runs.end());
+    }
+    return Add(std::move(file));
+  }
+
+  Status Add(SampleFile file) {
+    names_ += file.path.size();
+    if (files_.size() == kMaxFiles || names_ > kMaxNames) return TooMany();
+    CTXFS_TRY(AdmitGrowth(files_));
+    files_.push_back(std::move(file));
+    return {};
+  }
 
   const RecordBytes& record_;
   const ReadContext& context_;
   uint64_t names_ = 0;  // bytes
   std::vector<SampleFile> files_;
 };
-
-Status Maker::AddFeature(const std::string& path, const Feature& feature) {
-  if (feature.kind == ValueKind::kNone) return {};
-  if (feature.kind == ValueKind::kBytes) return AddValues(path, feature);
-  return AddNumbers(path, {feature.count}, {&feature, 1});
-}
-
-Status Maker::AddValues(const std::string& path, const Feature& feature) {
-  if (feature.count > kMaxFiles) return TooMany();
-  for (size_t i = 0; i < feature.runs.size(); ++i) {
-    CTXFS_TRY(context_.Check());
-    const Run& run = feature.runs[i];
-    std::string name = feature.count == 1 ? path : Numbered(path, i);
-    name += '.';
-    name += ExtensionOf(record_.Of(run.span));
-    CTXFS_TRY(Add({std::move(name), {ValueKind::kBytes, 1, {run}}}));
-  }
-  return {};
-}
-
-Status Maker::AddList(const std::string& path, const FeatureList& list) {
-  if (list.IsArray()) {
-    std::vector<uint64_t> shape = {list.steps.size()};
-    const uint64_t width = list.steps.front().count;
-    if (width != 1) shape.push_back(width);
-    return AddNumbers(path, std::move(shape), list.steps);
-  }
-  for (size_t i = 0; i < list.steps.size(); ++i) {
-    CTXFS_TRY(AddFeature(Numbered(path, i), list.steps[i]));
-  }
-  return {};
-}
-
-Status Maker::AddNumbers(const std::string& path, std::vector<uint64_t> shape,
-                         std::span<const Feature> lists) {
-  SampleFile file{path, {.kind = lists.front().kind}, std::move(shape)};
-  std::vector<Run>& runs = file.data.runs;
-  for (const Feature& list : lists) {
-    file.data.count += list.count;
-    CTXFS_TRY(AdmitGrowth(runs, list.runs.size()));
-    runs.insert(runs.end(), list.runs.begin(), list.runs.end());
-  }
-  return Add(std::move(file));
-}
-
-Status Maker::Add(SampleFile file) {
-  names_ += file.path.size();
-  if (files_.size() == kMaxFiles || names_ > kMaxNames) return TooMany();
-  CTXFS_TRY(AdmitGrowth(files_));
-  files_.push_back(std::move(file));
-  return {};
-}
 
 /// Runs of one file.
 using Runs = std::span<const Run>;

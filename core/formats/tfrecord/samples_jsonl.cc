@@ -39,16 +39,97 @@ class LineWriter {
         context_(context),
         find_paths_(std::move(find_paths)) {}
 
-  Result<std::string> Line(const Example& example, RecordKind kind) &&;
+  Result<std::string> Line(const Example& example, RecordKind kind) && {
+    json_.PutBlanks();
+    if (kind == RecordKind::kExample) {
+      CTXFS_TRY(PutFeatures(example.features));
+    } else {
+      json_.BeginObject();
+      json_.Key("context");
+      CTXFS_TRY(PutFeatures(example.features));
+      json_.Key("feature_lists");
+      CTXFS_TRY(PutLists(example.lists));
+      json_.EndObject();
+    }
+    json_.Append("\n");
+    return std::move(json_).Take();
+  }
 
  private:
-  Status PutFeatures(const std::map<std::string_view, Feature>& features);
-  Status PutLists(const std::map<std::string_view, FeatureList>& lists);
+  Status PutFeatures(const std::map<std::string_view, Feature>& features) {
+    json_.BeginObject();
+    for (const auto& [name, feature] : features) {
+      json_.Key(name);
+      CTXFS_TRY(PutFeature(feature, /*has_files=*/true));
+    }
+    json_.EndObject();
+    return json_.status();
+  }
+
+  Status PutLists(const std::map<std::string_view, FeatureList>& lists) {
+    json_.BeginObject();
+    for (const auto& [name, list] : lists) {
+      files_ += list.IsArray() ? 1U : 0U;
+      json_.Key(name);
+      json_.BeginArray();
+      for (const Feature& step : list.steps) {
+        CTXFS_TRY(PutFeature(step, !list.IsArray()));
+      }
+      json_.EndArray();
+    }
+    json_.EndObject();
+    return json_.status();
+  }
+
   /// `has_files`: whether its values have files of their own.
-  Status PutFeature(const Feature& feature, bool has_files);
-  void PutNumbers(const Feature& feature, const Run& run);
-  void PutValue(Bytes value);
-  std::string PathOf(size_t file);
+  Status PutFeature(const Feature& feature, bool has_files) {
+    if (feature.kind == ValueKind::kNone) {
+      json_.Null();
+      return json_.status();
+    }
+    json_.BeginArray();
+    const bool numbers = feature.HoldsNumbers();
+    files_ += numbers && has_files ? 1U : 0U;
+    for (const Run& run : feature.runs) {
+      CTXFS_TRY(context_.Check());
+      numbers ? PutNumbers(feature, run) : PutValue(record_.Of(run.span));
+      if (!json_.ok()) break;
+    }
+    json_.EndArray();
+    return json_.status();
+  }
+
+  void PutNumbers(const Feature& feature, const Run& run) {
+    const auto put = [&](uint64_t bits) {
+      // Not Value, which makes large integers texts, and floats doubles.
+      std::string digits;
+      if (feature.kind == ValueKind::kInts) {
+        digits = std::to_string(static_cast<int64_t>(bits));
+      } else {
+        const auto value = std::bit_cast<float>(static_cast<uint32_t>(bits));
+        if (!std::isfinite(value)) return json_.Null();
+        AppendFloat(value, digits);
+      }
+      json_.Raw(digits);
+    };
+    ForEachNumber(feature.kind, run, record_.Of(run.span), put);
+  }
+
+  void PutValue(Bytes value) {
+    const size_t file = files_++;
+    const bool shown = value.empty() ||
+                       (value.size() <= kMaxLineText && IsReadableText(value));
+    if (shown) return json_.Value(AsText(value));
+    json_.BeginObject();
+    json_.Member("path", PathOf(file));
+    json_.Member("size", uint64_t{value.size()});
+    json_.EndObject();
+  }
+
+  std::string PathOf(size_t file) {
+    if (!paths_) paths_ = find_paths_();
+    return file < paths_->size() ? (*paths_)[file] : "";
+  }
 
   const RecordBytes& record_;
   const ReadContext& context_;
@@ -58,99 +139,6 @@ class LineWriter {
   JsonWriter json_{limits::kDecodedBytes,
                    {Code::kLimit, "a line of samples.jsonl is too long"}};
 };
-
-std::string LineWriter::PathOf(size_t file) {
-  if (!paths_) paths_ = find_paths_();
-  return file < paths_->size() ? (*paths_)[file] : "";
-}
-
-void LineWriter::PutValue(Bytes value) {
-  const size_t file = files_++;
-  const bool shown =
-      value.empty() || (value.size() <= kMaxLineText && IsReadableText(value));
-  if (shown) return json_.Value(AsText(value));
-  json_.BeginObject();
-  json_.Member("path", PathOf(file));
-  json_.Member("size", uint64_t{value.size()});
-  json_.EndObject();
-}
-
-void LineWriter::PutNumbers(const Feature& feature, const Run& run) {
-  const auto put = [&](uint64_t bits) {
-    // Not Value, which makes large integers texts, and floats doubles.
-    std::string digits;
-    if (feature.kind == ValueKind::kInts) {
-      digits = std::to_string(static_cast<int64_t>(bits));
-    } else {
-      const auto value = std::bit_cast<float>(static_cast<uint32_t>(bits));
-      if (!std::isfinite(value)) return json_.Null();
-      AppendFloat(value, digits);
-    }
-    json_.Raw(digits);
-  };
-  ForEachNumber(feature.kind, run, record_.Of(run.span), put);
-}
-
-Status LineWriter::PutFeature(const Feature& feature, bool has_files) {
-  if (feature.kind == ValueKind::kNone) {
-    json_.Null();
-    return json_.status();
-  }
-  json_.BeginArray();
-  const bool numbers = feature.HoldsNumbers();
-  files_ += numbers && has_files ? 1U : 0U;
-  for (const Run& run : feature.runs) {
-    CTXFS_TRY(context_.Check());
-    numbers ? PutNumbers(feature, run) : PutValue(record_.Of(run.span));
-    if (!json_.ok()) break;
-  }
-  json_.EndArray();
-  return json_.status();
-}
-
-Status LineWriter::PutFeatures(
-    const std::map<std::string_view, Feature>& features) {
-  json_.BeginObject();
-  for (const auto& [name, feature] : features) {
-    json_.Key(name);
-    CTXFS_TRY(PutFeature(feature, /*has_files=*/true));
-  }
-  json_.EndObject();
-  return json_.status();
-}
-
-Status LineWriter::PutLists(
-    const std::map<std::string_view, FeatureList>& lists) {
-  json_.BeginObject();
-  for (const auto& [name, list] : lists) {
-    files_ += list.IsArray() ? 1U : 0U;
-    json_.Key(name);
-    json_.BeginArray();
-    for (const Feature& step : list.steps) {
-      CTXFS_TRY(PutFeature(step, !list.IsArray()));
-    }
-    json_.EndArray();
-  }
-  json_.EndObject();
-  return json_.status();
-}
-
-Result<std::string> LineWriter::Line(const Example& example,
-                                     RecordKind kind) && {
-  json_.PutBlanks();
-  if (kind == RecordKind::kExample) {
-    CTXFS_TRY(PutFeatures(example.features));
-  } else {
-    json_.BeginObject();
-    json_.Key("context");
-    CTXFS_TRY(PutFeatures(example.features));
-    json_.Key("feature_lists");
-    CTXFS_TRY(PutLists(example.lists));
-    json_.EndObject();
-  }
-  json_.Append("\n");
-  return std::move(json_).Take();
-}
 
 std::vector<std::string> PathsOf(const TfRecord& file,
                                  const PathsInParts& in_part, uint32_t record,

@@ -38,28 +38,22 @@ Span TfRecord::At(uint32_t record) const {
 }
 
 std::optional<Error> TfRecord::FaultAt(uint64_t at, Bytes header) const {
+  std::string what;
   if (header.size() < kHeaderSize) {
-    return Error{
-        Code::kCorrupt,
-        fmt::format("truncated: the header of record {} is cut short", count()),
-        at};
+    what =
+        fmt::format("truncated: the header of record {} is cut short", count());
+  } else if (!StartsWithHeader(header)) {
+    what = fmt::format(
+        "length_crc: the length of record {} does not match its checksum",
+        count());
+  } else if (!EndsWithin(header, source()->size() - at)) {
+    what = fmt::format(
+        "truncated: the {} bytes of record {} run past the end of the file",
+        LoadLe<uint64_t>(header.data()), count());
+  } else {
+    return std::nullopt;
   }
-  if (!StartsWithHeader(header)) {
-    return Error{Code::kCorrupt,
-                 fmt::format("length_crc: the length of record {} does not "
-                             "match its checksum",
-                             count()),
-                 at};
-  }
-  const uint64_t room = source()->size() - at;
-  const auto length = LoadLe<uint64_t>(header.data());
-  if (room >= kAround && length <= room - kAround) return std::nullopt;
-  return Error{
-      Code::kCorrupt,
-      fmt::format("truncated: the {} bytes of record {} run past the end of "
-                  "the file",
-                  length, count()),
-      at};
+  return Error{Code::kCorrupt, std::move(what), at};
 }
 
 void TfRecord::EndRun(uint64_t end) {
