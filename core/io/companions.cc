@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/io/companions.h"
 
+#include <xxhash.h>
+
 #include <cerrno>
 #include <utility>
+
+#include "core/io/stamp.h"
 
 namespace ctxfs {
 
@@ -11,6 +15,20 @@ Companions::Map Companions::Known() const {
   Map known = opened_;
   known.insert(before_.begin(), before_.end());  // adds only missing paths
   return known;
+}
+
+Companions::Stamps Companions::Seen() const {
+  const MutexLock lock(mutex_);
+  return seen_;
+}
+
+bool Companions::See(const std::string& path, const Source& file) {
+  // Of too many files any is forgotten.
+  if (seen_.size() >= kMaxSeen) seen_.erase(seen_.begin());
+  const uint64_t stamp = StampOf(file.identity());
+  const auto [at, added] =
+      seen_.try_emplace(XXH3_64bits(path.data(), path.size()), stamp);
+  return added || at->second == stamp;
 }
 
 Companions::Opened Companions::Open(const std::string& path,
@@ -33,6 +51,10 @@ Companions::Opened Companions::Open(const std::string& path,
     companion.file = *opened;
   }
   const MutexLock lock(mutex_);
+  if (companion.directory == nullptr && !See(path, **opened)) {
+    replaced_ = true;
+    return Error{Code::kStale, "the file changed under the mount"};
+  }
   opened_.insert_or_assign(path, std::move(companion));
   ForgetClosed();
   return opened;

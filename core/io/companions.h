@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 
 #include "core/base/mutex.h"
 #include "core/base/result.h"
@@ -15,7 +16,9 @@ namespace ctxfs {
 
 /// The files and directories that were opened beside a source. A renewed source
 /// reopens removed companions from this object, so a container of several files
-/// stays readable after its removal. Safe for any number of threads.
+/// stays readable after its removal. A file that was replaced is stale, even if
+/// it was closed meanwhile: bytes of the old file may have been served. Safe
+/// for any number of threads.
 class Companions {
  public:
   using Opened = Result<SourcePtr>;
@@ -23,10 +26,14 @@ class Companions {
   Companions() = default;
   /// Starts with the companions of `before`.
   explicit Companions(const Companions& before)
-      : before_(before.Known()), asked_(before.asked()) {}
+      : before_(before.Known()),
+        seen_(before.Seen()),
+        asked_(before.asked()),
+        replaced_(before.replaced()) {}
 
   /// Opens the companion at `path` by `open`. If it was removed, renews the
-  /// companion of `before` at this path.
+  /// companion of `before` at this path. Fails with kStale if another file was
+  /// opened there earlier, or the file had other bytes.
   Opened Open(const std::string& path, const std::function<Opened()>& open);
 
   /// Fails with kStale if an open companion, or one of its own companions, has
@@ -34,6 +41,8 @@ class Companions {
   Status CheckUnchanged() const;
   /// Whether Open was ever called, here or for `before`.
   bool asked() const { return asked_; }
+  /// Whether Open found a file that was replaced, here or for `before`.
+  bool replaced() const { return replaced_; }
 
  private:
   /// A directory has no descriptor, so a Companion keeps it. A file has one, so
@@ -43,10 +52,16 @@ class Companions {
     SourcePtr directory;
   };
   using Map = std::map<std::string, Companion>;
+  using Stamps = std::unordered_map<uint64_t, uint64_t>;
 
   static constexpr size_t kForgetAt = 1024;
+  /// Files that are compared when they are opened again: 3 MiB of memory.
+  static constexpr size_t kMaxSeen = 65'536;
 
   Map Known() const;
+  Stamps Seen() const;
+  /// Whether `file` is what was seen at `path`, if anything was.
+  bool See(const std::string& path, const Source& file) CTXFS_REQUIRES(mutex_);
   /// Removes closed files when they may be most of the map.
   void ForgetClosed() CTXFS_REQUIRES(mutex_);
 
@@ -54,7 +69,9 @@ class Companions {
   mutable Mutex mutex_;
   Map opened_ CTXFS_GUARDED_BY(mutex_);
   size_t forget_at_ CTXFS_GUARDED_BY(mutex_) = kForgetAt;
+  Stamps seen_ CTXFS_GUARDED_BY(mutex_);  // by the hash of their paths
   std::atomic<bool> asked_ = false;
+  std::atomic<bool> replaced_ = false;
 };
 
 }  // namespace ctxfs

@@ -31,11 +31,9 @@ Result<SourcePtr> DirectorySource::Open(const std::string& path,
   struct stat st {};
   if (::fstat(found.get(), &st) != 0) return IoError("cannot be examined");
   if (!S_ISDIR(st.st_mode)) return Error{Code::kIo, "is no directory"};
-  auto companions =
-      options.watch_ctime ? std::make_shared<Companions>() : nullptr;
-  return SourcePtr(
-      new DirectorySource(found.real_path() + "/", FileIdentity::Of(st),
-                          options, ReadAccess::Of(st), std::move(companions)));
+  return SourcePtr(new DirectorySource(
+      found.real_path() + "/", FileIdentity::Of(st), options,
+      ReadAccess::Of(st), std::make_shared<Companions>()));
 }
 
 DirectorySource::DirectorySource(std::string path, const FileIdentity& identity,
@@ -50,7 +48,7 @@ DirectorySource::DirectorySource(std::string path, const FileIdentity& identity,
 
 Result<SourcePtr> DirectorySource::Renew() const {
   const Error stale{Code::kStale, "the directory changed under the mount"};
-  if (companions_ == nullptr) return stale;
+  if (!options_.watch_ctime || companions_->replaced()) return stale;
   const Result<Fd> found = FindPath(path_);
   struct stat st {};
   if (found && ::fstat(found->get(), &st) == 0 &&
@@ -74,7 +72,7 @@ Status DirectorySource::ReadAt(uint64_t offset, MutableBytes out,
 
 Result<std::vector<DirectoryEntry>> DirectorySource::List(
     const Request& /*request*/) const {
-  if (companions_ == nullptr) return Noted(ListOnce());
+  if (!options_.watch_ctime) return Noted(ListOnce());
   {
     const MutexLock lock(mutex_);
     if (listed_) return *listed_;
@@ -120,21 +118,20 @@ Result<std::vector<DirectoryEntry>> DirectorySource::ListOnce() const {
 }
 
 Status DirectorySource::CheckAllUnchanged() const {
-  return companions_ == nullptr ? Status() : companions_->CheckUnchanged();
+  return companions_->CheckUnchanged();
 }
 
 Result<SourcePtr> DirectorySource::OpenBeside(
     const std::string& path, const Request& /*request*/) const {
-  const auto open = [&] {
+  return Noted(companions_->Open(path, [&] {
     return FileSource::OpenIn(path_, path, options_, read_access_);
-  };
-  return Noted(companions_ == nullptr ? open() : companions_->Open(path, open));
+  }));
 }
 
 Result<SourcePtr> DirectorySource::OpenDirectoryBeside(
     const std::string& path, const Request& /*request*/) const {
-  const auto open = [&] { return OpenDirectoryOnce(path); };
-  return Noted(companions_ == nullptr ? open() : companions_->Open(path, open));
+  return Noted(
+      companions_->Open(path, [&] { return OpenDirectoryOnce(path); }));
 }
 
 Result<SourcePtr> DirectorySource::OpenDirectoryOnce(

@@ -22,9 +22,10 @@ class DirectorySource final : public Source {
   uint64_t size() const override { return 0; }
   FileTime mtime() const override { return identity_.mtime; }
   FileIdentity identity() const override { return identity_; }
-  /// Fails with kStale if the path now leads to another directory, or without
-  /// watch_ctime. The renewed source lists the same names as this one, so that
-  /// a directory whose files are being removed stays readable.
+  /// Fails with kStale if the path now leads to another directory, if a file in
+  /// it was replaced, or without watch_ctime. The renewed source lists the same
+  /// names as this one, so that a directory whose files are being removed stays
+  /// readable.
   Result<SourcePtr> Renew() const override;
   std::optional<ReadAccess> read_access() const override {
     return read_access_;
@@ -58,7 +59,7 @@ class DirectorySource final : public Source {
   const FileIdentity identity_;
   const SourceOptions options_;
   const ReadAccess read_access_;
-  const std::shared_ptr<Companions> companions_;  // null unless watch_ctime
+  const std::shared_ptr<Companions> companions_;
   mutable Mutex mutex_;
   /// The first listing, which List then repeats; with watch_ctime only.
   mutable std::optional<std::vector<DirectoryEntry>> listed_

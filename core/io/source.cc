@@ -150,13 +150,11 @@ Result<std::shared_ptr<const FileSource>> FileSource::Open(
   if (::fstat(fd.get(), &st) != 0) return IoError("cannot be examined");
   if (S_ISDIR(st.st_mode)) return Error{Code::kIo, "is a directory"};
   if (!S_ISREG(st.st_mode)) return Error{Code::kIo, "is not a regular file"};
-  auto companions =
-      options.watch_ctime ? std::make_shared<Companions>() : nullptr;
   std::string first_path = fd.real_path();
   const SourceOptions known = WithGiven(options, path, first_path);
-  std::shared_ptr<const FileSource> source(
-      new FileSource(std::make_shared<const File>(std::move(fd)),
-                     std::move(first_path), st, known, std::move(companions)));
+  std::shared_ptr<const FileSource> source(new FileSource(
+      std::make_shared<const File>(std::move(fd)), std::move(first_path), st,
+      known, std::make_shared<Companions>()));
   // Records that the path was examined just now, because open() looked it up.
   (void)source->PathIsDue();
   return source;
@@ -167,7 +165,7 @@ Result<SourcePtr> FileSource::OpenBeside(const std::string& path,
   const auto open = [&] {
     return OpenIn(DirectoryOf(path_), path, options_, read_access_);
   };
-  return Noted(companions_ == nullptr ? open() : companions_->Open(path, open));
+  return Noted(companions_->Open(path, open));
 }
 
 Result<SourcePtr> FileSource::OpenSibling(const std::string& path,
@@ -178,7 +176,7 @@ Result<SourcePtr> FileSource::OpenSibling(const std::string& path,
     if (inside || inside.error().code != Code::kCorrupt) return inside;
     return OpenLinked(directory, path);
   };
-  return Noted(companions_ == nullptr ? open() : companions_->Open(path, open));
+  return Noted(companions_->Open(path, open));
 }
 
 Result<SourcePtr> FileSource::OpenDirectoryBeside(
@@ -194,17 +192,15 @@ Result<SourcePtr> FileSource::OpenDirectoryBeside(
     }
     return source;
   };
-  return Noted(companions_ == nullptr ? open() : companions_->Open(path, open));
+  return Noted(companions_->Open(path, open));
 }
 
 Status FileSource::CheckAllUnchanged() const {
   CTXFS_TRY(CheckUnchanged());
-  return companions_ == nullptr ? Status() : companions_->CheckUnchanged();
+  return companions_->CheckUnchanged();
 }
 
-bool FileSource::asked_others() const {
-  return companions_ == nullptr || companions_->asked();
-}
+bool FileSource::asked_others() const { return companions_->asked(); }
 
 Result<SourcePtr> FileSource::OpenLinked(const std::string& directory,
                                          const std::string& path) const {
@@ -327,7 +323,7 @@ Status FileSource::CheckUnchanged() const {
 
 Result<SourcePtr> FileSource::Renew() const {
   const struct stat examined = CTXFS_TRY(Examine(/*path=*/true));
-  if (companions_ == nullptr ||
+  if (!options_.watch_ctime || companions_->replaced() ||
       state_.load(std::memory_order_relaxed) == State::kChanged) {
     return Error{Code::kStale, "the container changed under the mount"};
   }

@@ -274,7 +274,7 @@ class FileSource final : public Source {
   const SourceOptions options_;  // `given` is set
   const ReadAccess read_access_;
   const FileIdentity identity_;
-  const std::shared_ptr<Companions> companions_;  // null unless watch_ctime
+  const std::shared_ptr<Companions> companions_;
   mutable std::atomic<State> state_ = State::kUnchanged;
   mutable std::atomic<int64_t> path_examined_ns_ = 0;  // CLOCK_MONOTONIC
 };

@@ -4,7 +4,6 @@
 #include "core/formats/mds/shards.h"
 
 #include <fmt/core.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <utility>
@@ -16,15 +15,10 @@
 #include "core/codec/stream.h"
 #include "core/content/read_through.h"
 #include "core/formats/mds/limits.h"
+#include "core/io/stamp.h"
 
 namespace ctxfs::mds {
 namespace {
-
-uint64_t StampOf(const Source& source) {
-  FileIdentity identity = source.identity();
-  identity.ctime = {};
-  return XXH3_64bits(&identity, sizeof(identity));
-}
 
 /// Decodes `stored` by a StreamDecoder into all of `out`.
 Status DecodeStream(StreamDecoder decode, Bytes stored, MutableBytes out,
@@ -211,7 +205,7 @@ Status Shards::Examine(uint32_t shard, Form form, const StoredFile& file,
     return {};
   }
   stored_bytes_ += (*source)->stored_size();
-  state.stamp = StampOf(**source);
+  state.stamp = StampOf((*source)->identity());
   state.fault = (*source)->size() != file.bytes ? Trouble::kSize
                 : form == Form::kZip            ? TroubleOfZip(record(shard))
                                                 : Trouble::kNone;
@@ -268,7 +262,7 @@ Result<SourcePtr> Shards::SourceOf(uint32_t shard,
     if (const SourcePtr* const kept = open_.Use(shard)) return *kept;
   }
   SourcePtr source = CTXFS_TRY(OpenNamed(File(shard).name, request));
-  if (StampOf(*source) != states_[shard].stamp ||
+  if (StampOf(source->identity()) != states_[shard].stamp ||
       source->size() != File(shard).bytes) {
     return Error{Code::kStale, Label(shard) + " has changed"};
   }

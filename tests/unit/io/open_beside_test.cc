@@ -83,6 +83,13 @@ TEST_F(OpenBeside, AReplacedFileIsStale) {
   EXPECT_TRUE(Fails(file->CheckUnchanged(), Code::kStale));
 }
 
+TEST_F(OpenBeside, Item45_1_AReplacedFileIsStaleWhenItIsOpenedAgain) {
+  ASSERT_TRUE(Ok(Open("sub/b")));  // closed at once
+  ASSERT_TRUE(Ok(Open("sub/b")));
+  fs::rename(dir_.Path("in/a"), dir_.Path("in/sub/b"));
+  EXPECT_TRUE(Fails(Open("sub/b"), Code::kStale));
+}
+
 TEST(MemorySource, HasNothingBesideIt) {
   EXPECT_TRUE(
       Fails(MemorySource("x").OpenBeside("a", Request()), Code::kNotFound));
