@@ -129,6 +129,17 @@ std::string Text(const Json& value, int indent) {
 
 }  // namespace
 
+Json AsJson(const JsonScalar& scalar) {
+  const auto make = [](auto value) -> Json {
+    if constexpr (std::is_pointer_v<decltype(value)>) {
+      return std::move(*value);
+    } else {
+      return value;
+    }
+  };
+  return std::visit(make, scalar);
+}
+
 Result<size_t> WalkJson(std::string_view text, JsonDialect dialect,
                         JsonVisitor& visitor, const Request& request) {
   if (text.size() > limits::kJsonBytes) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include "core/container/file_table.h"
 #include "core/content/content.h"
@@ -14,9 +13,9 @@ namespace ctxfs::zarr {
 /// only its chunks.
 Content ArrayContent(std::shared_ptr<const ChunkReader> reader);
 
-/// The texts of an array as JSON lines, in row-major order. Decodes all chunks
-/// to measure them.
+/// The texts of an array as JSON lines, in row-major order: a table of one
+/// file. Decodes all chunks to measure them.
 std::shared_ptr<const FileTable> ArrayLines(
-    std::shared_ptr<const ChunkReader> reader, std::string path);
+    std::shared_ptr<const ChunkReader> reader);
 
 }  // namespace ctxfs::zarr

@@ -2,168 +2,171 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/base/bytes.h"
-#include "core/base/dtype.h"
 #include "core/base/json/json.h"
 #include "core/base/result.h"
 #include "core/content/read_context.h"
 #include "core/formats/zarr/element_type.h"
+#include "core/formats/zarr/grid.h"
 
 namespace ctxfs::zarr {
 
-enum class StepKind : uint8_t {
-  // Of arrays.
-  kTranspose,
-  kSwap,
-  kDelta,
-  kScale,    // fixedscaleoffset
-  kConvert,  // astype, quantize
-  kPackBits,
-  // Of bytes.
-  kShuffle,
-  kZstd,
-  kGzip,
-  kZlib,
-  kBzip2,
-  kXz,
-  kLz4,
-  kBlosc,
-  kCrc32c,
-  kCrc32,
-  kAdler32,
-  kFletcher32,
+/// Bytes between two codecs, and the memory that they are in, if it is theirs.
+struct Coded {
+  Buffer memory;
+  Bytes bytes;
+
+  void Set(Buffer made) {
+    memory = std::move(made);
+    bytes = memory.span();
+  }
 };
 
-/// Numbers as a filter has them.
-struct FilterNumber {
-  DType dtype = DType::kU8;
-  bool big = false;
-};
-
-/// One codec of a chain, with the bytes that decoding it makes.
+/// One codec of a chain.
 struct Step {
-  StepKind kind = StepKind::kSwap;
-  std::optional<uint64_t> decoded;  // bytes; nullopt: depends on the data
-  uint64_t unit = 1;                // of kSwap, kShuffle and kTranspose
-  bool at_start = false;            // of checksums
-  bool checks = false;              // whether damage is found
-  FilterNumber stored;              // of kDelta, kScale and kConvert
-  FilterNumber shown;
-  double scale = 1;
-  double offset = 0;
-  std::vector<uint64_t> shape;  // of kTranspose: that of the decoded array
-  std::vector<uint64_t> order;  // of kTranspose
+  /// Decodes `coded` in place. The offsets of errors are bytes of it.
+  std::function<Status(Coded& coded, const ReadContext& context)> undo;
+  std::optional<uint64_t> stored;  // encoded bytes; nullopt: it varies
+  bool checks = false;             // whether damage is found
 };
 
 struct Sharding;
 
 /// The codecs of an array's chunks (docs/formats/zarr.md, section 4), in the
-/// order of writing: steps of arrays, then perhaps shards, then steps of bytes.
+/// order of writing.
 struct Chain {
-  std::vector<Step> array_steps;
-  std::shared_ptr<const Sharding> shards;  // null: there are none
-  std::vector<Step> byte_steps;
+  std::vector<Step> steps;
+  /// The codec sharding_indexed; null if there is none.
+  std::shared_ptr<const Sharding> shards;
+  /// Whether `shards` is the first step: its chunks can be read one by one.
+  bool is_divided = false;
   /// Bytes of a decoded chunk; nullopt for lines.
   std::optional<uint64_t> size;
   /// Bytes of a stored chunk, where they do not depend on the data.
   std::optional<uint64_t> stored;
+  /// For lines: the dimensions in the order in which texts are stored.
+  Indices text_order;
   std::vector<std::string> names;  // as stored
 
-  /// Whether a chunk is only shards, whose parts are read one by one.
-  bool is_divided() const { return shards != nullptr && array_steps.empty(); }
-  /// Whether the stored bytes of a chunk are its elements.
-  bool stores_elements() const {
-    return array_steps.empty() && shards == nullptr && byte_steps.empty() &&
-           size.has_value();
-  }
   /// Whether every chunk has a checksum.
   bool checks() const;
+  /// Whether the stored bytes of a chunk are its elements.
+  bool stores_elements() const { return steps.empty() && size.has_value(); }
 };
 
 /// A chunk of chunks (section 7).
 struct Sharding {
-  std::vector<uint64_t> chunk;   // shape of an inner chunk
-  std::vector<uint64_t> counts;  // inner chunks in each dimension
+  Indices chunk;   // shape of an inner chunk
+  Indices counts;  // inner chunks in each dimension
   uint64_t count = 1;
+  uint64_t width = 1;  // bytes of an element
+  std::string fill;    // of missing inner chunks
   bool index_at_start = false;
-  bool index_is_big = false;
-  bool index_has_crc = false;
+  Chain index;
   Chain inner;
 
-  uint64_t index_bytes() const { return 16 * count + (index_has_crc ? 4 : 0); }
+  uint64_t index_bytes() const { return *index.stored; }
+  /// Where the index of a shard of `size` bytes begins.
+  Result<uint64_t> IndexAt(uint64_t size) const;
 };
 
-/// Whether a codec of numcodecs takes and makes arrays.
+struct ChainBuilder;
+
+/// A codec by its name in numcodecs.
+struct ChunkCodec {
+  enum class Stage : uint8_t {
+    kArray,    // of arrays of any type; not in numcodecs
+    kNumbers,  // a filter of arrays of numbers
+    kTexts,    // makes bytes of texts
+    kToBytes,  // makes bytes of an array; not in numcodecs
+    kBytes,
+  };
+
+  std::string_view name;
+  Stage stage;
+  Status (*add)(const Json& configuration, ChainBuilder& chain);
+};
+
+// Codecs of filters.cc, compressors.cc and shard.cc.
+std::span<const ChunkCodec> ArrayCodecs();
+std::span<const ChunkCodec> ByteCodecs();
+Status AddShards(const Json& configuration, ChainBuilder& chain);
+
+/// Whether a codec of v2 takes and makes arrays, or takes texts.
 bool IsArrayFilter(std::string_view name);
 
 /// Adds the codecs of an array in the order of writing, and checks that they
-/// form a chain. The first failure is final.
-class ChainBuilder {
- public:
+/// form a chain. The first failure is final. The members say what the codecs so
+/// far make of a chunk.
+struct ChainBuilder {
   /// For chunks of `shape`, none of whose extents is 0. `level`: the number of
   /// shards around them.
-  ChainBuilder(const ElementType& type, std::vector<uint64_t> shape,
+  ChainBuilder(const ElementType& type, std::string fill, Indices shape,
                size_t level = 0);
 
   /// Adds codec `name` of v3, or "numcodecs." and the name of v2.
   /// Fails with kUnsupported for one that is not decoded, and with kCorrupt.
   Status Add(const std::string& name, const Json& configuration);
   /// Adds the list `codecs` of v3.
-  Status AddAll(const Json& codecs);
+  Status AddAll(const Json* codecs);
   /// Makes bytes of the elements of v2, unless a filter has.
   Status EndArray();
-
   Result<Chain> Build() &&;
 
- private:
-  Status AddFilter(std::string_view name, const Json& configuration);
-  Status AddTranspose(const Json& configuration);
-  Status AddDelta(const Json& configuration);
-  Status AddScale(const Json& configuration);
-  Status AddConvert(const char* stored, const char* shown,
-                    const Json& configuration);
-  Status AddPackBits();
+  // For codecs.
+  /// Adds a step that makes `after` bytes of `bytes`.
+  void Push(decltype(Step::undo) undo, std::optional<uint64_t> after,
+            bool checks = false);
+  /// Reverses the bytes of each number.
   void AddSwap();
-  Status AddBytes(const Json& configuration);
-  Status AddShards(const Json& configuration);
-  Status SetIndex(const Json& configuration, Sharding& shards) const;
-  Status AddBytesCodec(std::string_view name, const Json& configuration);
-  Status AddShuffle(const Json& configuration);
-  Status AddChecksum(StepKind kind, bool at_start, const Json& configuration);
-  void AddCompressor(StepKind kind, bool checks);
-  /// The number that a configuration names, or `otherwise`.
-  Result<FilterNumber> NumberAt(const Json& configuration, const char* key,
-                                const FilterNumber& otherwise) const;
-  /// Adds a step after which the elements are numbers of type step.stored.
-  Status Replace(Step step);
 
-  const ElementType type_;
-  const std::vector<uint64_t> shape_;
-  const size_t level_;
-  std::vector<uint64_t> current_shape_;  // after the steps so far
-  FilterNumber number_;                  // likewise
-  uint64_t count_ = 1;                   // elements
-  uint64_t width_ = 1;                   // bytes of an element, likewise
-  uint64_t unit_ = 1;                    // whose order the byte order concerns
-  std::optional<uint64_t> bytes_;        // after the steps so far
-  bool is_array_ = true;
-  Chain chain_;
+  const ElementType type;
+  const std::string fill;
+  const size_t level;
+  Indices shape;
+  NumberType number;              // of elements
+  uint64_t width;                 // bytes of an element
+  std::optional<uint64_t> bytes;  // nullopt: it varies
+  bool is_array = true;
+  bool filtered = false;
+  Chain chain;
 };
 
-/// Undoes steps from the last to the first. `stored` has the bytes after the
-/// last. Offsets of errors are bytes of `stored` where they are known.
-Result<Buffer> UndoSteps(const std::vector<Step>& steps, Bytes stored,
-                         const ReadContext& context);
+/// Undoes the steps of a chain from the last to number `first`.
+Result<Buffer> Undo(const Chain& chain, Coded coded, const ReadContext& context,
+                    size_t first = 0);
 
-/// Undoes a step of an array. `in` may have any size; `out` has step.decoded
-/// bytes.
-Status UndoFilter(const Step& step, Bytes in, MutableBytes out);
+/// Fails if the bytes that are there are not as many as shape and type demand.
+Status CheckSize(uint64_t found, uint64_t wanted, uint64_t offset = 0);
+
+/// "codecs: TEXT", with kCorrupt.
+Error BadCodecs(const std::string& text);
+Error UnreadCodec(std::string_view name);
+
+/// Where chunk `number` of a shard of `size` bytes is in it.
+struct Part {
+  uint64_t offset = 0;
+  uint64_t size = 0;
+};
+/// Returns nullopt if the chunk is missing. `index`: that of the shard,
+/// decoded.
+Maybe<Part> FindPart(const Sharding& shards, Bytes index, uint64_t number,
+                     uint64_t size);
+/// Adds `by` to the offset of an error, if it has one.
+Error Moved(Error error, uint64_t by);
+
+/// Fills `out`, which starts `phase` bytes after the start of an element, with
+/// elements of `width` bytes: `fill`, and zeros after it.
+void FillWith(std::string_view fill, uint64_t width, uint64_t phase,
+              MutableBytes out);
 
 /// HDF5's checksum of big-endian words of 16 bits.
 uint32_t Fletcher32(Bytes bytes);

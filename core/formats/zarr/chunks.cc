@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/formats/zarr/chunks.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "core/base/errors.h"
+#include "core/base/limits.h"
 #include "core/base/text/text.h"
 #include "core/container/elements.h"
 #include "core/io/descriptors.h"
+#include "core/io/stamp.h"
 
 namespace ctxfs::zarr {
 namespace {
@@ -16,67 +20,6 @@ namespace {
 constexpr size_t kMaxOpenChunks = 256;
 constexpr size_t kOpenIfShort = 4;
 constexpr uint64_t kRoom = 1024;
-
-/// The decoded bytes of a chunk.
-class ChunkBlock final : public Block {
- public:
-  ChunkBlock(Key key, const Chain& chain, const Region& region,
-             const std::string& fill)
-      : Block(key), chain_(chain), region_(region), fill_(fill) {}
-
-  uint64_t cost() const override {
-    return AddUpTo(chain_.size.value_or(2 * region_.size), region_.size);
-  }
-  Result<Buffer> Produce(const ReadContext& context) const override {
-    return DecodeChunk(chain_, region_, fill_, context);
-  }
-  bool verifies() const override { return chain_.checks(); }
-  const Source* made_from() const override { return region_.source.get(); }
-
- private:
-  const Chain& chain_;
-  const Region& region_;
-  const std::string& fill_;
-};
-
-/// The index of a shard.
-class IndexBlock final : public Block {
- public:
-  IndexBlock(Key key, const Sharding& shards, const Region& shard)
-      : Block(key), shards_(shards), shard_(shard) {}
-
-  uint64_t cost() const override { return shards_.index_bytes(); }
-  Result<Buffer> Produce(const ReadContext& context) const override {
-    return ReadShardIndex(shards_, shard_, context);
-  }
-  bool verifies() const override { return shards_.index_has_crc; }
-  const Source* made_from() const override { return shard_.source.get(); }
-
- private:
-  const Sharding& shards_;
-  const Region& shard_;
-};
-
-/// The bytes of a shard that is encoded as a whole.
-class ShardBlock final : public Block {
- public:
-  ShardBlock(Key key, const Chain& chain, const Region& region)
-      : Block(key), chain_(chain), region_(region) {}
-
-  uint64_t cost() const override {
-    return AddUpTo(2 * chain_.size.value_or(0), region_.size);
-  }
-  Result<Buffer> Produce(const ReadContext& context) const override {
-    const Region shard = CTXFS_TRY(DecodeShard(chain_, region_, context));
-    return ReadBuffer(*shard.source, shard.offset, shard.size, "shard",
-                      context);
-  }
-  const Source* made_from() const override { return region_.source.get(); }
-
- private:
-  const Chain& chain_;
-  const Region& region_;
-};
 
 /// Cached bytes, as a source.
 class PinnedSource final : public DerivedSource {
@@ -87,11 +30,11 @@ class PinnedSource final : public DerivedSource {
   uint64_t size() const override { return bytes_->size(); }
   Status ReadAt(uint64_t offset, MutableBytes out,
                 const Request& /*request*/) const override {
-    const Bytes bytes = std::as_const(*bytes_).span();
-    if (!InBounds(offset, out.size(), bytes.size())) {
-      return Error{Code::kCorrupt, "it ends too early", bytes.size()};
+    if (!InBounds(offset, out.size(), size())) {
+      return Error{Code::kCorrupt, "it ends too early", size()};
     }
-    std::ranges::copy(bytes.subspan(offset, out.size()), out.begin());
+    std::ranges::copy(std::as_const(*bytes_).span().subspan(offset, out.size()),
+                      out.begin());
     return {};
   }
 
@@ -99,20 +42,59 @@ class PinnedSource final : public DerivedSource {
   const BlockCache::Pinned bytes_;
 };
 
-Result<BlockCache::Pinned> GetUnchanged(const Block& block,
-                                        const ReadContext& context) {
+/// Reads and undoes a region, but not the codecs before number `first`.
+Result<Buffer> DecodeRegion(const Chain& chain, size_t first,
+                            const Region& region, const ReadContext& context) {
+  // The most bytes that a chunk may take: incompressible data in any codec.
+  const bool sized = chain.shards == nullptr && chain.size;
+  const uint64_t most = sized ? std::min(2 * *chain.size + 64 * limits::kKiB,
+                                         limits::kStoredBytes)
+                              : limits::kStoredBytes;
+  if (region.size > most) {
+    return Error{Code::kCorrupt,
+                 fmt::format("{} bytes are too many for a chunk of {}",
+                             region.size, chain.size.value_or(0)),
+                 region.offset + most};
+  }
+  CTXFS_TRY(context.CheckMemory(region.size));
+  Buffer stored = CTXFS_TRY(
+      ReadBuffer(*region.source, region.offset, region.size, "chunk", context));
+  Coded coded;
+  coded.Set(std::move(stored));
+  Result<Buffer> decoded = Undo(chain, std::move(coded), context, first);
+  if (decoded) return decoded;
+  return Moved(std::move(decoded).error(), region.offset);
+}
+
+/// The decoded bytes of a region.
+class RegionBlock final : public Block {
+ public:
+  RegionBlock(Key key, const Chain& chain, size_t first, const Region& region)
+      : Block(key), chain_(chain), first_(first), region_(region) {}
+
+  uint64_t cost() const override {
+    return AddUpTo(chain_.size.value_or(2 * region_.size), region_.size);
+  }
+  Result<Buffer> Produce(const ReadContext& context) const override {
+    return DecodeRegion(chain_, first_, region_, context);
+  }
+  bool verifies() const override { return chain_.checks(); }
+  const Source* made_from() const override { return region_.source.get(); }
+
+ private:
+  const Chain& chain_;
+  const size_t first_;
+  const Region& region_;
+};
+
+Result<BlockCache::Pinned> GetDecoded(const RegionBlock& block,
+                                      const ReadContext& context) {
   BlockCache::Pinned bytes = CTXFS_TRY(context.Get(block));
   CTXFS_TRY(block.CheckUnchanged());
   return bytes;
 }
 
 }  // namespace
-
-BlockOwners NewBlockOwners() {
-  BlockOwners owners{};
-  for (uint64_t& owner : owners) owner = NewOwner();
-  return owners;
-}
 
 Result<SourcePtr> ChunkFiles::Open(const std::string& path,
                                    const Request& request) const {
@@ -135,98 +117,106 @@ Result<SourcePtr> ChunkFiles::Open(const std::string& path,
 
 ChunkReader::ChunkReader(std::shared_ptr<const ChunkFiles> files,
                          std::string path,
-                         std::shared_ptr<const ArrayPlan> plan,
-                         const BlockOwners& owners,
+                         std::shared_ptr<const ArrayPlan> plan, uint64_t owner,
                          std::shared_ptr<AtomicVerdict> verdict)
     : files_(std::move(files)),
       path_(std::move(path)),
       plan_(std::move(plan)),
-      owners_(owners),
+      owner_(owner),
       verdict_(std::move(verdict)),
-      chunk_(&plan_->chunk),
-      chain_(&plan_->chain) {
-  while (chain_->is_divided()) {
-    chunk_ = &chain_->shards->chunk;
-    chain_ = &chain_->shards->inner;
+      levels_{{&plan_->chunk, &plan_->chain}} {
+  while (chain().is_divided) {
+    const Sharding& shards = *chain().shards;
+    levels_.push_back({&shards.chunk, &shards.inner});
   }
 }
 
 Indices ChunkReader::OriginOf(const Indices& index) const {
   Indices origin = index;
-  for (size_t i = 0; i < origin.size(); ++i) origin[i] *= (*chunk_)[i];
+  for (size_t i = 0; i < origin.size(); ++i) origin[i] *= chunk()[i];
   return origin;
-}
-
-uint64_t ChunkReader::NumberOf(const Indices& element,
-                               const Indices& shape) const {
-  uint64_t number = 0;
-  for (size_t i = 0; i < element.size(); ++i) {
-    const uint64_t extent = plan_->shape[i];
-    const uint64_t boxes = extent / shape[i] + (extent % shape[i] == 0 ? 0 : 1);
-    number = number * boxes + element[i] / shape[i];
-  }
-  return number;
 }
 
 std::string ChunkReader::FileOf(const Indices& index) const {
   Indices outer = OriginOf(index);
   for (size_t i = 0; i < outer.size(); ++i) outer[i] /= plan_->chunk[i];
-  return path_.empty() ? plan_->KeyOf(outer)
-                       : path_ + "/" + plan_->KeyOf(outer);
+  const std::string key = plan_->KeyOf(outer);
+  return path_.empty() ? key : path_ + "/" + key;
 }
 
 Error ChunkReader::At(const Indices& index, Error error) const {
   return Within("chunk " + Quote(FileOf(index)), std::move(error));
 }
 
-Result<std::optional<Region>> ChunkReader::Find(
-    const Indices& index, const ReadContext& context) const {
+Maybe<Region> ChunkReader::Find(const Indices& index,
+                                const ReadContext& context) const {
   const SourcePtr file = CTXFS_TRY(files_->Open(FileOf(index), context));
   if (file == nullptr) return std::optional<Region>();
-  std::optional<Region> region = Region{file, 0, file->size()};
+  std::optional<Region> region =
+      Region{file, 0, file->size(), StampOf(file->identity())};
   const Indices origin = OriginOf(index);
-  const Chain* chain = &plan_->chain;
-  const Indices* shape = &plan_->chunk;
-  for (size_t level = 0; region && chain->is_divided(); ++level) {
-    region =
-        CTXFS_TRY(FindInShard(level, *region, *chain, *shape, origin, context));
-    shape = &chain->shards->chunk;
-    chain = &chain->shards->inner;
+  for (size_t level = 0; region && level + 1 < levels_.size(); ++level) {
+    region = CTXFS_TRY(FindInShard(level, *region, origin, context));
   }
   return region;
 }
 
-Result<std::optional<Region>> ChunkReader::FindInShard(
-    size_t level, const Region& shard, const Chain& chain, const Indices& shape,
-    const Indices& origin, const ReadContext& context) const {
-  // Two blocks for each shard: its bytes if they are encoded, and its index.
-  const uint64_t number = NumberOf(origin, shape);
-  const uint64_t owner = owners_[1 + level];
+Maybe<Region> ChunkReader::FindInShard(size_t level, const Region& shard,
+                                       const Indices& element,
+                                       const ReadContext& context) const {
+  const auto& [shape, chain] = levels_[level];
+  const Sharding& shards = *chain->shards;
   Region bytes = shard;
-  if (!chain.byte_steps.empty()) {
-    const ShardBlock block({owner, 2 * number}, chain, shard);
-    BlockCache::Pinned decoded = CTXFS_TRY(GetUnchanged(block, context));
+  if (chain->steps.size() > 1) {
+    BlockCache::Pinned decoded = CTXFS_TRY(GetDecoded(
+        {KeyOf(level, false, element, shard), *chain, 1, shard}, context));
     const uint64_t size = decoded->size();
     bytes = {
         std::make_shared<const PinnedSource>(shard.source, std::move(decoded)),
-        0, size};
+        0, size, shard.stamp};
   }
-  const Sharding& shards = *chain.shards;
-  const IndexBlock block({owner, 2 * number + 1}, shards, bytes);
-  const BlockCache::Pinned index = CTXFS_TRY(GetUnchanged(block, context));
-  uint64_t inner = 0;
-  for (size_t i = 0; i < origin.size(); ++i) {
-    inner = inner * shards.counts[i] + origin[i] % shape[i] / shards.chunk[i];
+  Region at = bytes;
+  at.offset += CTXFS_TRY(shards.IndexAt(bytes.size));
+  at.size = shards.index_bytes();
+  const Result<BlockCache::Pinned> index = GetDecoded(
+      {KeyOf(level, true, element, shard), shards.index, 0, at}, context);
+  if (!index) return Within("index of the shard", index.error());
+  uint64_t number = 0;
+  for (size_t i = 0; i < element.size(); ++i) {
+    number =
+        number * shards.counts[i] + element[i] % (*shape)[i] / shards.chunk[i];
   }
-  return RegionInShard(shards, std::as_const(*index).span(), inner, bytes);
+  const Maybe<Part> part =
+      FindPart(shards, std::as_const(**index).span(), number, bytes.size);
+  if (!part) return Moved(part.error(), bytes.offset);
+  if (!*part) return std::optional<Region>();
+  bytes.offset += (*part)->offset;
+  bytes.size = (*part)->size;
+  return std::optional(std::move(bytes));
+}
+
+Key ChunkReader::KeyOf(size_t level, bool is_index, const Indices& element,
+                       const Region& region) const {
+  const Indices& box = *levels_[level].chunk;
+  uint64_t number = 0;
+  for (size_t i = 0; i < element.size(); ++i) {
+    number = number * ChunksIn(plan_->shape[i], box[i]) + element[i] / box[i];
+  }
+  // Arrays of 2^60 chunks are not read (kChunkWeight). A file that replaces
+  // another one has blocks of its own.
+  const uint64_t index = 8 * number + 2 * level + (is_index ? 1 : 0);
+  return {owner_, index ^ region.stamp};
 }
 
 Result<BlockCache::Pinned> ChunkReader::Decode(
     const Indices& index, const Region& region,
     const ReadContext& context) const {
-  const uint64_t number = NumberOf(OriginOf(index), *chunk_);
-  const ChunkBlock block({owners_[0], number}, *chain_, region, plan_->fill);
-  return GetUnchanged(block, context);
+  const Key key = KeyOf(levels_.size() - 1, false, OriginOf(index), region);
+  BlockCache::Pinned chunk =
+      CTXFS_TRY(GetDecoded({key, chain(), 0, region}, context));
+  // The stamps of files are hashes: different ones may be equal.
+  if (chain().size) CTXFS_TRY(CheckSize(chunk->size(), *chain().size));
+  return chunk;
 }
 
 }  // namespace ctxfs::zarr

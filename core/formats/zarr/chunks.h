@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
-#include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -15,7 +13,6 @@
 #include "core/content/read_context.h"
 #include "core/content/verdict.h"
 #include "core/formats/zarr/array_plan.h"
-#include "core/formats/zarr/limits.h"
 #include "core/io/source.h"
 
 namespace ctxfs::zarr {
@@ -34,26 +31,22 @@ class ChunkFiles {
   mutable LruMap<std::string, SourcePtr> open_ CTXFS_GUARDED_BY(mutex_);
 };
 
-/// The owners of an array's blocks: of its chunks, and of each level of shards.
-using BlockOwners = std::array<uint64_t, 1 + kMaxShardLevels>;
-BlockOwners NewBlockOwners();
-
-using Indices = std::vector<uint64_t>;
-
 /// Stored bytes of a chunk or a shard.
 struct Region {
   SourcePtr source;
   uint64_t offset = 0;
   uint64_t size = 0;
+  uint64_t stamp = 0;  // of the file: StampOf its identity
 };
 
 /// Finds and decodes the chunks of an array. The chunks are those of the
 /// innermost shards.
 class ChunkReader {
  public:
-  /// `verdict`: kFailed as soon as a chunk of the array is known to be damaged.
+  /// `owner`: of the array's blocks. `verdict`: kFailed as soon as a chunk of
+  /// the array is known to be damaged.
   ChunkReader(std::shared_ptr<const ChunkFiles> files, std::string path,
-              std::shared_ptr<const ArrayPlan> plan, const BlockOwners& owners,
+              std::shared_ptr<const ArrayPlan> plan, uint64_t owner,
               std::shared_ptr<AtomicVerdict> verdict);
 
   void NoteDamage() const { verdict_->store(Verdict::kFailed); }
@@ -61,13 +54,12 @@ class ChunkReader {
 
   const ArrayPlan& plan() const { return *plan_; }
   /// The shape and the codecs of a chunk.
-  const Indices& chunk() const { return *chunk_; }
-  const Chain& chain() const { return *chain_; }
+  const Indices& chunk() const { return *levels_.back().chunk; }
+  const Chain& chain() const { return *levels_.back().chain; }
 
   /// Returns where a chunk is stored; nullopt if it is missing, so that all of
   /// its elements are the fill value.
-  Result<std::optional<Region>> Find(const Indices& index,
-                                     const ReadContext& context) const;
+  Maybe<Region> Find(const Indices& index, const ReadContext& context) const;
 
   /// Decodes all of a chunk.
   Result<BlockCache::Pinned> Decode(const Indices& index, const Region& region,
@@ -77,45 +69,28 @@ class ChunkReader {
   Error At(const Indices& index, Error error) const;
 
  private:
+  /// Chunks, or shards of the next level.
+  struct Level {
+    const Indices* chunk;
+    const Chain* chain;
+  };
   std::string FileOf(const Indices& index) const;
   /// The first element of a chunk.
   Indices OriginOf(const Indices& index) const;
-  /// The number of the box of `shape` that has the element.
-  uint64_t NumberOf(const Indices& element, const Indices& shape) const;
-  Result<std::optional<Region>> FindInShard(size_t level, const Region& shard,
-                                            const Chain& chain,
-                                            const Indices& shape,
-                                            const Indices& origin,
-                                            const ReadContext& context) const;
+  /// The key of the box of `level` that has the element, or of its index.
+  Key KeyOf(size_t level, bool is_index, const Indices& element,
+            const Region& region) const;
+  /// Returns where the chunk with the element is in a shard.
+  Maybe<Region> FindInShard(size_t level, const Region& shard,
+                            const Indices& element,
+                            const ReadContext& context) const;
 
   const std::shared_ptr<const ChunkFiles> files_;
   const std::string path_;
   const std::shared_ptr<const ArrayPlan> plan_;
-  const BlockOwners owners_;
+  const uint64_t owner_;
   const std::shared_ptr<AtomicVerdict> verdict_;
-  const Indices* chunk_;
-  const Chain* chain_;
+  std::vector<Level> levels_;  // outermost first; all but the last are shards
 };
-
-/// Decodes the stored bytes of a chunk. `fill`: the element of missing chunks
-/// of a shard.
-Result<Buffer> DecodeChunk(const Chain& chain, const Region& region,
-                           const std::string& fill, const ReadContext& context);
-
-/// Undoes the codecs around shards: the bytes of a shard, in memory if there
-/// are such codecs.
-Result<Region> DecodeShard(const Chain& chain, const Region& region,
-                           const ReadContext& context);
-
-/// Reads and verifies the index of a shard: offset and size of each chunk.
-Result<Buffer> ReadShardIndex(const Sharding& shards, const Region& shard,
-                              const Request& request);
-/// Returns where chunk `number` of a shard is; nullopt if it is missing.
-Result<std::optional<Region>> RegionInShard(const Sharding& shards, Bytes index,
-                                            uint64_t number,
-                                            const Region& shard);
-
-/// Fills `out`, which starts `phase` bytes after the start of an element.
-void FillWith(const std::string& element, uint64_t phase, MutableBytes out);
 
 }  // namespace ctxfs::zarr

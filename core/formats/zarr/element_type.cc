@@ -2,11 +2,14 @@
 #include "core/formats/zarr/element_type.h"
 
 #include <algorithm>
-#include <array>
+#include <bit>
+#include <cmath>
 #include <utility>
 
 #include "core/base/bytes.h"
+#include "core/base/limits.h"
 #include "core/base/text/whole_number.h"
+#include "core/codec/numbers/half.h"
 
 namespace ctxfs::zarr {
 namespace {
@@ -19,22 +22,15 @@ struct NumberName {
   DType dtype;
 };
 
-constexpr std::array kNumbers = {
-    NumberName{"b1", "bool", DType::kBool},
-    NumberName{"i1", "int8", DType::kI8},
-    NumberName{"i2", "int16", DType::kI16},
-    NumberName{"i4", "int32", DType::kI32},
-    NumberName{"i8", "int64", DType::kI64},
-    NumberName{"u1", "uint8", DType::kU8},
-    NumberName{"u2", "uint16", DType::kU16},
-    NumberName{"u4", "uint32", DType::kU32},
-    NumberName{"u8", "uint64", DType::kU64},
-    NumberName{"f2", "float16", DType::kF16},
-    NumberName{"f4", "float32", DType::kF32},
-    NumberName{"f8", "float64", DType::kF64},
-    NumberName{"c8", "complex64", DType::kC64},
-    NumberName{"c16", "complex128", DType::kC128},
-    NumberName{"bfloat16", "bfloat16", DType::kBf16},
+constexpr NumberName kNumbers[] = {
+    {"b1", "bool", DType::kBool},           {"i1", "int8", DType::kI8},
+    {"i2", "int16", DType::kI16},           {"i4", "int32", DType::kI32},
+    {"i8", "int64", DType::kI64},           {"u1", "uint8", DType::kU8},
+    {"u2", "uint16", DType::kU16},          {"u4", "uint32", DType::kU32},
+    {"u8", "uint64", DType::kU64},          {"f2", "float16", DType::kF16},
+    {"f4", "float32", DType::kF32},         {"f8", "float64", DType::kF64},
+    {"c8", "complex64", DType::kC64},       {"c16", "complex128", DType::kC128},
+    {"bfloat16", "bfloat16", DType::kBf16},
 };
 
 constexpr uint64_t kMaxElementBytes = limits::kGiB;
@@ -43,70 +39,62 @@ Error BadType(const std::string& text) {
   return {Code::kCorrupt, "dtype: " + text};
 }
 
-ElementType NumberOf(DType dtype, std::string name) {
-  ElementType type;
-  type.kind = Kind::kNumber;
-  type.dtype = dtype;
-  type.size = DTypeSize(dtype);
-  type.unit =
-      static_cast<uint32_t>(IsComplex(dtype) ? type.size / 2 : type.size);
-  type.name = std::move(name);
-  return type;
-}
-
-ElementType OpaqueOf(uint64_t size, std::string name) {
-  ElementType type;
-  type.kind = Kind::kOpaque;
-  type.size = size;
-  type.name = std::move(name);
-  return type;
-}
-
-ElementType Unknown(std::string name) {
-  ElementType type;
-  type.name = std::move(name);
-  return type;
-}
-
-ElementType LinesOf(Kind kind, std::string name) {
-  ElementType type = Unknown(std::move(name));
-  type.kind = kind;
-  return type;
-}
-
-std::optional<ElementType> FindNumber(std::string_view NumberName::*column,
-                                      std::string_view name) {
+std::optional<DType> FindNumber(std::string_view NumberName::*column,
+                                std::string_view name) {
   const auto found = std::ranges::find(kNumbers, name, column);
-  if (found == kNumbers.end()) return std::nullopt;
-  return NumberOf(found->dtype, std::string(name));
+  if (found == std::end(kNumbers)) return std::nullopt;
+  return found->dtype;
+}
+
+/// numpy's name without the character of the byte order.
+std::string_view WithoutOrder(std::string_view name) {
+  const bool ordered = !name.empty() && std::string_view("<>|=").find(
+                                            name[0]) != std::string_view::npos;
+  return name.substr(ordered ? 1 : 0);
+}
+
+std::optional<NumberType> NumpyNumber(std::string_view name) {
+  const auto dtype = FindNumber(&NumberName::v2, WithoutOrder(name));
+  if (!dtype) return std::nullopt;
+  return NumberType{*dtype, name[0] == '>'};
+}
+
+ElementType TypeOfNumber(const NumberType& number, std::string name) {
+  return {.kind = Kind::kNumber,
+          .number = number,
+          .size = number.size(),
+          .name = std::move(name)};
+}
+
+ElementType Unknown(std::string name) { return {.name = std::move(name)}; }
+
+ElementType TicksOf(std::string name) {
+  return {
+      .kind = Kind::kTicks, .size = sizeof(int64_t), .name = std::move(name)};
+}
+
+/// `length` characters. Elements of no bytes are not read.
+Result<ElementType> OpaqueOf(uint64_t length, uint32_t character,
+                             std::string name) {
+  if (length == 0) return Unknown(std::move(name));
+  if (length > kMaxElementBytes / character) return BadType("it is too long");
+  return ElementType{.kind = Kind::kOpaque,
+                     .size = length * character,
+                     .character = character,
+                     .name = std::move(name)};
 }
 
 Result<ElementType> TypeOfText(const std::string& text) {
   if (text.empty()) return BadType("it is empty");
-  const bool ordered =
-      text[0] == '<' || text[0] == '>' || text[0] == '|' || text[0] == '=';
-  const std::string_view plain = std::string_view(text).substr(ordered ? 1 : 0);
-  if (auto number = FindNumber(&NumberName::v2, plain)) {
-    number->big = text[0] == '>';
-    number->name = text;
-    return *std::move(number);
-  }
+  if (const auto number = NumpyNumber(text)) return TypeOfNumber(*number, text);
+  const std::string_view plain = WithoutOrder(text);
+  if (plain.starts_with("M8") || plain.starts_with("m8")) return TicksOf(text);
   const char kind = plain.empty() ? '\0' : plain[0];
-  if (plain.starts_with("M8") || plain.starts_with("m8")) {
-    ElementType type = OpaqueOf(sizeof(uint64_t), text);
-    type.ticks = true;
-    return type;
-  }
-  if (kind != 'S' && kind != 'U' && kind != 'V' && kind != 'a') {
-    return Unknown(text);
-  }
-  const auto length = WholeNumber<uint64_t>(plain.substr(1));
-  if (!length || *length == 0) return Unknown(text);
-  const uint32_t character = kind == 'U' ? 4 : 1;
-  if (*length > kMaxElementBytes / character) return BadType("it is too long");
-  ElementType type = OpaqueOf(*length * character, text);
-  type.character = character;
-  return type;
+  const bool known =
+      std::string_view("SUVa").find(kind) != std::string_view::npos;
+  const auto length =
+      known ? WholeNumber<uint64_t>(plain.substr(1)) : std::nullopt;
+  return OpaqueOf(length.value_or(0), kind == 'U' ? 4 : 1, text);
 }
 
 /// Multiplies `size` by the members of an optional shape of a field.
@@ -117,8 +105,9 @@ Status MultiplyByShape(const Json& shape, uint64_t& size) {
       return BadType("a field has an invalid shape");
     }
     const auto product = CheckedMul(size, extent.get<uint64_t>());
-    if (!product || *product > kMaxElementBytes)
+    if (!product || *product > kMaxElementBytes) {
       return BadType("it is too long");
+    }
     size = *product;
   }
   return {};
@@ -138,7 +127,7 @@ Result<ElementType> Structure(const Json& fields, const TypeOf& type_of) {
       return BadType("a field is no list of a name and a type");
     }
     const ElementType type = CTXFS_TRY(type_of(field[1]));
-    if (type.kind != Kind::kNumber && type.kind != Kind::kOpaque) {
+    if (type.kind == Kind::kUnknown || type.lines()) {
       return Unknown(field[1].dump());
     }
     uint64_t bytes = type.size;
@@ -148,54 +137,78 @@ Result<ElementType> Structure(const Json& fields, const TypeOf& type_of) {
     if (name.size() > 1) name += ", ";
     name += field[0].get<std::string>() + ": " + type.name;
   }
-  return OpaqueOf(size, name + "}");
-}
-
-/// A v3 type whose configuration says its length in bytes.
-Result<ElementType> TypeOfLength(const std::string& name,
-                                 const Json& configuration) {
-  const auto length = CountAt(configuration, "length_bytes");
-  if (!length || *length > kMaxElementBytes) {
-    return BadType(name + " has no valid length_bytes");
-  }
-  if (*length == 0) return Unknown(name + " of no bytes");
-  ElementType type = OpaqueOf(*length, name);
-  if (name == "fixed_length_utf32") type.character = 4;
-  return type;
+  return OpaqueOf(size, 1, name + "}");
 }
 
 Result<ElementType> TypeOfName(const std::string& name,
                                const Json& configuration) {
-  if (auto number = FindNumber(&NumberName::v3, name))
-    return *std::move(number);
-  if (name == "string") return LinesOf(Kind::kText, name);
+  if (const auto number = FindNumber(&NumberName::v3, name)) {
+    return TypeOfNumber({*number}, name);
+  }
+  if (name == "string") return ElementType{.kind = Kind::kText, .name = name};
   if (name == "bytes" || name == "variable_length_bytes") {
-    return LinesOf(Kind::kBinary, name);
+    return ElementType{.kind = Kind::kBinary, .name = name};
   }
   if (name == "null_terminated_bytes" || name == "fixed_length_utf32" ||
       name == "raw_bytes") {
-    return TypeOfLength(name, configuration);
+    const auto length = CountAt(configuration, "length_bytes");
+    if (!length) return BadType(name + " has no valid length_bytes");
+    ElementType type = CTXFS_TRY(OpaqueOf(*length, 1, name));
+    if (name == "fixed_length_utf32") type.character = 4;
+    return type;
   }
   if (name == "numpy.datetime64" || name == "numpy.timedelta64") {
-    ElementType type = OpaqueOf(
-        sizeof(uint64_t), name + "[" + TextAt(configuration, "unit") + "]");
-    type.ticks = true;
-    return type;
+    return TicksOf(name + "[" + TextAt(configuration, "unit") + "]");
   }
   if (name == "structured") {
     const Json* const fields = MemberAt(configuration, "fields");
     return Structure(fields == nullptr ? Json() : *fields, &TypeOfV3);
   }
-  if (name.starts_with('r')) {
-    const auto bits = WholeNumber<uint64_t>(std::string_view(name).substr(1));
-    if (bits && *bits % 8 == 0 && *bits / 8 <= kMaxElementBytes && *bits > 0) {
-      return OpaqueOf(*bits / 8, name);
-    }
-  }
-  return Unknown(name);
+  const auto bits =
+      name.starts_with('r')
+          ? WholeNumber<uint64_t>(std::string_view(name).substr(1))
+          : std::nullopt;
+  const bool known = bits && *bits % 8 == 0 && *bits / 8 <= kMaxElementBytes;
+  return OpaqueOf(known ? *bits / 8 : 0, 1, name);
+}
+
+/// Rounds `value` to a float with `fraction` bits after the point and the
+/// exponents of 15 - `fraction` bits; ties to even.
+uint64_t SmallFloat(double value, int fraction) {
+  const int bias = (1 << (14 - fraction)) - 1;
+  const unsigned infinity = 0x8000U - (1U << fraction);
+  const unsigned sign = std::signbit(value) ? 0x8000U : 0;
+  if (std::isnan(value)) return sign | infinity | 1U << (fraction - 1);
+  const double size = std::fabs(value);
+  if (std::isinf(value)) return sign | infinity;
+  if (size == 0) return sign;
+  int exponent = 0;
+  (void)std::frexp(size, &exponent);
+  // The exponent of the last bit, which subnormal numbers share.
+  const int last = std::max(exponent - 1, 1 - bias) - fraction;
+  const auto digits =
+      static_cast<unsigned>(std::nearbyint(std::ldexp(size, -last)));
+  // A carry of the digits increases the exponent, as it must.
+  const unsigned bits =
+      (static_cast<unsigned>(last + fraction + bias - 1) << fraction) + digits;
+  return sign | std::min(bits, infinity);
+}
+
+uint64_t IntegerBits(Number number) {
+  constexpr Number kEnd = 9223372036854775808.0L;  // 2^63
+  if (number >= 0 && number < 2 * kEnd) return static_cast<uint64_t>(number);
+  if (!(number >= -kEnd && number < kEnd)) return uint64_t{1} << 63;
+  return static_cast<uint64_t>(static_cast<int64_t>(number));
 }
 
 }  // namespace
+
+std::optional<NumberType> NumberNamed(std::string_view name) {
+  if (const auto dtype = FindNumber(&NumberName::v3, name)) {
+    return NumberType{*dtype};
+  }
+  return NumpyNumber(name);
+}
 
 Result<ElementType> TypeOfV2(const Json& dtype) {
   if (dtype.is_string()) return TypeOfText(dtype.get<std::string>());
@@ -212,16 +225,44 @@ Result<ElementType> TypeOfV3(const Json& data_type) {
   return TypeOfName(name, configuration == nullptr ? Json() : *configuration);
 }
 
-std::optional<ElementType> NumberType(const std::string& text) {
-  if (auto named = FindNumber(&NumberName::v3, text)) return named;
-  const Result<ElementType> type = TypeOfText(text);
-  if (!type || type->kind != Kind::kNumber) return std::nullopt;
-  return *type;
+Number NumberOf(DType dtype, uint64_t bits) {
+  switch (dtype) {
+    case DType::kBool:
+      return static_cast<uint8_t>(bits);
+    case DType::kF16:
+      return HalfToFloat(static_cast<uint16_t>(bits));
+    case DType::kBf16:
+      return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+    case DType::kF32:
+      return std::bit_cast<float>(static_cast<uint32_t>(bits));
+    case DType::kF64:
+      return std::bit_cast<double>(bits);
+    default:
+      return VisitNumber(
+          dtype,
+          [bits](auto zero) -> Number {
+            return static_cast<decltype(zero)>(bits);
+          },
+          [] { return Number{0}; });
+  }
 }
 
-bool IsSigned(DType dtype) {
-  return dtype == DType::kI8 || dtype == DType::kI16 || dtype == DType::kI32 ||
-         dtype == DType::kI64;
+uint64_t BitsOf(DType dtype, Number number) {
+  switch (dtype) {
+    case DType::kBool:
+      return number != 0 ? 1 : 0;
+    case DType::kF16:
+      return SmallFloat(static_cast<double>(number), 10);
+    case DType::kBf16:
+      return SmallFloat(static_cast<double>(number), 7);
+    case DType::kF32:
+      // numpy rounds a 64-bit integer to float32 once.
+      return std::bit_cast<uint32_t>(static_cast<float>(number));
+    case DType::kF64:
+      return std::bit_cast<uint64_t>(static_cast<double>(number));
+    default:
+      return IntegerBits(number);
+  }
 }
 
 bool IsFloat(DType dtype) {

@@ -2,7 +2,8 @@
 //
 // Builds the files of a store: arrays and groups, attributes, and metadata as
 // stored.
-#include <algorithm>
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "core/base/errors.h"
@@ -15,20 +16,12 @@
 namespace ctxfs::zarr {
 namespace {
 
-std::string JoinNames(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) {
-    if (!text.empty()) text += ',';
-    text += name;
-  }
-  return text;
-}
-
 /// The codecs of a chunk, in the order of writing, those in shards last.
 std::string CodecsOf(const Chain& chain) {
-  std::string text = JoinNames(chain.names);
-  if (chain.shards != nullptr)
+  std::string text = fmt::format("{}", fmt::join(chain.names, ","));
+  if (chain.shards != nullptr) {
     text += "(" + CodecsOf(chain.shards->inner) + ")";
+  }
   return text.empty() ? "none" : text;
 }
 
@@ -42,19 +35,15 @@ std::string_view Store::NameOf(uint32_t number) const {
 FileFacts Store::FactsOf(uint32_t number) const {
   const Entry& entry = entries_[number];
   FileFacts facts;
-  if (!entry.node.is_array && !entry.node.fault) {
-    facts.kind = FileKind::kDirectory;
-    facts.size = 0;
-    return facts;
-  }
   facts.fault = entry.node.fault;
-  if (!entry.lines) facts.size = entry.size;
+  if (entry.text == nullptr) facts.size = entry.size;
+  if (entry.is_group()) facts.kind = FileKind::kDirectory;
   return facts;
 }
 
 void Store::DescribePlan(const ArrayPlan& plan, EntryInfo& info) const {
   if (plan.type.kind == ElementType::Kind::kNumber) {
-    info.dtype = DTypeName(plan.type.dtype);
+    info.dtype = DTypeName(plan.type.number.dtype);
     info.shape = plan.shape;
   }
   info.codec = CodecsOf(plan.chain);
@@ -74,9 +63,9 @@ void Store::DescribePlan(const ArrayPlan& plan, EntryInfo& info) const {
   }
   if (plan.type.kind != ElementType::Kind::kNumber) {
     info.note = "elements of type " + plan.type.name;
-  } else if (plan.type.big) {
+  } else if (plan.type.number.big) {
     info.note = "stored as " + plan.type.name + ", big-endian";
-  } else if (!plan.fill_defined) {
+  } else if (plan.fill_value.is_null()) {
     info.note = "no_fill_value: missing chunks are shown as zeros";
   }
 }
@@ -88,9 +77,9 @@ EntryInfo Store::Describe(uint32_t number, const ReadContext& context) const {
   info.kind = entry.node.is_array ? "array" : "group";
   info.verified = "none";
   info.offset = kNoOffset;
-  info.size = entry.lines ? 0 : entry.size;
-  if (!entry.node.is_array && !entry.node.fault) return info;
-  const Result<PlanPtr> plan = PlanOfEntry(number, context);
+  info.size = entry.text == nullptr ? entry.size : 0;
+  if (entry.is_group()) return info;
+  const Result<PlanPtr> plan = PlanOfEntry(entry, context);
   if (plan) {
     DescribePlan(**plan, info);
     if (entry.verdict->load() == Verdict::kFailed) info.verified = "failed";
@@ -122,43 +111,39 @@ std::shared_ptr<const FileTable> Store::EntryFiles() const {
 Result<std::string> Store::AttributesOf(const Node& node,
                                         const Request& request) const {
   const Error gone{Code::kStale, "the attributes are gone"};
-  const std::string path =
-      node.version == 2 ? node.Beside(kV2Attributes) : node.MetadataPath();
-  const auto text = CTXFS_TRY(ReadText(*source(), path, request));
+  const auto text =
+      CTXFS_TRY(ReadText(*source(), node.AttributesPath(), request));
   if (!text) return gone;
   if (node.version == 2) return *text;
   const MetadataText metadata = CTXFS_TRY(ReadMetadata(*text, request));
-  if (!metadata.attributes) return gone;
-  return text->substr(metadata.attributes->begin,
-                      metadata.attributes->end - metadata.attributes->begin) +
-         '\n';
+  const std::string_view attributes = metadata.attributes.In(*text);
+  if (attributes.empty()) return gone;
+  return std::string(attributes) + '\n';
 }
 
-/// ARRAY.attributes.json and GROUP/attributes.json: those of each entry, and
-/// last those of a root that is a group.
-std::shared_ptr<const FileTable> Store::AttributeFiles() const {
+std::shared_ptr<const FileTable> Store::NodeFiles(
+    Role role, std::function<std::string(const Node&)> path,
+    std::function<Result<Content>(const Node&, const ReadContext&)> open)
+    const {
   const auto count = static_cast<uint32_t>(entries_.size());
   const auto node = [this, count](uint32_t file) -> const Node& {
     return file == count ? root_ : entries_[file].node;
   };
   return MakeTable(
-      {.placement = {.role = Role::kPrimary},
-       .count = count + 1,
-       .path = [this, count, node](uint32_t file, std::string& scratch)
-           -> std::optional<std::string_view> {
-         const bool root = file == count;
-         if (!node(file).has_attributes || (root && root_.is_array)) {
-           return std::nullopt;
-         }
-         constexpr const char* kName = "attributes.json";
-         scratch = root ? std::string_view() : NameOf(file);
-         if (!root) scratch += node(file).is_array ? '.' : '/';
-         return scratch += kName;
+      {.placement = {.role = role},
+       .count = root_.is_array ? count : count + 1,
+       .path = [node, path = std::move(path)](
+                   uint32_t file,
+                   std::string& scratch) -> std::optional<std::string_view> {
+         scratch = path(node(file));
+         if (scratch.empty()) return std::nullopt;
+         return scratch;
        },
-       .open = [this, node](uint32_t file,
-                            const ReadContext& context) -> Result<Content> {
-         return LiteralContent(CTXFS_TRY(AttributesOf(node(file), context)));
-       },
+       .open =
+           [node, open = std::move(open)](uint32_t file,
+                                          const ReadContext& context) {
+             return open(node(file), context);
+           },
        .facts =
            [](uint32_t /*file*/) {
              return FileFacts{.size_cost = Cost::kSmallRead};
@@ -166,55 +151,49 @@ std::shared_ptr<const FileTable> Store::AttributeFiles() const {
        .owner = Share(*this)});
 }
 
-/// .ctxfs/raw/PATH: the metadata files; with `v2_name` those of that name.
-std::shared_ptr<const FileTable> Store::RawFiles(const char* v2_name) const {
-  const auto count = static_cast<uint32_t>(entries_.size());
-  const auto path = [this, count, v2_name](uint32_t file) {
-    const Node& node = file == count ? root_ : entries_[file].node;
-    return v2_name == nullptr ? node.MetadataPath() : node.Beside(v2_name);
-  };
-  return MakeTable(
-      {.placement = {.role = Role::kRaw},
-       .count = count + 1,
-       .path = [this, count, path, v2_name](uint32_t file, std::string& scratch)
-           -> std::optional<std::string_view> {
-         const Node& node = file == count ? root_ : entries_[file].node;
-         if (file == count && root_.is_array) return std::nullopt;
-         if (v2_name != nullptr &&
-             (node.version != 2 || !node.has_attributes)) {
-           return std::nullopt;
-         }
-         scratch = path(file);
-         return scratch;
-       },
-       .open = [this, path](uint32_t file,
-                            const ReadContext& context) -> Result<Content> {
-         const SourcePtr opened =
-             CTXFS_TRY(source()->OpenBeside(path(file), context));
-         return Content(Range{opened, 0, nullptr}, opened->size());
-       },
-       .facts =
-           [](uint32_t /*file*/) {
-             return FileFacts{.size_cost = Cost::kSmallRead};
-           },
-       .owner = Share(*this)});
+std::shared_ptr<const FileTable> Store::AttributeFiles() const {
+  return NodeFiles(
+      Role::kPrimary,
+      [](const Node& node) -> std::string {
+        if (!node.has_attributes) return {};
+        if (!node.is_array) return node.Beside("attributes.json");
+        return (node.path.empty() ? "array" : node.path) + ".attributes.json";
+      },
+      [this](const Node& node, const ReadContext& context) -> Result<Content> {
+        std::string text = CTXFS_TRY(AttributesOf(node, context));
+        return LiteralContent(std::move(text));
+      });
+}
+
+std::shared_ptr<const FileTable> Store::RawFiles(
+    std::function<std::string(const Node&)> path) const {
+  return NodeFiles(Role::kRaw, path,
+                   [this, path](const Node& node,
+                                const ReadContext& context) -> Result<Content> {
+                     const SourcePtr file =
+                         CTXFS_TRY(source()->OpenBeside(path(node), context));
+                     return Content(Range{file, 0, nullptr}, file->size());
+                   });
 }
 
 Container::Tables Store::Files() const {
-  return {EntryFiles(), AttributeFiles(), RawFiles(nullptr),
-          RawFiles(kV2Attributes)};
+  return {EntryFiles(), AttributeFiles(), RawFiles(&Node::MetadataPath),
+          RawFiles([](const Node& node) -> std::string {
+            if (node.version == 3 || !node.has_attributes) return {};
+            return node.AttributesPath();
+          })};
 }
 
 std::vector<ArrayInfo> Store::Arrays(const ReadContext& context) const {
   std::vector<ArrayInfo> arrays;
   for (uint32_t i = 0; i < entries_.size(); ++i) {
     if (!context.Check() || !AdmitGrowth(arrays)) break;
-    if (!entries_[i].is_readable() || !entries_[i].number) continue;
-    const Result<PlanPtr> plan = PlanOfEntry(i, context);
+    if (!entries_[i].number || entries_[i].node.fault) continue;
+    const Result<PlanPtr> plan = PlanOfEntry(entries_[i], context);
     if (!plan) continue;
     ArrayInfo array;
     array.name = NameOf(i);
-    array.dtype = (*plan)->type.dtype;
+    array.dtype = (*plan)->type.number.dtype;
     array.shape = (*plan)->shape;
     array.opening_reads = true;
     array.open = [self = Share(*this), i](const ReadContext& request) {
@@ -253,14 +232,14 @@ void Store::AddInfo(Json& info, const ReadContext& /*context*/) const {
   uint64_t bytes = 0;
   uint64_t unreadable = 0;
   for (const Entry& entry : entries_) {
-    bytes += entry.lines ? uint64_t{0} : entry.size;
+    bytes += entry.text == nullptr ? entry.size : 0;
     unreadable += entry.node.fault ? 1U : 0U;
   }
   info.update({{"format", "zarr"},
                {"version", root_.version},
                {"entries", entries_.size()},
                {"arrays", arrays_},
-               {"groups", groups_},
+               {"groups", entries_.size() - arrays_},
                {"entries_unreadable", unreadable},
                {"decoded_size", bytes}});
 }
@@ -268,7 +247,7 @@ void Store::AddInfo(Json& info, const ReadContext& /*context*/) const {
 Status Store::AddFacts(const ReadContext& context, Facts& facts) const {
   facts.Add("zarr_format", root_.version);
   facts.Add("arrays", arrays_);
-  facts.Add("groups", groups_);
+  facts.Add("groups", entries_.size() - arrays_);
   if (root_.has_attributes) {
     const std::string text = CTXFS_TRY(AttributesOf(root_, context));
     const Result<ParsedJson> parsed =

@@ -1,263 +1,281 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Undoes the filters of arrays (docs/formats/zarr.md, section 4).
+// Codecs of arrays (docs/formats/zarr.md, section 4).
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <cstring>
 #include <string>
+#include <utility>
 
-#include "core/codec/numbers/half.h"
+#include "core/content/strided.h"
 #include "core/formats/zarr/chain.h"
-#include "core/formats/zarr/fill_value.h"
 
 namespace ctxfs::zarr {
 namespace {
 
-/// A number of any type: the bits of an integer, or a float.
-struct FilterValue {
-  bool is_float = false;
-  bool is_signed = false;
-  uint64_t bits = 0;
-  double value = 0;
+/// Byte i of a number begins at this bit.
+size_t ShiftOf(const NumberType& type, size_t i) {
+  return 8 * (type.big ? type.size() - 1 - i : i);
+}
 
-  double AsDouble() const {
-    if (is_float) return value;
-    return is_signed ? static_cast<double>(static_cast<int64_t>(bits))
-                     : static_cast<double>(bits);
+Number LoadNumber(const NumberType& type, const std::byte* at) {
+  uint64_t bits = 0;
+  for (size_t i = 0; i < type.size(); ++i) {
+    bits |= std::to_integer<uint64_t>(at[i]) << ShiftOf(type, i);
   }
-  /// As numpy converts: towards zero; what does not fit becomes the least.
-  uint64_t AsBits() const {
-    if (!is_float) return bits;
-    constexpr double kEnd = 9223372036854775808.0;  // 2^63
-    if (value >= kEnd && value < 2 * kEnd) return static_cast<uint64_t>(value);
-    if (!(value >= -kEnd && value < kEnd)) return uint64_t{1} << 63;
-    return static_cast<uint64_t>(static_cast<int64_t>(value));
+  return NumberOf(type.dtype, bits);
+}
+
+void StoreNumber(const NumberType& type, Number number, std::byte* at) {
+  const uint64_t bits = BitsOf(type.dtype, number);
+  for (size_t i = 0; i < type.size(); ++i) {
+    at[i] = static_cast<std::byte>(bits >> ShiftOf(type, i));
   }
+}
+
+/// The sum in a type, as numpy adds in that type: integers modulo 2^n. A sum of
+/// two float32 as doubles, rounded, is the sum of float32.
+Number Sum(DType dtype, Number a, Number b) {
+  const uint64_t bits =
+      IsFloat(dtype)
+          ? BitsOf(dtype, static_cast<double>(a) + static_cast<double>(b))
+          : BitsOf(dtype, a) + BitsOf(dtype, b);
+  return NumberOf(dtype, bits);
+}
+
+/// The type that a configuration names, or `otherwise`.
+Result<NumberType> TypeAt(const Json& configuration, const char* key,
+                          const NumberType& otherwise) {
+  const Json* const name = MemberAt(configuration, key);
+  if (name == nullptr || name->is_null()) return otherwise;
+  const std::optional<NumberType> type =
+      name->is_string() ? NumberNamed(name->get<std::string>()) : std::nullopt;
+  if (type && !IsComplex(type->dtype)) return *type;
+  return BadCodecs(std::string(key) + " of a filter is no type of numbers");
+}
+
+/// The types of elements before and after a filter.
+struct Types {
+  NumberType shown;
+  NumberType stored;
 };
 
-uint64_t LoadBits(const std::byte* at, size_t size, bool big) {
-  uint64_t bits = 0;
-  for (size_t i = 0; i < size; ++i) {
-    const size_t shift = 8 * (big ? size - 1 - i : i);
-    bits |= std::to_integer<uint64_t>(at[i]) << shift;
+Result<Types> TypesAt(const Json& configuration, const char* shown,
+                      const char* stored, const ChainBuilder& chain) {
+  Types types;
+  types.shown = CTXFS_TRY(TypeAt(configuration, shown, chain.number));
+  types.stored = CTXFS_TRY(TypeAt(configuration, stored, types.shown));
+  return types;
+}
+
+/// Adds a filter of single elements. make() returns a function that makes a
+/// shown element of the next stored one.
+template <typename Make>
+Status AddElementwise(const Types& types, ChainBuilder& chain,
+                      const Make& make) {
+  if (types.shown.size() != chain.width) {
+    return BadCodecs("a filter decodes to elements of another size");
   }
-  return bits;
-}
-
-void StoreBits(uint64_t bits, size_t size, bool big, std::byte* at) {
-  for (size_t i = 0; i < size; ++i) {
-    const size_t shift = 8 * (big ? size - 1 - i : i);
-    at[i] = static_cast<std::byte>(bits >> shift);
-  }
-}
-
-double FloatOf(DType dtype, uint64_t bits) {
-  switch (dtype) {
-    case DType::kF16:
-      return HalfToFloat(static_cast<uint16_t>(bits));
-    case DType::kBf16:
-      return std::bit_cast<float>(static_cast<uint32_t>(bits << 16));
-    case DType::kF32:
-      return std::bit_cast<float>(static_cast<uint32_t>(bits));
-    default:
-      return std::bit_cast<double>(bits);
-  }
-}
-
-FilterValue Load(const FilterNumber& type, const std::byte* at) {
-  const size_t size = DTypeSize(type.dtype);
-  FilterValue number;
-  number.bits = LoadBits(at, size, type.big);
-  number.is_float = IsFloat(type.dtype);
-  number.is_signed = IsSigned(type.dtype);
-  if (number.is_float) number.value = FloatOf(type.dtype, number.bits);
-  if (number.is_signed) {
-    const auto unused = static_cast<int>(64 - 8 * size);
-    number.bits = static_cast<uint64_t>(
-        static_cast<int64_t>(number.bits << unused) >> unused);
-  }
-  return number;
-}
-
-/// The bits of a float of type `dtype`.
-uint64_t BitsOfFloat(DType dtype, double value) {
-  std::string bytes;
-  AppendNumber(dtype, value, bytes);
-  return LoadBits(AsBytes(bytes).data(), bytes.size(), /*big=*/false);
-}
-
-void Store(const FilterNumber& type, const FilterValue& number, std::byte* at) {
-  uint64_t bits = 0;
-  if (IsFloat(type.dtype)) {
-    bits = BitsOfFloat(type.dtype, number.AsDouble());
-  } else if (type.dtype == DType::kBool) {
-    bits = (number.is_float ? number.value != 0 : number.bits != 0) ? 1 : 0;
-  } else {
-    bits = number.AsBits();
-  }
-  StoreBits(bits, DTypeSize(type.dtype), type.big, at);
-}
-
-/// Adds `more` to `sum`, both of type `dtype`, as numpy does in that type.
-void Add(DType dtype, const FilterValue& more, FilterValue& sum) {
-  if (IsFloat(dtype)) {
-    const double exact = sum.AsDouble() + more.AsDouble();
-    sum.is_float = true;
-    // A sum of two floats32 as doubles, rounded, is the float32 sum.
-    sum.value = FloatOf(dtype, BitsOfFloat(dtype, exact));
-  } else {
-    sum.is_float = false;
-    sum.is_signed = more.is_signed;
-    sum.bits += more.AsBits();
-  }
-}
-
-/// `number` rounded to type `dtype`.
-FilterValue In(DType dtype, const FilterValue& number) {
-  std::byte bytes[sizeof(uint64_t)] = {};
-  Store({dtype, false}, number, bytes);
-  return Load({dtype, false}, bytes);
-}
-
-void UndoDelta(const Step& step, Bytes in, MutableBytes out) {
-  const size_t from = DTypeSize(step.stored.dtype);
-  const size_t to = DTypeSize(step.shown.dtype);
-  FilterValue sum;
-  const size_t count = out.size() / to;
-  for (size_t i = 0; i < count; ++i) {
-    const FilterValue more =
-        In(step.shown.dtype, Load(step.stored, in.data() + i * from));
-    if (i == 0) {
-      sum = more;
-    } else {
-      Add(step.shown.dtype, more, sum);
+  const uint64_t count = *chain.bytes / chain.width;
+  const auto undo = [=](Coded& coded, const ReadContext& /*context*/) {
+    Buffer out(static_cast<size_t>(count * types.shown.size()));
+    auto next = make();
+    const std::byte* from = coded.bytes.data();
+    std::byte* to = out.data();
+    for (uint64_t i = 0; i < count; ++i) {
+      StoreNumber(types.shown, next(LoadNumber(types.stored, from)), to);
+      from += types.stored.size();
+      to += types.shown.size();
     }
-    Store(step.shown, sum, out.data() + i * to);
-  }
+    coded.Set(std::move(out));
+    return Status();
+  };
+  chain.number = types.stored;
+  chain.width = types.stored.size();
+  chain.filtered = true;
+  chain.Push(undo, CheckedMul(count, chain.width));
+  return {};
+}
+
+Status AddDelta(const Json& configuration, ChainBuilder& chain) {
+  const Types types =
+      CTXFS_TRY(TypesAt(configuration, "dtype", "astype", chain));
+  const DType dtype = types.shown.dtype;
+  return AddElementwise(types, chain, [dtype] {
+    return [dtype, first = true, sum = Number{0}](Number stored) mutable {
+      const Number more = NumberOf(dtype, BitsOf(dtype, stored));
+      sum = std::exchange(first, false) ? more : Sum(dtype, sum, more);
+      return sum;
+    };
+  });
 }
 
 /// numpy computes in float32 if the stored numbers are float32, and in float64
 /// if they are integers.
-void UndoScale(const Step& step, Bytes in, MutableBytes out) {
-  const size_t from = DTypeSize(step.stored.dtype);
-  const size_t to = DTypeSize(step.shown.dtype);
-  const bool narrow = step.stored.dtype == DType::kF32;
-  const size_t count = out.size() / to;
-  for (size_t i = 0; i < count; ++i) {
-    FilterValue number;
-    number.is_float = true;
-    const double value = Load(step.stored, in.data() + i * from).AsDouble();
-    number.value =
-        narrow ? static_cast<float>(value) / static_cast<float>(step.scale) +
-                     static_cast<float>(step.offset)
-               : value / step.scale + step.offset;
-    Store(step.shown, number, out.data() + i * to);
+Status AddScale(const Json& configuration, ChainBuilder& chain) {
+  const Types types =
+      CTXFS_TRY(TypesAt(configuration, "dtype", "astype", chain));
+  const Json* const scale = MemberAt(configuration, "scale");
+  const Json* const offset = MemberAt(configuration, "offset");
+  if (scale == nullptr || offset == nullptr || !scale->is_number() ||
+      !offset->is_number()) {
+    return BadCodecs("fixedscaleoffset has no scale or no offset");
   }
+  const auto undo = [narrow = types.stored.dtype == DType::kF32,
+                     by = scale->get<double>(),
+                     plus = offset->get<double>()](Number stored) -> Number {
+    if (!narrow) return static_cast<double>(stored) / by + plus;
+    return static_cast<float>(stored) / static_cast<float>(by) +
+           static_cast<float>(plus);
+  };
+  return AddElementwise(types, chain, [undo] { return undo; });
 }
 
-void UndoConvert(const Step& step, Bytes in, MutableBytes out) {
-  const size_t from = DTypeSize(step.stored.dtype);
-  const size_t to = DTypeSize(step.shown.dtype);
-  const size_t count = out.size() / to;
-  for (size_t i = 0; i < count; ++i) {
-    Store(step.shown, Load(step.stored, in.data() + i * from),
-          out.data() + i * to);
-  }
+Status AddConversion(const Result<Types>& types, ChainBuilder& chain) {
+  if (!types) return types.error();
+  return AddElementwise(*types, chain,
+                        [] { return [](Number stored) { return stored; }; });
 }
 
-void UndoSwap(const Step& step, Bytes in, MutableBytes out) {
-  for (size_t i = 0; i + step.unit <= out.size(); i += step.unit) {
-    std::reverse_copy(in.begin() + static_cast<ptrdiff_t>(i),
-                      in.begin() + static_cast<ptrdiff_t>(i + step.unit),
-                      out.begin() + static_cast<ptrdiff_t>(i));
-  }
+Status AddQuantize(const Json& configuration, ChainBuilder& chain) {
+  return AddConversion(TypesAt(configuration, "dtype", "astype", chain), chain);
 }
 
-Status UndoPackBits(Bytes in, MutableBytes out) {
+Status AddAsType(const Json& configuration, ChainBuilder& chain) {
+  return AddConversion(
+      TypesAt(configuration, "decode_dtype", "encode_dtype", chain), chain);
+}
+
+/// Rounding is not undone.
+Status AddBitRound(const Json& /*configuration*/, ChainBuilder& /*chain*/) {
+  return {};
+}
+
+Status UndoPackBits(Coded& coded, uint64_t count) {
+  const Bytes in = coded.bytes;
   const auto padding = std::to_integer<unsigned>(in[0]);
-  if (padding > 7 || 8 * (in.size() - 1) != out.size() + padding) {
+  if (padding > 7 || 8 * (in.size() - 1) != count + padding) {
     return Error{Code::kCorrupt,
                  fmt::format("packbits: {} bits of padding are not those of {} "
                              "elements",
-                             padding, out.size()),
+                             padding, count),
                  0};
   }
-  for (size_t i = 0; i < out.size(); ++i) {
-    out[i] = in[1 + i / 8] >> (7 - i % 8) & std::byte{1};
+  Buffer out(static_cast<size_t>(count));
+  for (size_t i = 0; i < count; ++i) {
+    out.data()[i] = in[1 + i / 8] >> (7 - i % 8) & std::byte{1};
+  }
+  coded.Set(std::move(out));
+  return {};
+}
+
+Status AddPackBits(const Json& /*configuration*/, ChainBuilder& chain) {
+  if (chain.number.dtype != DType::kBool) {
+    return BadCodecs("packbits follows no booleans");
+  }
+  const uint64_t count = *chain.bytes;
+  const uint64_t after = count / 8 + (count % 8 == 0 ? 0 : 1) + 1;
+  chain.number = {DType::kU8};
+  chain.shape = {after};
+  chain.filtered = true;
+  chain.Push(
+      [count](Coded& coded, const ReadContext& /*context*/) {
+        return UndoPackBits(coded, count);
+      },
+      after);
+  return {};
+}
+
+Status ReadOrder(const Json& configuration, size_t rank, Indices& order) {
+  const Error bad = BadCodecs("the order of transpose is no permutation");
+  const Json* const list = MemberAt(configuration, "order");
+  if (list == nullptr || !list->is_array() || list->size() != rank) return bad;
+  for (const Json& one : *list) {
+    const uint64_t at =
+        one.is_number_unsigned() ? one.get<uint64_t>() : UINT64_MAX;
+    if (at >= rank || std::ranges::find(order, at) != order.end()) return bad;
+    order.push_back(at);
   }
   return {};
 }
 
-/// Copies the stored elements of an array whose axis d is axis order[d] of the
-/// decoded one.
-void UndoTranspose(const Step& step, Bytes in, MutableBytes out) {
-  const size_t rank = step.shape.size();
-  std::vector<uint64_t> strides(rank);  // of the decoded array, in bytes
-  uint64_t stride = step.unit;
-  for (size_t i = rank; i-- > 0;) {
-    strides[i] = stride;
-    stride *= step.shape[i];
-  }
-  std::vector<uint64_t> at(rank);  // of the stored element
-  uint64_t to = 0;
-  for (size_t from = 0; from < in.size(); from += step.unit) {
-    std::memcpy(out.data() + to, in.data() + from, step.unit);
-    for (size_t i = rank; i-- > 0;) {
-      const uint64_t axis = step.order[i];
-      to += strides[axis];
-      if (++at[i] < step.shape[axis]) break;
-      to -= strides[axis] * step.shape[axis];
-      at[i] = 0;
+/// Copies the elements of an array of `shape` whose neighbours in dimension d
+/// are strides[d] bytes apart.
+Status UndoTranspose(Coded& coded, const Indices& shape, const Indices& strides,
+                     uint64_t width, const ReadContext& context) {
+  Buffer out(coded.bytes.size());
+  std::byte* to = out.data();
+  const size_t last = shape.size() - 1;
+  const Indices rows(shape.begin(), shape.end() - 1);
+  CTXFS_TRY(ForEachIndex(Indices(last), rows, [&](const Indices& row) {
+    const std::byte* from = coded.bytes.data();
+    for (size_t i = 0; i < last; ++i) from += row[i] * strides[i];
+    for (uint64_t i = 0; i < shape[last]; ++i) {
+      std::memcpy(to, from, width);
+      to += width;
+      from += strides[last];
     }
-  }
+    return context.Check();
+  }));
+  coded.Set(std::move(out));
+  return {};
 }
 
-/// Bytes before a step, of as many elements as `out` has.
-uint64_t StoredBytes(const Step& step, uint64_t out) {
-  switch (step.kind) {
-    case StepKind::kDelta:
-    case StepKind::kScale:
-    case StepKind::kConvert:
-      return out / DTypeSize(step.shown.dtype) * DTypeSize(step.stored.dtype);
-    case StepKind::kPackBits:
-      return 1 + out / 8 + (out % 8 == 0 ? 0 : 1);
-    default:
-      return out;
+/// Dimension d of the stored array is dimension order[d] of the decoded one.
+Status AddTranspose(const Json& configuration, ChainBuilder& chain) {
+  Indices order;
+  CTXFS_TRY(ReadOrder(configuration, chain.shape.size(), order));
+  if (std::ranges::is_sorted(order)) return {};
+  const Indices decoded = chain.shape;
+  for (size_t d = 0; d < order.size(); ++d) chain.shape[d] = decoded[order[d]];
+  if (chain.type.lines()) {
+    if (!std::exchange(chain.chain.text_order, order).empty()) {
+      return UnreadCodec("transpose, twice, of texts");
+    }
+    return {};
   }
+  const Indices stored = RowMajorStrides(chain.shape);
+  Indices strides(order.size());
+  for (size_t d = 0; d < order.size(); ++d) {
+    strides[order[d]] = stored[d] * chain.width;
+  }
+  chain.Push(
+      [=, width = chain.width](Coded& coded, const ReadContext& context) {
+        return UndoTranspose(coded, decoded, strides, width, context);
+      },
+      chain.bytes);
+  return {};
 }
+
+constexpr ChunkCodec kArrayCodecs[] = {
+    {"transpose", ChunkCodec::Stage::kArray, &AddTranspose},
+    {"delta", ChunkCodec::Stage::kNumbers, &AddDelta},
+    {"fixedscaleoffset", ChunkCodec::Stage::kNumbers, &AddScale},
+    {"quantize", ChunkCodec::Stage::kNumbers, &AddQuantize},
+    {"bitround", ChunkCodec::Stage::kNumbers, &AddBitRound},
+    {"packbits", ChunkCodec::Stage::kNumbers, &AddPackBits},
+    {"astype", ChunkCodec::Stage::kNumbers, &AddAsType},
+};
 
 }  // namespace
 
-Status UndoFilter(const Step& step, Bytes in, MutableBytes out) {
-  const uint64_t wanted = StoredBytes(step, out.size());
-  if (in.size() != wanted) {
-    return Error{
-        Code::kCorrupt,
-        fmt::format("{} bytes are there instead of {}", in.size(), wanted), 0};
-  }
-  switch (step.kind) {
-    case StepKind::kTranspose:
-      UndoTranspose(step, in, out);
-      break;
-    case StepKind::kSwap:
-      UndoSwap(step, in, out);
-      break;
-    case StepKind::kDelta:
-      UndoDelta(step, in, out);
-      break;
-    case StepKind::kScale:
-      UndoScale(step, in, out);
-      break;
-    case StepKind::kConvert:
-      UndoConvert(step, in, out);
-      break;
-    default:
-      return UndoPackBits(in, out);
-  }
-  return {};
+std::span<const ChunkCodec> ArrayCodecs() { return kArrayCodecs; }
+
+void ChainBuilder::AddSwap() {
+  const size_t unit = number.unit();
+  if (unit == 1) return;
+  Push(
+      [unit](Coded& coded, const ReadContext& /*context*/) {
+        Buffer out(coded.bytes.size());
+        for (size_t i = 0; i + unit <= out.size(); i += unit) {
+          std::ranges::reverse_copy(coded.bytes.subspan(i, unit),
+                                    out.data() + i);
+        }
+        coded.Set(std::move(out));
+        return Status();
+      },
+      bytes);
 }
 
 }  // namespace ctxfs::zarr

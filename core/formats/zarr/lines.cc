@@ -13,6 +13,7 @@
 #include "core/base/errors.h"
 #include "core/base/heap/heap_allowance.h"
 #include "core/base/json/json.h"
+#include "core/base/limits.h"
 #include "core/base/text/text.h"
 #include "core/container/elements.h"
 #include "core/container/part_texts.h"
@@ -25,9 +26,9 @@ namespace {
 // Blocks of lines of one array.
 constexpr uint64_t kMaxBlocks = 65'536;
 
-/// The texts of a chunk: u32 count, and u32 length and bytes of each.
-Result<std::vector<std::string_view>> TextsOf(Bytes bytes, uint64_t wanted,
-                                              const ReadContext& context) {
+/// Where the texts of a chunk are: u32 count, and u32 length and bytes of each.
+Result<std::vector<uint32_t>> FindTexts(Bytes bytes, uint64_t wanted,
+                                        const ReadContext& context) {
   ByteReader in(bytes);
   const uint64_t count = in.U32();
   if (!in.ok() || count != wanted) {
@@ -38,49 +39,29 @@ Result<std::vector<std::string_view>> TextsOf(Bytes bytes, uint64_t wanted,
   if (count > in.remaining() / sizeof(uint32_t)) {
     return Error{Code::kCorrupt, "the texts run past the end of the chunk", 0};
   }
-  CTXFS_TRY(context.CheckMemory(count * sizeof(std::string_view)));
-  std::vector<std::string_view> texts;
-  texts.reserve(count);
+  CTXFS_TRY(context.CheckMemory(count * sizeof(uint32_t)));
+  std::vector<uint32_t> places;
+  places.reserve(count);
   for (uint64_t i = 0; i < count; ++i) {
-    const uint64_t at = in.offset();
-    texts.push_back(AsText(in.Take(in.U32())));
+    places.push_back(static_cast<uint32_t>(in.offset()));
+    in.Skip(in.U32());
     if (!in.ok()) {
       return Error{Code::kCorrupt,
                    fmt::format("text {} runs past the end of the chunk", i),
-                   at};
+                   places.back()};
     }
     CTXFS_TRY(CheckAt(context, i));
   }
   if (in.remaining() > 0) {
     return Error{Code::kCorrupt, "bytes follow the last text", in.offset()};
   }
-  return texts;
+  return places;
 }
 
 std::string LineOf(const std::string_view text, bool binary) {
   if (binary) return '"' + Base64(text) + "\"\n";
   if (IsPlainText(text)) return '"' + std::string(text) + "\"\n";
   return JsonLine(Json(text)) + '\n';
-}
-
-/// Calls use(index) for each index from `first` to before `end`, in row-major
-/// order.
-template <typename Use>
-Status ForEachIndex(const Indices& first, const Indices& end, const Use& use) {
-  for (size_t i = 0; i < first.size(); ++i) {
-    if (first[i] >= end[i]) return {};
-  }
-  Indices index = first;
-  while (true) {
-    CTXFS_TRY(use(index));
-    size_t i = index.size();
-    if (i == 0) return {};
-    while (i-- > 0) {
-      if (++index[i] < end[i]) break;
-      index[i] = first[i];
-      if (i == 0) return {};
-    }
-  }
 }
 
 /// The lines of an array in bands: the rows of a chunk in the first dimension.
@@ -92,7 +73,7 @@ class Lines {
   uint64_t bands() const {
     const bool empty = std::ranges::find(plan_.shape, 0) != plan_.shape.end();
     if (empty) return 0;
-    return plan_.shape.empty() ? 1 : plan_.Chunks(0);
+    return plan_.shape.empty() ? 1 : ChunksIn(plan_.shape[0], plan_.chunk[0]);
   }
 
   Result<std::string> Text(uint64_t band, const ReadContext& context) const {
@@ -113,7 +94,7 @@ class Lines {
       const std::string line =
           chunk.bytes == nullptr
               ? fill
-              : LineOf(chunk.texts[PlaceInChunk(element)], binary);
+              : LineOf(chunk.Text(PlaceInChunk(element)), binary);
       CTXFS_TRY(context.Charge(line.size()));
       return AppendAdmitted(text, line);
     }));
@@ -123,25 +104,37 @@ class Lines {
  private:
   struct Loaded {
     BlockCache::Pinned bytes;  // null: the chunk is missing
-    std::vector<std::string_view> texts;
+    std::vector<uint32_t> places;
+
+    std::string_view Text(uint64_t number) const {
+      ByteReader in(std::as_const(*bytes).span().subspan(places[number]));
+      return AsText(in.Take(in.U32()));
+    }
   };
 
   Result<std::vector<Loaded>> LoadBand(uint64_t band,
                                        const ReadContext& context) const {
     Indices first(plan_.shape.size());
     Indices end(plan_.shape.size());
-    uint64_t count = 1;
     for (size_t i = 0; i < first.size(); ++i) {
-      first[i] = i == 0 ? band : 0;
-      end[i] = i == 0 ? band + 1 : plan_.Chunks(i);
-      count *= end[i] - first[i];
+      end[i] = ChunksIn(plan_.shape[i], plan_.chunk[i]);
     }
-    CTXFS_TRY(context.CheckMemory(count * sizeof(Loaded)));
+    if (!first.empty()) {
+      first[0] = band;
+      end[0] = band + 1;
+    }
     std::vector<Loaded> chunks;
-    chunks.reserve(count);
+    uint64_t bytes = 0;
     CTXFS_TRY(ForEachIndex(first, end, [&](const Indices& index) -> Status {
+      CTXFS_TRY(AdmitGrowth(chunks));
       Result<Loaded> loaded = Load(index, context);
       if (!loaded) return reader_->At(index, std::move(loaded).error());
+      bytes += loaded->bytes == nullptr ? 0 : loaded->bytes->size();
+      // The chunks of a band are in memory together.
+      if (bytes > limits::kDecodedBytes) {
+        return OverLimit("decoded bytes of chunks in a row are",
+                         limits::kDecodedBytes);
+      }
       chunks.push_back(*std::move(loaded));
       return context.Check();
     }));
@@ -154,25 +147,26 @@ class Lines {
     if (!region) return Loaded();
     Loaded loaded;
     loaded.bytes = CTXFS_TRY(reader_->Decode(index, *region, context));
-    loaded.texts = CTXFS_TRY(TextsOf(std::as_const(*loaded.bytes).span(),
-                                     ElementsOf(plan_.chunk), context));
+    loaded.places = CTXFS_TRY(FindTexts(std::as_const(*loaded.bytes).span(),
+                                        ElementsOf(plan_.chunk), context));
     return loaded;
   }
 
   uint64_t NumberInBand(const Indices& element) const {
     uint64_t number = 0;
     for (size_t i = 1; i < element.size(); ++i) {
-      number = number * plan_.Chunks(i) + element[i] / plan_.chunk[i];
+      number = number * ChunksIn(plan_.shape[i], plan_.chunk[i]) +
+               element[i] / plan_.chunk[i];
     }
     return number;
   }
 
   /// The place of an element among the stored ones of its chunk.
   uint64_t PlaceInChunk(const Indices& element) const {
-    const auto& steps = plan_.chain.array_steps;
+    const Indices& order = plan_.chain.text_order;
     uint64_t place = 0;
     for (size_t i = 0; i < element.size(); ++i) {
-      const size_t axis = steps.empty() ? i : steps.front().order[i];
+      const size_t axis = order.empty() ? i : order[i];
       place = place * plan_.chunk[axis] + element[axis] % plan_.chunk[axis];
     }
     return place;
@@ -185,14 +179,15 @@ class Lines {
 }  // namespace
 
 std::shared_ptr<const FileTable> ArrayLines(
-    std::shared_ptr<const ChunkReader> reader, std::string path) {
+    std::shared_ptr<const ChunkReader> reader) {
   const auto lines = std::make_shared<const Lines>(std::move(reader));
   const uint64_t bands = lines->bands();
   const uint64_t step = bands / kMaxBlocks + 1;
-  std::vector<uint32_t> starts = {0};
-  for (uint64_t at = 0; at < bands; at += std::min(step, bands - at)) {
-    starts.push_back(static_cast<uint32_t>(at + std::min(step, bands - at)));
+  std::vector<uint32_t> starts;
+  for (uint64_t at = 0; at < bands; at += step) {
+    starts.push_back(static_cast<uint32_t>(at));
   }
+  starts.push_back(static_cast<uint32_t>(bands));
   const auto texts = std::make_shared<const PartTexts>(PartTexts{
       .noun = "chunk",
       .source = nullptr,
@@ -201,7 +196,7 @@ std::shared_ptr<const FileTable> ArrayLines(
           [lines](uint32_t band, const ReadContext& context) {
             return lines->Text(band, context);
           }});
-  return JoinedTexts(Role::kEntries, std::move(path), texts, std::move(starts));
+  return JoinedTexts(Role::kEntries, "", texts, std::move(starts));
 }
 
 }  // namespace ctxfs::zarr

@@ -8,91 +8,172 @@
 
 #include "core/base/errors.h"
 #include "core/base/heap/heap_allowance.h"
+#include "core/base/json/json_events.h"
+#include "core/base/limits.h"
 #include "core/base/text/text.h"
 #include "core/formats/zarr/limits.h"
 
 namespace ctxfs::zarr {
 namespace {
 
+struct MetadataFile {
+  std::string_view name;
+  int version;
+  bool is_array;  // of v2
+};
+
+// The first that is there counts.
+constexpr MetadataFile kMetadataFiles[] = {
+    {kV3Name, 3, false}, {kV2Array, 2, true}, {kV2Group, 2, false}};
+
+/// Builds a Json of all but the parts that are passed over.
+class MetadataBuilder final : public JsonEvents {
+ public:
+  explicit MetadataBuilder(MetadataText& text) : text_(text) {}
+
+  void OnScalar(const JsonScalar& scalar) override {
+    if (part_ == nullptr) {
+      Place(AsJson(scalar));
+    } else if (depth() == 1) {
+      part_ = nullptr;  // no object: there is nothing to show
+    }
+  }
+
+  void OnKey(std::string& key) override {
+    if (part_ != nullptr) return;
+    if (depth() == 1 && key == "attributes") part_ = &text_.attributes;
+    if (depth() == 1 && key == "consolidated_metadata") {
+      part_ = &text_.consolidated;
+    }
+    key_ = std::move(key);
+    if (part_ != nullptr) *part_ = {};  // the last of equal keys counts
+  }
+
+  void OnOpen(bool is_array) override {
+    if (depth() >= kMaxNesting) {
+      return Fail(OverLimit("levels of JSON are", kMaxNesting));
+    }
+    if (part_ == nullptr) {
+      open_.push_back(Place(is_array ? Json::array() : Json::object()));
+    } else if (depth() == 1) {
+      *part_ = {at() - 1, at()};
+    }
+  }
+
+  void OnClose() override {
+    if (part_ == nullptr) return open_.pop_back();
+    if (depth() == 1) std::exchange(part_, nullptr)->end = at();
+  }
+
+ private:
+  Json* Place(Json value) {
+    if (++count_ > kMaxValues) {
+      Fail(OverLimit("values of metadata are", kMaxValues));
+    }
+    Json* place = &text_.root;
+    if (!open_.empty() && open_.back()->is_array()) {
+      open_.back()->emplace_back();
+      place = &open_.back()->back();
+    } else if (!open_.empty()) {
+      place = &(*open_.back())[key_];
+    }
+    *place = std::move(value);
+    return place;
+  }
+
+  MetadataText& text_;
+  std::vector<Json*> open_;  // the enclosing values, outermost first
+  std::string key_;
+  TextRange* part_ = nullptr;  // being passed over
+  uint64_t count_ = 0;
+};
+
 std::string Join(std::string_view path, std::string_view name) {
   if (path.empty()) return std::string(name);
   return std::string(path).append("/").append(name);
 }
 
-Result<MetadataText> ParseNode(const std::string& text, int version,
-                               const Request& request) {
-  MetadataText metadata = CTXFS_TRY(ReadMetadata(text, request));
-  const Json* const format = MemberAt(metadata.root, "zarr_format");
-  if (format == nullptr || *format != version) {
-    return Error{Code::kVersion,
-                 "version: zarr_format is " +
-                     (format == nullptr ? "missing" : JsonLine(*format)) +
-                     ", not " + std::to_string(version)};
-  }
-  return metadata;
-}
-
-Status SetKind(ReadNode& read) {
-  const std::string kind = TextAt(read.metadata.root, "node_type");
-  if (kind != "array" && kind != "group") {
-    return Error{Code::kCorrupt, "node_type: it is neither array nor group"};
-  }
-  read.node.is_array = kind == "array";
-  return {};
-}
-
 /// Whether attributes are anything but an empty object.
 bool IsSaid(std::string_view attributes) {
-  return std::ranges::any_of(attributes, [](char c) {
-    return std::string_view("{} \t\r\n").find(c) == std::string_view::npos;
-  });
+  return attributes.find_first_not_of("{} \t\r\n") != std::string_view::npos;
 }
 
-void SetAttributes(ReadNode& read) {
-  if (read.node.version == 2) {
-    read.node.has_attributes = IsSaid(read.attributes);
-    return;
-  }
-  const std::optional<Part>& part = read.metadata.attributes;
-  read.node.has_attributes = part && IsSaid(std::string_view(read.text).substr(
-                                         part->begin, part->end - part->begin));
-}
-
-/// Fills in a node from its texts. A fault becomes that of the node.
+/// Fills in a node from the text of its metadata file.
 Status Interpret(ReadNode& read, const Request& request) {
   Node& node = read.node;
   node.metadata_bytes = read.text.size();
-  Result<MetadataText> parsed = ParseNode(read.text, node.version, request);
-  if (!parsed && !parsed.error().Permanent()) return parsed.error();
-  if (!parsed) {
-    node.fault = Within(node.MetadataPath(), std::move(parsed).error());
-    return {};
+  read.metadata = CTXFS_TRY(ReadMetadata(read.text, request));
+  const Json& root = read.metadata.root;
+  const Json* const format = MemberAt(root, "zarr_format");
+  if (format == nullptr || *format != node.version) {
+    return Error{Code::kVersion,
+                 fmt::format("version: zarr_format is {}, not {}",
+                             format == nullptr ? "missing" : JsonLine(*format),
+                             node.version)};
   }
-  read.metadata = *std::move(parsed);
   if (node.version == 3) {
-    if (Status kind = SetKind(read); !kind) {
-      node.fault = Within(node.MetadataPath(), std::move(kind).error());
-      return {};
+    const std::string kind = TextAt(root, "node_type");
+    if (kind != "array" && kind != "group") {
+      return Error{Code::kCorrupt, "node_type: it is neither array nor group"};
     }
+    node.is_array = kind == "array";
   }
-  SetAttributes(read);
+  node.has_attributes =
+      IsSaid(node.version == 2 ? std::string_view(read.attributes)
+                               : read.metadata.attributes.In(read.text));
   return {};
 }
 
-Result<bool> HasFile(const Source& store, const std::string& path,
-                     const Request& request) {
-  const Result<SourcePtr> opened = store.OpenBeside(path, request);
-  if (opened) return true;
-  if (opened.error().Permanent()) return false;
-  return opened.error();
+/// Like Interpret, but a permanent error becomes the fault of the node.
+Status InterpretOrBlame(ReadNode& read, const Request& request) {
+  Status done = Interpret(read, request);
+  CTXFS_TRY(IfTransient(done));
+  if (!done) {
+    read.node.fault = Within(read.node.MetadataPath(), std::move(done).error());
+  }
+  return {};
 }
 
 Result<bool> HasV2(const Source& store, const std::string& path,
                    const Request& request) {
   for (const char* const name : {kV2Array, kV2Group}) {
-    if (CTXFS_TRY(HasFile(store, Join(path, name), request))) return true;
+    const Result<SourcePtr> opened =
+        store.OpenBeside(Join(path, name), request);
+    CTXFS_TRY(IfTransient(opened));
+    if (opened) return true;
   }
   return false;
+}
+
+/// Reads the other files of a node.
+Status ReadBeside(const Source& store, ReadNode& read, const Request& request) {
+  if (read.node.version == 3) {
+    read.also_v2 = CTXFS_TRY(HasV2(store, read.node.path, request));
+    return {};
+  }
+  Maybe<std::string> attributes =
+      ReadText(store, read.node.AttributesPath(), request);
+  CTXFS_TRY(IfTransient(attributes));
+  if (attributes && *attributes) read.attributes = **std::move(attributes);
+  return {};
+}
+
+/// Sets the path and the kind of the node whose metadata the copy has at `key`.
+/// Returns false for other keys, and for the root.
+bool SetPlace(const std::string& key, Node& node) {
+  node.path = key;
+  if (node.version == 3) return !key.empty();
+  const size_t slash = key.rfind('/');
+  if (slash == std::string::npos || slash == 0) return false;
+  node.path.resize(slash);
+  const std::string_view name = std::string_view(key).substr(slash + 1);
+  node.is_array = name == kV2Array;
+  return node.is_array || name == kV2Group;
+}
+
+Json WithoutCopy(Json metadata) {
+  if (metadata.is_object()) metadata.erase("consolidated_metadata");
+  return metadata;
 }
 
 }  // namespace
@@ -106,9 +187,23 @@ std::string Node::MetadataPath() const {
   return Beside(is_array ? kV2Array : kV2Group);
 }
 
-Result<std::optional<std::string>> ReadText(const Source& store,
-                                            const std::string& path,
-                                            const Request& request) {
+std::string Node::AttributesPath() const {
+  return Beside(version == 3 ? kV3Name : kV2Attributes);
+}
+
+Result<MetadataText> ReadMetadata(std::string_view text,
+                                  const Request& request) {
+  MetadataText metadata;
+  MetadataBuilder builder(metadata);
+  Result<size_t> read = ReadJson(text, JsonDialect::kPython,
+                                 JsonExtent::kWholeText, builder, request);
+  if (!read) return Within("json", std::move(read).error());
+  if (metadata.root.is_object()) return metadata;
+  return Error{Code::kCorrupt, "json: it is no object", 0};
+}
+
+Maybe<std::string> ReadText(const Source& store, const std::string& path,
+                            const Request& request) {
   const Result<SourcePtr> file = store.OpenBeside(path, request);
   if (!file && file.error().code == Code::kNotFound) {
     return std::optional<std::string>();
@@ -125,41 +220,22 @@ Result<std::optional<std::string>> ReadText(const Source& store,
   return std::optional(std::string(AsText(bytes.span())));
 }
 
-Result<std::optional<ReadNode>> ReadNodeAt(const Source& store,
-                                           const std::string& path,
-                                           const Request& request) {
-  struct Candidate {
-    const char* name;
-    int version;
-    bool is_array;
-  };
-  constexpr Candidate kCandidates[] = {
-      {kV3Name, 3, false}, {kV2Array, 2, true}, {kV2Group, 2, false}};
-  for (const Candidate& candidate : kCandidates) {
+Maybe<ReadNode> ReadNodeAt(const Source& store, const std::string& path,
+                           const Request& request) {
+  for (const MetadataFile& file : kMetadataFiles) {
     ReadNode read;
-    read.node.path = path;
-    read.node.version = candidate.version;
-    read.node.is_array = candidate.is_array;
-    Result<std::optional<std::string>> text =
-        ReadText(store, Join(path, candidate.name), request);
-    if (!text && !text.error().Permanent()) return text.error();
+    read.node = {
+        .path = path, .is_array = file.is_array, .version = file.version};
+    Maybe<std::string> text = ReadText(store, Join(path, file.name), request);
+    CTXFS_TRY(IfTransient(text));
     if (!text) {
       read.node.fault = text.error();
       return std::optional(std::move(read));
     }
     if (!*text) continue;
     read.text = **std::move(text);
-    if (candidate.version == 2) {
-      Result<std::optional<std::string>> attributes =
-          ReadText(store, Join(path, kV2Attributes), request);
-      if (!attributes && !attributes.error().Permanent()) {
-        return attributes.error();
-      }
-      if (attributes && *attributes) read.attributes = **std::move(attributes);
-    } else {
-      read.also_v2 = CTXFS_TRY(HasV2(store, path, request));
-    }
-    CTXFS_TRY(Interpret(read, request));
+    CTXFS_TRY(ReadBeside(store, read, request));
+    CTXFS_TRY(InterpretOrBlame(read, request));
     return std::optional(std::move(read));
   }
   return std::optional<ReadNode>();
@@ -179,112 +255,98 @@ Result<std::vector<DirectoryEntry>> ListStore(const Source& store,
   return directory->List(request);
 }
 
-Result<std::optional<Consolidated>> Consolidated::Of(const Source& store,
-                                                     const ReadNode& root,
-                                                     const Request& request) {
-  Consolidated copy;
-  copy.version_ = root.node.version;
-  std::string text;
-  if (copy.version_ == 3) {
-    const std::optional<Part>& part = root.metadata.consolidated;
-    if (!part) return std::optional<Consolidated>();
-    text = root.text.substr(part->begin, part->end - part->begin);
-  } else {
-    auto file = CTXFS_TRY(ReadText(store, kV2Consolidated, request));
-    if (!file) return std::optional<Consolidated>();
-    text = *std::move(file);
+Maybe<Consolidated> ReadConsolidated(const Source& store, const ReadNode& root,
+                                     const Request& request) {
+  std::string text(root.metadata.consolidated.In(root.text));
+  if (root.node.version == 2) {
+    Maybe<std::string> file = ReadText(store, kV2Consolidated, request);
+    CTXFS_TRY(IfTransient(file));
+    if (file && *file) text = **std::move(file);
   }
+  if (text.empty()) return std::optional<Consolidated>();
   Result<ParsedJson> parsed = ParseJson(text, request, JsonDialect::kPython);
-  if (!parsed && !parsed.error().Permanent()) return parsed.error();
+  CTXFS_TRY(IfTransient(parsed));
   const Json* const metadata =
       parsed ? MemberAt(parsed->value, "metadata") : nullptr;
-  if (metadata != nullptr && metadata->is_object()) copy.metadata_ = *metadata;
-  for (const auto& [key, value] : copy.metadata_.items()) {
-    const bool of_node = copy.version_ == 3 || key.ends_with(kV2Array) ||
-                         key.ends_with(kV2Group);
-    copy.nodes_ += of_node ? 1 : 0;
-  }
-  return std::optional(std::move(copy));
+  const bool usable = metadata != nullptr && metadata->is_object();
+  return std::optional(
+      Consolidated{root.node.version, usable ? *metadata : Json::object()});
 }
 
-bool Consolidated::Matches(const ReadNode& read) {
-  const bool v3 = version_ == 3;
-  // The copy of v3 does not have the root.
+bool TakeEqual(const ReadNode& read, Consolidated& copy) {
+  const bool v3 = copy.version == 3;
   if (v3 && read.node.path.empty()) return true;
   const auto found =
-      metadata_.find(v3 ? read.node.path : read.node.MetadataPath());
-  if (found == metadata_.end()) return false;
-  ++matched_;
+      copy.metadata.find(v3 ? read.node.path : read.node.MetadataPath());
+  if (found == copy.metadata.end()) return false;
+  const Json copied = WithoutCopy(*found);
+  copy.metadata.erase(found);
   Result<ParsedJson> own = ParseJson(read.text, JsonDialect::kPython);
-  if (!own) return false;
-  Json copy = *found;
-  if (copy.is_object()) copy.erase("consolidated_metadata");
-  if (own->value.is_object()) own->value.erase("consolidated_metadata");
-  return copy == own->value;
+  return own && copied == WithoutCopy(std::move(own->value));
 }
 
-std::vector<ReadNode> Consolidated::Nodes() const {
+std::vector<ReadNode> NodesOf(const Consolidated& copy) {
   std::vector<ReadNode> nodes;
-  for (const auto& [key, value] : metadata_.items()) {
+  for (const auto& [key, value] : copy.metadata.items()) {
     ReadNode read;
-    read.node.version = version_;
-    read.node.path = key;
-    if (version_ == 2) {
-      const size_t slash = key.rfind('/');
-      const std::string name = key.substr(slash + 1);
-      if (name != kV2Array && name != kV2Group) continue;
-      if (slash == std::string::npos) continue;  // the root
-      read.node.path = key.substr(0, slash);
-      read.node.is_array = name == kV2Array;
-      const auto attributes = metadata_.find(read.node.Beside(kV2Attributes));
-      if (attributes != metadata_.end()) {
-        read.attributes = JsonLine(*attributes);
-      }
+    read.node.version = copy.version;
+    if (!SetPlace(key, read.node) || !AdmitGrowth(nodes)) continue;
+    const auto attributes = copy.metadata.find(read.node.Beside(kV2Attributes));
+    if (copy.version == 2 && attributes != copy.metadata.end()) {
+      read.attributes = JsonLine(*attributes);
     }
-    if (read.node.path.empty() || !AdmitGrowth(nodes)) continue;
     read.text = JsonLine(value);
-    if (!Interpret(read, Request())) continue;
+    if (!InterpretOrBlame(read, Request())) continue;
     read.node.metadata_bytes = 0;  // of the file: not known
     nodes.push_back(std::move(read));
   }
   return nodes;
 }
 
-Status WalkStore(const Source& store, ReadNode root,
-                 const std::function<Status(ReadNode)>& use,
-                 const ReadContext& context) {
+Status WalkStore(const Source& store, const std::string& path,
+                 const UseEntry& use, const Request& request) {
   struct Open {
     std::string path;
     size_t depth;
   };
-  std::vector<Open> groups;
-  const auto take = [&](ReadNode read, size_t depth) -> Status {
-    if (!read.node.is_array && !read.node.fault) {
-      groups.push_back({read.node.path, depth});
-    }
-    return use(std::move(read));
-  };
-  CTXFS_TRY(take(std::move(root), 0));
-  while (!groups.empty()) {
-    const Open group = std::move(groups.back());
-    groups.pop_back();
-    if (group.depth >= kMaxDepth) {
-      return OverLimit("levels of groups are", kMaxDepth);
-    }
+  std::vector<Open> open = {{path, 0}};
+  while (!open.empty()) {
+    const Open at = std::move(open.back());
+    open.pop_back();
     const std::vector<DirectoryEntry> entries =
-        CTXFS_TRY(ListStore(store, group.path, context));
-    const size_t before = groups.size();
+        CTXFS_TRY(ListStore(store, at.path, request));
+    const size_t before = open.size();
     for (const DirectoryEntry& entry : entries) {
-      CTXFS_TRY(context.CheckMemory());
-      if (!entry.directory || entry.link) continue;
-      std::optional<ReadNode> read =
-          CTXFS_TRY(ReadNodeAt(store, Join(group.path, entry.name), context));
-      if (read) CTXFS_TRY(take(*std::move(read), group.depth + 1));
+      CTXFS_TRY(request.CheckMemory());
+      if (entry.link) continue;
+      std::string name = Join(at.path, entry.name);
+      const bool enter = CTXFS_TRY(use(name, entry, at.depth));
+      if (enter) open.push_back({std::move(name), at.depth + 1});
     }
     // The last one is walked first.
-    std::reverse(groups.begin() + static_cast<ptrdiff_t>(before), groups.end());
+    std::reverse(open.begin() + static_cast<ptrdiff_t>(before), open.end());
   }
   return {};
+}
+
+Result<uint64_t> BytesBelow(const Source& store, const std::string& path,
+                            uint64_t enough, const Request& request) {
+  uint64_t found = 0;
+  const Status walked = WalkStore(
+      store, path,
+      [&](const std::string& name, const DirectoryEntry& entry,
+          size_t depth) -> Result<bool> {
+        // Ends the walk.
+        if (found >= enough) return Error{Code::kLimit, "enough"};
+        // A chunk has a directory for each dimension, and one before them.
+        if (entry.directory) return depth <= limits::kRank;
+        const Result<SourcePtr> file = store.OpenBeside(name, request);
+        if (file) found += (*file)->size();
+        return false;
+      },
+      request);
+  CTXFS_TRY(IfTransient(walked));
+  return found;
 }
 
 }  // namespace ctxfs::zarr

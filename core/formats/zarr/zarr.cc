@@ -24,6 +24,7 @@
 namespace ctxfs::zarr {
 namespace {
 
+// Arrays whose plans are kept: each takes some KiB.
 constexpr size_t kKeptPlans = 256;
 
 Error NoMetadata() {
@@ -82,23 +83,35 @@ Status Store::Load(const ReadContext& context) {
 
 Status Store::LoadNodes(ReadNode root, const ReadContext& context) {
   std::optional<Consolidated> copy =
-      CTXFS_TRY(Consolidated::Of(*source(), root, context));
-  if (copy && source()->is_remote()) {
-    CTXFS_TRY(AddNode(std::move(root), context));
-    for (ReadNode& read : copy->Nodes()) {
-      CTXFS_TRY(AddNode(std::move(read), context));
-    }
-    return {};
+      CTXFS_TRY(ReadConsolidated(*source(), root, context));
+  if (!copy || !source()->is_remote()) {
+    return WalkNodes(std::move(root), std::move(copy), context);
   }
+  CTXFS_TRY(AddNode(root, context));
+  for (const ReadNode& read : NodesOf(*copy)) CTXFS_TRY(AddNode(read, context));
+  return {};
+}
+
+Status Store::WalkNodes(ReadNode root, std::optional<Consolidated> copy,
+                        const ReadContext& context) {
   bool stale = false;
-  CTXFS_TRY(WalkStore(
-      *source(), std::move(root),
-      [&](ReadNode read) {
-        stale = (copy && !copy->Matches(read)) || stale;
-        return AddNode(std::move(read), context);
-      },
-      context));
-  if (copy && (stale || copy->has_more())) {
+  const auto add = [&](const ReadNode& read) {
+    stale = (copy && !TakeEqual(read, *copy)) || stale;
+    return AddNode(read, context);
+  };
+  CTXFS_TRY(add(root));
+  const UseEntry use = [&](const std::string& path, const DirectoryEntry& entry,
+                           size_t depth) -> Result<bool> {
+    if (depth >= kMaxDepth) return OverLimit("levels of groups are", kMaxDepth);
+    if (!entry.directory) return false;
+    const std::optional<ReadNode> read =
+        CTXFS_TRY(ReadNodeAt(*source(), path, context));
+    if (!read) return false;
+    CTXFS_TRY(add(*read));
+    return !read->node.is_array && !read->node.fault;
+  };
+  if (!root.node.is_array) CTXFS_TRY(WalkStore(*source(), "", use, context));
+  if (stale || (copy && !NodesOf(*copy).empty())) {
     Warn(
         {"consolidated: the copy of the metadata at the root differs from the "
          "groups and arrays that are there, which are shown"});
@@ -106,20 +119,19 @@ Status Store::LoadNodes(ReadNode root, const ReadContext& context) {
   return {};
 }
 
-Status Store::AddNode(ReadNode read, const ReadContext& context) {
-  const bool root = read.node.path.empty();
+Status Store::AddNode(const ReadNode& read, const ReadContext& context) {
   mixed_ = mixed_ || read.also_v2;
-  if (root && !read.node.is_array) return {};
+  if (read.node.path.empty() && !read.node.is_array) return {};
   if (entries_.size() == kMaxNodes) {
     return OverLimit("groups and arrays are", kMaxNodes);
   }
   CTXFS_TRY(AdmitGrowth(entries_));
   Entry entry;
   entry.node = read.node;
+  arrays_ += entry.node.is_array ? 1 : 0;
   if (entry.node.is_array && !entry.node.fault) {
     CTXFS_TRY(SetArray(read, entry, context));
   }
-  ++(entry.node.is_array ? arrays_ : groups_);
   entries_.push_back(std::move(entry));
   return {};
 }
@@ -128,30 +140,20 @@ Status Store::SetArray(const ReadNode& read, Entry& entry,
                        const ReadContext& context) {
   Result<ArrayPlan> made = PlanOf(read.node, read.metadata.root);
   if (!made) {
-    entry.node.fault =
-        Within(read.node.MetadataPath(), std::move(made).error());
-    if (entry.node.fault->code == Code::kLimit) {
-      entry.node.fault->sys_errno = EFBIG;
-    }
+    Error fault = Within(read.node.MetadataPath(), std::move(made).error());
+    if (fault.code == Code::kLimit) fault.sys_errno = EFBIG;
+    entry.node.fault = std::move(fault);
     return {};
   }
   CTXFS_TRY(GuessSeparator(read.node.path, *made, context));
   const auto plan = std::make_shared<const ArrayPlan>(*std::move(made));
   entry.size = plan->size;
   entry.weight = plan->Weight();
-  entry.lines = plan->type.lines();
+  entry.separator = plan->separator;
   entry.number = plan->type.kind == ElementType::Kind::kNumber;
-  entry.owners = NewBlockOwners();
   entry.verdict = std::make_shared<AtomicVerdict>(Verdict::kUnknown);
-  if (entry.lines) {
-    entry.text = ArrayLines(
-        std::make_shared<const ChunkReader>(files_, read.node.path, plan,
-                                            entry.owners, entry.verdict),
-        "");
-  }
-  const auto number = static_cast<uint32_t>(entries_.size());
-  const MutexLock lock(mutex_);
-  if (plans_.size() < kKeptPlans) plans_.Put(number, plan);
+  if (plan->type.lines()) entry.text = ArrayLines(ReaderOf(entry, plan));
+  if (entries_.size() < kKeptPlans) entry.plan = plan;
   return {};
 }
 
@@ -200,9 +202,14 @@ Status Store::JustifySizes(const ReadContext& context) {
     found += CTXFS_TRY(BytesBelow(*source(), entries_[largest[i]].node.path,
                                   missing, context));
   }
-  for (size_t i = 0; i < largest.size() && total > justified(); ++i) {
+  // The smallest stay. A sum of all may not fit into 64 bits.
+  size_t refused = largest.size();
+  for (uint64_t kept = 0; refused > 0; --refused) {
+    kept = AddUpTo(kept, entries_[largest[refused - 1]].weight);
+    if (kept > justified()) break;
+  }
+  for (size_t i = 0; i < refused; ++i) {
     Entry& entry = entries_[largest[i]];
-    total -= entry.weight;
     Error fault = OverLimit(
         fmt::format("sparse: {} bytes in chunks that count as {}, for which {} "
                     "bytes are there, are",
@@ -213,7 +220,6 @@ Status Store::JustifySizes(const ReadContext& context) {
     entry.node.fault = std::move(fault);
     entry.size = 0;
     entry.text = nullptr;
-    entry.lines = false;
   }
   return {};
 }
@@ -239,45 +245,34 @@ void Store::WarnOfFaults() {
         kNoOffset, Severity::kOfEntries});
 }
 
-Result<Store::PlanPtr> Store::PlanOfEntry(uint32_t number,
-                                          const ReadContext& context) const {
-  const Entry& entry = entries_[number];
+Result<Store::PlanPtr> Store::PlanOfEntry(const Entry& entry,
+                                          const Request& request) const {
   if (entry.node.fault) return *entry.node.fault;
-  {
-    const MutexLock lock(mutex_);
-    if (const PlanPtr* const known = plans_.Use(number)) return *known;
-  }
+  if (entry.plan != nullptr) return entry.plan;
   const Error changed{Code::kStale, "the metadata of the array has changed"};
-  auto text =
-      CTXFS_TRY(ReadText(*source(), entry.node.MetadataPath(), context));
+  const auto text =
+      CTXFS_TRY(ReadText(*source(), entry.node.MetadataPath(), request));
   if (!text) return changed;
-  const Result<MetadataText> metadata = ReadMetadata(*text, context);
+  const Result<MetadataText> metadata = ReadMetadata(*text, request);
   if (!metadata) return changed;
-  Result<ArrayPlan> made = PlanOf(entry.node, metadata->root);
-  if (!made || made->size != entry.size) return changed;
-  auto plan = std::make_shared<const ArrayPlan>(*std::move(made));
-  // Freed after the lock is released.
-  LruMap<uint32_t, PlanPtr>::Removed replaced;
-  LruMap<uint32_t, PlanPtr>::Removed oldest;
-  const MutexLock lock(mutex_);
-  replaced = plans_.Put(number, plan);
-  if (plans_.size() > kKeptPlans) oldest = plans_.RemoveOldest();
-  return plan;
+  Result<ArrayPlan> plan = PlanOf(entry.node, metadata->root);
+  if (!plan || plan->size != entry.size) return changed;
+  plan->separator = entry.separator;
+  return PlanPtr(std::make_shared<const ArrayPlan>(*std::move(plan)));
 }
 
-Result<std::shared_ptr<const ChunkReader>> Store::ReaderOf(
-    uint32_t number, const ReadContext& context) const {
-  PlanPtr plan = CTXFS_TRY(PlanOfEntry(number, context));
-  const Entry& entry = entries_[number];
+std::shared_ptr<const ChunkReader> Store::ReaderOf(const Entry& entry,
+                                                   PlanPtr plan) const {
   return std::make_shared<const ChunkReader>(
-      files_, entry.node.path, std::move(plan), entry.owners, entry.verdict);
+      files_, entry.node.path, std::move(plan), entry.owner, entry.verdict);
 }
 
 Result<Content> Store::Open(uint32_t number, const ReadContext& context) const {
   const Entry& entry = entries_[number];
   if (entry.node.fault) return *entry.node.fault;
   if (entry.text != nullptr) return entry.text->Open(0, context);
-  return ArrayContent(CTXFS_TRY(ReaderOf(number, context)));
+  PlanPtr plan = CTXFS_TRY(PlanOfEntry(entry, context));
+  return ArrayContent(ReaderOf(entry, std::move(plan)));
 }
 
 namespace {

@@ -2,13 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "core/base/lru_map.h"
-#include "core/base/mutex.h"
 #include "core/container/container.h"
 #include "core/container/facts/facts.h"
 #include "core/container/format.h"
@@ -19,8 +18,7 @@
 namespace ctxfs::zarr {
 
 /// A store of Zarr, version 2 or 3 (docs/formats/zarr.md). Its entries are its
-/// arrays and groups. Only what listings need is kept of an array; its metadata
-/// is read again when the array is.
+/// arrays and groups. Of most arrays only what listings need is kept.
 class Store final : public Container, public SaysFacts {
  public:
   Store(SourcePtr source, const OpenOptions& options)
@@ -40,20 +38,25 @@ class Store final : public Container, public SaysFacts {
     Node node;
     uint64_t size = 0;
     uint64_t weight = 0;  // ArrayPlan::Weight
-    bool lines = false;
     bool number = false;
-    BlockOwners owners = {};
+    char separator = '/';  // ArrayPlan::separator, perhaps guessed
+    uint64_t owner = NewOwner();
     /// For lines: the file, which keeps their sizes.
     std::shared_ptr<const FileTable> text = nullptr;
     std::shared_ptr<AtomicVerdict> verdict = nullptr;  // of readable arrays
 
-    bool is_readable() const { return node.is_array && !node.fault; }
+    /// Of the first arrays; the metadata of others is read again.
+    std::shared_ptr<const ArrayPlan> plan = nullptr;
+
+    bool is_group() const { return !node.is_array && !node.fault; }
   };
   using PlanPtr = std::shared_ptr<const ArrayPlan>;
 
   // Steps of Load.
   Status LoadNodes(ReadNode root, const ReadContext& context);
-  Status AddNode(ReadNode read, const ReadContext& context);
+  Status WalkNodes(ReadNode root, std::optional<Consolidated> copy,
+                   const ReadContext& context);
+  Status AddNode(const ReadNode& read, const ReadContext& context);
   Status SetArray(const ReadNode& read, Entry& entry,
                   const ReadContext& context);
   /// Replaces the separator of a v2 array that has none in its metadata.
@@ -64,43 +67,41 @@ class Store final : public Container, public SaysFacts {
   void WarnOfFaults();
 
   /// Returns the plan of an array, which was readable when it was loaded.
-  Result<PlanPtr> PlanOfEntry(uint32_t number,
-                              const ReadContext& context) const;
-  Result<std::shared_ptr<const ChunkReader>> ReaderOf(
-      uint32_t number, const ReadContext& context) const;
+  Result<PlanPtr> PlanOfEntry(const Entry& entry, const Request& request) const;
+  std::shared_ptr<const ChunkReader> ReaderOf(const Entry& entry,
+                                              PlanPtr plan) const;
   Result<Content> Open(uint32_t number, const ReadContext& context) const;
   EntryInfo Describe(uint32_t number, const ReadContext& context) const;
   void DescribePlan(const ArrayPlan& plan, EntryInfo& info) const;
   FileFacts FactsOf(uint32_t number) const;
+  /// The name of an entry. A root has an entry if it is an array, which is
+  /// called "array".
+  std::string_view NameOf(uint32_t number) const;
 
-  Result<std::string> AttributesOf(const Node& node,
-                                   const Request& request) const;
+  /// A table with at most one file for each entry, and for a root that is a
+  /// group. `path` returns its path, or an empty text.
+  std::shared_ptr<const FileTable> NodeFiles(
+      Role role, std::function<std::string(const Node&)> path,
+      std::function<Result<Content>(const Node&, const ReadContext&)> open)
+      const;
   std::shared_ptr<const FileTable> EntryFiles() const;
   std::shared_ptr<const FileTable> AttributeFiles() const;
-  std::shared_ptr<const FileTable> RawFiles(const char* v2_name) const;
+  /// The files of nodes as stored.
+  std::shared_ptr<const FileTable> RawFiles(
+      std::function<std::string(const Node&)> path) const;
+  Result<std::string> AttributesOf(const Node& node,
+                                   const Request& request) const;
   std::vector<ArrayInfo> Arrays(const ReadContext& context) const;
   Status CheckArrays(const ReadContext& context) const;
-
-  /// The number of the root among the entries if it is an array; it is called
-  /// "array" then. A group has no entry.
-  std::string_view NameOf(uint32_t number) const;
 
   const OpenOptions options_;
   std::vector<Entry> entries_;
   Node root_;
   uint64_t arrays_ = 0;
-  uint64_t groups_ = 0;
   bool mixed_ = false;    // a directory has metadata of both versions
   bool guessed_ = false;  // a separator was guessed
   std::shared_ptr<const ChunkFiles> files_ =
       std::make_shared<const ChunkFiles>(source());
-  mutable Mutex mutex_;
-  mutable LruMap<uint32_t, PlanPtr> plans_ CTXFS_GUARDED_BY(mutex_);
 };
-
-/// Returns the bytes of files below a directory of a store, as soon as they are
-/// `enough`.
-Result<uint64_t> BytesBelow(const Source& store, const std::string& path,
-                            uint64_t enough, const ReadContext& context);
 
 }  // namespace ctxfs::zarr

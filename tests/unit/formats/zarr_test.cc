@@ -12,8 +12,7 @@
 #include "core/container/format.h"
 #include "core/formats/zarr/array_plan.h"
 #include "core/formats/zarr/chain.h"
-#include "core/formats/zarr/fill_value.h"
-#include "core/formats/zarr/metadata_text.h"
+#include "core/formats/zarr/store.h"
 #include "core/io/directory.h"
 #include "tests/unit/testing/files.h"
 #include "tests/unit/testing/mem8_builder.h"
@@ -141,10 +140,7 @@ TEST(ZarrMetadata, AttributesAreFoundAndNotBuilt) {
   const Result<MetadataText> read = ReadMetadata(text, Request());
   ASSERT_TRUE(Ok(read));
   EXPECT_EQ(read->root, Json({{"a", 1}, {"b", 2}}));
-  ASSERT_TRUE(read->attributes);
-  EXPECT_EQ(text.substr(read->attributes->begin,
-                        read->attributes->end - read->attributes->begin),
-            R"({"x": [NaN]})");
+  EXPECT_EQ(read->attributes.In(text), R"({"x": [NaN]})");
   EXPECT_TRUE(
       Fails(ReadMetadata(std::string(100, '['), Request()), Code::kLimit));
   EXPECT_TRUE(Fails(ReadMetadata("{} x", Request()), Code::kCorrupt));
@@ -312,6 +308,68 @@ TEST_F(ZarrStore, ManySmallChunksAreJustified) {
   root["chunk_grid"]["configuration"]["chunk_shape"] = Json::array({16});
   Write("zarr.json", root.dump());
   EXPECT_EQ(EntrySize(**Open(), 0), 0U);
+}
+
+// The file of chunk 0 is closed when it is replaced, and its bytes are cached.
+TEST_F(ZarrStore, Item45_1_AChunkThatWasReplacedIsStale) {
+  constexpr int kChunks = 600;
+  Json root = V3({{"shape", Json::array({kChunks})}});
+  root["chunk_grid"]["configuration"]["chunk_shape"] = Json::array({1});
+  Write("zarr.json", root.dump());
+  for (int i = 0; i < kChunks; ++i) Write("c/" + std::to_string(i), "a");
+  const auto store = Open();
+  ASSERT_TRUE(Ok(store));
+  const Result<Content> content = OpenEntry(**store, 0);
+  ASSERT_TRUE(Ok(content));
+  BlockCache cache(uint64_t{1} << 20);
+  EXPECT_EQ(*ReadAll(*content, cache), std::string(kChunks, 'a'));
+  Write("new", "b");
+  std::filesystem::rename(dir_.Path("new"), dir_.Path("c/0"));
+  EXPECT_TRUE(Fails(ReadAll(*content, cache), Code::kStale));
+}
+
+TEST_F(ZarrStore, Item45_2_AFillValueTakesNoMoreThanItsText) {
+  Write(".zarray", R"({"zarr_format": 2, "shape": [1], "chunks": [1],
+                       "dtype": "|S1000000000", "fill_value": "ab",
+                       "order": "C", "compressor": null, "filters": null})");
+  const auto store = Open();
+  ASSERT_TRUE(Ok(store));
+  EXPECT_EQ(EntrySize(**store, 0), 1'000'000'000U);
+  const Result<Content> content = OpenEntry(**store, 0);
+  ASSERT_TRUE(Ok(content));
+  std::string start(4, 'x');
+  ASSERT_TRUE(Ok(ReadInto(*content, 0, std::as_writable_bytes(std::span(start)),
+                          LoneContext())));
+  EXPECT_EQ(start, std::string("ab\0\0", 4));
+}
+
+TEST_F(ZarrStore, Item45_3_AGuessedSeparatorIsThatOfEveryArray) {
+  constexpr int kArrays = 300;  // more than have their metadata kept
+  Write(".zgroup", R"({"zarr_format": 2})");
+  for (int i = 0; i < kArrays; ++i) {
+    const std::string path = std::to_string(1000 + i);
+    Write(path + "/.zarray", R"({"zarr_format": 2, "shape": [1, 1],
+        "chunks": [1, 1], "dtype": "|u1", "fill_value": 0, "order": "C",
+        "compressor": null, "filters": null})");
+    Write(path + "/0/0", "a");
+  }
+  const auto store = Open();
+  ASSERT_TRUE(Ok(store));
+  for (uint32_t i = 0; i < kArrays; ++i) {
+    ASSERT_EQ(Bytes(**store, i), "a") << i;
+  }
+}
+
+TEST_F(ZarrStore, Item45_4_ArraysWhoseChunksAreOver2To64AreNotJustified) {
+  Write("zarr.json", R"({"zarr_format": 3, "node_type": "group"})");
+  Json root = V3({{"shape", Json::array({uint64_t{1} << 62})}});
+  root["chunk_grid"]["configuration"]["chunk_shape"] = Json::array({1});
+  Write("a/zarr.json", root.dump());
+  Write("b/zarr.json", root.dump());
+  const auto store = Open();
+  ASSERT_TRUE(Ok(store));
+  EXPECT_EQ(EntrySize(**store, 0), 0U);
+  EXPECT_EQ(EntrySize(**store, 1), 0U);
 }
 
 TEST_F(ZarrStore, ADirectoryBelowAStoreIsFoundBySourcesOnly) {
