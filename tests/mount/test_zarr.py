@@ -5,11 +5,13 @@ import errno
 import json
 import os
 import shutil
+import time
 import zipfile
 
 import pytest
 
 from conftest import BIN, GOLDEN, error_of, run
+from remote import NEEDS_URLS, fixture_ctxfs, fixture_store, store_variables  # noqa: F401
 
 STORES = GOLDEN / "zarr"
 
@@ -57,6 +59,45 @@ def test_a_chunk_that_is_written_to_is_stale(lake, mount):
     chunk.write_bytes(bytes(chunk.stat().st_size))
     assert error_of(pread, array, 4) in (errno.ESTALE, errno.EIO)
     assert len(before) == 4
+
+
+def test_45_1_a_raw_chunk_that_is_replaced_is_stale_from_then_on(tmp_path, mount):
+    """Its new bytes can be decoded, too: they are never mixed with the old."""
+    store = tmp_path / "x.zarr"
+    (store / "c").mkdir(parents=True)
+    (store / "zarr.json").write_text(json.dumps({
+        "zarr_format": 3, "node_type": "array", "shape": [8192], "data_type": "uint8",
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [4096]}},
+        "chunk_key_encoding": {"name": "default"}, "fill_value": 0, "codecs": [{"name": "bytes"}]}))
+    for name in "01":
+        (store / "c" / name).write_bytes(b"a" * 4096)
+    array = mount(store).root / "array"
+    assert pread(array, 8192) == b"a" * 8192
+    (tmp_path / "new").write_bytes(b"b" * 4096)
+    os.rename(tmp_path / "new", store / "c" / "0")
+    time.sleep(1.1)  # a path is examined once a second
+    for _ in range(2):
+        assert error_of(pread, array, 4096) == errno.ESTALE
+
+
+@NEEDS_URLS
+@pytest.mark.parametrize("name", ["v3.zarr.zip", "v3_shards", "v2_tree"])
+def test_a_store_on_a_server_is_read(store, ctxfs, name):  # noqa: F811
+    """An archive by ranges, and objects of a prefix."""
+    local = STORES / name
+    files = [local] if local.is_file() else [one for one in local.rglob("*") if one.is_file()]
+    store.buckets["bucket"] = {
+        f"data/{one.relative_to(STORES)}": one.read_bytes() for one in files}
+    here = json.loads(run(BIN / "ctxfs", "ls", "-R", "--json", local).stdout)
+    url, env = f"s3://bucket/data/{name}", store_variables(store)
+    if local.is_dir():
+        url += "/"
+    there = json.loads(ctxfs("ls", "-R", "--json", url, **env).stdout)
+    arrays = [one["path"] for one in here if one["kind"] == "array"]
+    assert [one["path"] for one in there if one["kind"] == "array"] == arrays and arrays
+    for array in arrays:
+        shown = ctxfs("cat", f"{url}//{array}", **env)
+        assert shown.stdout == run(BIN / "ctxfs", "cat", f"{local}//{array}").stdout, shown.stderr
 
 
 def test_an_archive_of_a_store_is_a_store(tmp_path, mount):
