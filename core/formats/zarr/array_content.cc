@@ -133,35 +133,44 @@ class Elements final : public Transform {
       box.first[i] = std::max(box.first[i], chunk.origin[i]);
       box.end[i] = std::min(box.end[i], chunk.origin[i] + chunk_[i]);
     }
-    const auto runs = [&](const auto& use) {
-      return ForEachRun(box, layout_, chunk,
-                        [&](uint64_t at, uint64_t in_chunk, uint64_t length) {
-                          return use(to.bytes.subspan(at - to.offset, length),
-                                     at, in_chunk);
-                        });
-    };
-    const std::optional<Region> region =
-        CTXFS_TRY(reader_->Find(index, context));
-    if (!region) {
-      return runs([&](MutableBytes out, uint64_t at, uint64_t /*in_chunk*/) {
-        FillWith(reader_->plan().fill, width_, at % width_, out);
-        return Status();
-      });
+    const Maybe<Region> found = reader_->Find(index, context);
+    if (!found) return found.error();
+    if (!*found) {
+      return ForEachPiece(
+          box, chunk, to, [&](MutableBytes out, uint64_t at, uint64_t) {
+            FillWith(reader_->plan().fill, width_, at % width_, out);
+            return Status();
+          });
     }
+    const Region& region = **found;
     const Chain& chain = reader_->chain();
     if (chain.stores_elements() && *chain.size > kWholeChunk) {
-      CTXFS_TRY(CheckSize(region->size, *chain.size, region->offset));
-      return runs([&](MutableBytes out, uint64_t /*at*/, uint64_t in_chunk) {
-        return region->source->ReadAt(region->offset + in_chunk, out, context);
-      });
+      CTXFS_TRY(CheckSize(region.size, *chain.size, region.offset));
+      return ForEachPiece(
+          box, chunk, to, [&](MutableBytes out, uint64_t, uint64_t from) {
+            return region.source->ReadAt(region.offset + from, out, context);
+          });
     }
     const BlockCache::Pinned decoded =
-        CTXFS_TRY(reader_->Decode(index, *region, context));
-    const std::byte* const from = std::as_const(*decoded).data();
-    return runs([&](MutableBytes out, uint64_t /*at*/, uint64_t in_chunk) {
-      std::memcpy(out.data(), from + in_chunk, out.size());
-      return Status();
-    });
+        CTXFS_TRY(reader_->Decode(index, region, context));
+    const std::byte* const bytes = std::as_const(*decoded).data();
+    return ForEachPiece(box, chunk, to,
+                        [bytes](MutableBytes out, uint64_t, uint64_t from) {
+                          std::memcpy(out.data(), bytes + from, out.size());
+                          return Status();
+                        });
+  }
+
+  /// Calls use(bytes, byte of the array, byte of the chunk) for each piece of
+  /// `to` that is contiguous in both.
+  template <typename Use>
+  Status ForEachPiece(const Box& box, const Layout& chunk, const Target& to,
+                      const Use& use) const {
+    return ForEachRun(box, layout_, chunk,
+                      [&](uint64_t at, uint64_t in_chunk, uint64_t length) {
+                        return use(to.bytes.subspan(at - to.offset, length), at,
+                                   in_chunk);
+                      });
   }
 
   const std::shared_ptr<const ChunkReader> reader_;

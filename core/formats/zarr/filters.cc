@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "core/base/errors.h"
+#include "core/base/limits.h"
 #include "core/content/strided.h"
 #include "core/formats/zarr/chain.h"
 
@@ -78,6 +80,10 @@ Status AddElementwise(const Types& types, ChainBuilder& chain,
     return BadCodecs("a filter decodes to elements of another size");
   }
   const uint64_t count = *chain.bytes / chain.width;
+  if (count > limits::kDecodedBytes) {
+    return OverLimit(fmt::format("{} filtered elements are", count),
+                     limits::kDecodedBytes);
+  }
   const auto undo = [=](Coded& coded, const ReadContext& /*context*/) {
     Buffer out(static_cast<size_t>(count * types.shown.size()));
     auto next = make();
@@ -94,7 +100,7 @@ Status AddElementwise(const Types& types, ChainBuilder& chain,
   chain.number = types.stored;
   chain.width = types.stored.size();
   chain.filtered = true;
-  chain.Push(undo, CheckedMul(count, chain.width));
+  chain.Push(undo, count * chain.width);
   return {};
 }
 

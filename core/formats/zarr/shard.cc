@@ -65,49 +65,59 @@ Status SetIndex(const Json& configuration, Sharding& shards) {
                "checksums, and no fixed size"};
 }
 
-/// Decodes all chunks of a shard that is in memory.
+/// A shape in bytes: the last dimension is the bytes of an element.
+Indices InBytes(Indices shape, uint64_t width) {
+  shape.push_back(width);
+  return shape;
+}
+
+/// Copies inner chunk number `at` to its place in an outer one.
+Status PlaceChunk(const Sharding& shards, const Indices& at, Bytes chunk,
+                  const Indices& outer_strides, MutableBytes out) {
+  const Indices shape = InBytes(shards.chunk, shards.width);
+  Box box{Indices(shape.size()), shape};
+  for (size_t i = 0; i < at.size(); ++i) {
+    box.first[i] = at[i] * shape[i];
+    box.end[i] = box.first[i] + shape[i];
+  }
+  const Layout outer{Indices(shape.size()), outer_strides};
+  const Layout inner{box.first, RowMajorStrides(shape)};
+  return ForEachRun(box, outer, inner,
+                    [&](uint64_t to, uint64_t from, uint64_t length) {
+                      std::memcpy(out.data() + to, chunk.data() + from, length);
+                      return Status();
+                    });
+}
+
+/// Decodes all chunks of a shard that is in memory. `shape`: of the outer
+/// chunk.
 Result<Buffer> JoinChunks(const Sharding& shards, const Indices& shape,
                           Bytes shard, const ReadContext& context) {
-  const auto part_of = [shard](uint64_t offset, uint64_t size) {
-    return Coded{Buffer(), shard.subspan(static_cast<size_t>(offset),
-                                         static_cast<size_t>(size))};
+  const auto decode = [&](const Chain& chain, uint64_t offset, uint64_t size) {
+    const Bytes part = shard.subspan(offset, size);
+    Result<Buffer> decoded = Undo(chain, {Buffer(), part}, context);
+    if (decoded) return decoded;
+    return Result<Buffer>(Moved(std::move(decoded).error(), offset));
   };
   const uint64_t index_at = CTXFS_TRY(shards.IndexAt(shard.size()));
   const Result<Buffer> index =
-      Undo(shards.index, part_of(index_at, shards.index_bytes()), context);
+      decode(shards.index, index_at, shards.index_bytes());
   if (!index) return Within("index of the shard", index.error());
-  const auto bytes_of = [&shards](Indices extents) {
-    extents.push_back(shards.width);
-    return extents;
-  };
-  const Indices chunk = bytes_of(shards.chunk);
-  const Layout outer{Indices(chunk.size()), RowMajorStrides(bytes_of(shape))};
-  Layout inner{Indices(chunk.size()), RowMajorStrides(chunk)};
-  Buffer out(static_cast<size_t>(ElementsOf(bytes_of(shape))));
+  const Indices bytes = InBytes(shape, shards.width);
+  const Indices strides = RowMajorStrides(bytes);
+  Buffer out(static_cast<size_t>(ElementsOf(bytes)));
   FillWith(shards.fill, shards.width, 0, out.span());
   uint64_t number = 0;
-  CTXFS_TRY(ForEachIndex(
-      Indices(shape.size()), shards.counts, [&](const Indices& at) -> Status {
-        CTXFS_TRY(context.Check());
-        const std::optional<Part> part =
-            CTXFS_TRY(FindPart(shards, index->span(), number++, shard.size()));
-        if (!part) return {};
-        const Result<Buffer> decoded =
-            Undo(shards.inner, part_of(part->offset, part->size), context);
-        if (!decoded) return Moved(decoded.error(), part->offset);
-        Box box{Indices(chunk.size()), chunk};
-        for (size_t i = 0; i < at.size(); ++i) {
-          box.first[i] = at[i] * chunk[i];
-          box.end[i] = box.first[i] + chunk[i];
-        }
-        inner.origin = box.first;
-        return ForEachRun(box, outer, inner,
-                          [&](uint64_t to, uint64_t from, uint64_t length) {
-                            std::memcpy(out.data() + to, decoded->data() + from,
-                                        length);
-                            return Status();
-                          });
-      }));
+  const auto place = [&](const Indices& at) -> Status {
+    CTXFS_TRY(context.Check());
+    const std::optional<Part> part =
+        CTXFS_TRY(FindPart(shards, index->span(), number++, shard.size()));
+    if (!part) return {};
+    const Buffer chunk =
+        CTXFS_TRY(decode(shards.inner, part->offset, part->size));
+    return PlaceChunk(shards, at, chunk.span(), strides, out.span());
+  };
+  CTXFS_TRY(ForEachIndex(Indices(shape.size()), shards.counts, place));
   return out;
 }
 

@@ -279,37 +279,35 @@ namespace {
 
 bool Probe(Bytes /*head*/) { return false; }
 
-/// Whether metadata that starts with `text` is that of a node.
-bool SaysZarr(std::string_view text) {
-  const size_t start = text.find_first_not_of(" \t\r\n");
-  return start != std::string_view::npos && text[start] == '{' &&
-         text.find("\"zarr_format\"") != std::string_view::npos;
-}
-
 bool StartsAsMetadata(const Source& file, const Request& request,
                       uint64_t probed = 4 * limits::kKiB) {
   const Result<Buffer> start =
       ReadBuffer(file, 0, std::min(file.size(), probed), "metadata", request);
-  return start && SaysZarr(AsText(start->span()));
+  if (!start) return false;
+  const std::string_view text = AsText(start->span());
+  const size_t first = text.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && text[first] == '{' &&
+         text.find("\"zarr_format\"") != std::string_view::npos;
 }
 
-constexpr const char* kNames[] = {kV3Name, kV2Group, kV2Array};
-
-bool IsNode(const Source& directory, const Request& request) {
+/// Whether a directory has a metadata file whose start shows it.
+bool HasNode(const Source& directory, const Request& request, uint64_t probed) {
+  constexpr const char* kNames[] = {kV3Name, kV2Group, kV2Array};
   return std::ranges::any_of(kNames, [&](const char* name) {
     const Result<SourcePtr> file = directory.OpenBeside(name, request);
-    return file && StartsAsMetadata(**file, request);
+    return file && StartsAsMetadata(**file, request, probed);
   });
+}
+
+bool IsNode(const Source& directory, const Request& request) {
+  return HasNode(directory, request, 4 * limits::kKiB);
 }
 
 /// Metadata may begin with long attributes. A zarr.json that is something else
 /// is no metadata.
 bool HasMetadata(const Source& directory, const Request& request) {
-  const bool any = std::ranges::any_of(kNames, [&](const char* name) {
-    const Result<SourcePtr> file = directory.OpenBeside(name, request);
-    return file && StartsAsMetadata(**file, request, limits::kMiB);
-  });
-  return any || !RefuseV1(directory, request).has_value();
+  return HasNode(directory, request, limits::kMiB) ||
+         !RefuseV1(directory, request).has_value();
 }
 
 /// Whether a file is the metadata of a store: its name and its start say so.

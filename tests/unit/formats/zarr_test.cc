@@ -135,6 +135,18 @@ TEST(ZarrPlan, ShardsEndAtTwoLevels) {
   }
 }
 
+TEST(ZarrPlan, Item45_5_FiltersOfAHugeChunkAreRefused) {
+  const Json wider = {
+      {"name", "numcodecs.astype"},
+      {"configuration", {{"encode_dtype", "<f8"}, {"decode_dtype", "|i1"}}}};
+  const Json delta = {{"name", "numcodecs.delta"},
+                      {"configuration", {{"dtype", "<f8"}}}};
+  Json root = V3({{"codecs", Json::array({wider, delta, "bytes"})}});
+  root["chunk_grid"]["configuration"]["chunk_shape"] =
+      Json::array({uint64_t{1} << 62});
+  EXPECT_TRUE(Fails(PlanOfV3(root), Code::kLimit));
+}
+
 TEST(ZarrMetadata, AttributesAreFoundAndNotBuilt) {
   const std::string text = R"({"a": 1, "attributes": {"x": [NaN]}, "b": 2})";
   const Result<MetadataText> read = ReadMetadata(text, Request());
