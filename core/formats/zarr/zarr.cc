@@ -42,6 +42,12 @@ Status RefuseV1(const Source& store, const Request& request) {
   return Error{Code::kVersion, "version: zarr_format 1 is not read"};
 }
 
+/// Bytes that arrays may declare if `found` bytes of chunks are there.
+uint64_t JustifiedBy(uint64_t found) {
+  const auto bytes = CheckedMul(found, kJustifiedPerByte);
+  return AddUpTo(bytes.value_or(UINT64_MAX), kUnjustifiedBytes);
+}
+
 /// Whether a fault of a root array refuses the store.
 bool Refuses(const Error& fault) {
   return fault.code == Code::kCorrupt || fault.code == Code::kVersion;
@@ -193,20 +199,22 @@ Status Store::JustifySizes(const ReadContext& context) {
   std::ranges::stable_sort(largest, std::ranges::greater(),
                            [this](uint32_t i) { return entries_[i].weight; });
   uint64_t found = 0;
-  const auto justified = [&found] {
-    const auto bytes = CheckedMul(found, kJustifiedPerByte);
-    return AddUpTo(bytes.value_or(UINT64_MAX), kUnjustifiedBytes);
-  };
-  for (size_t i = 0; i < largest.size() && total > justified(); ++i) {
-    const uint64_t missing = (total - justified()) / kJustifiedPerByte + 1;
+  for (size_t i = 0; i < largest.size() && total > JustifiedBy(found); ++i) {
+    const uint64_t missing =
+        (total - JustifiedBy(found)) / kJustifiedPerByte + 1;
     found += CTXFS_TRY(BytesBelow(*source(), entries_[largest[i]].node.path,
                                   missing, context));
   }
+  RefuseSparse(largest, found);
+  return {};
+}
+
+void Store::RefuseSparse(const std::vector<uint32_t>& largest, uint64_t found) {
   // The smallest stay. A sum of all may not fit into 64 bits.
   size_t refused = largest.size();
   for (uint64_t kept = 0; refused > 0; --refused) {
     kept = AddUpTo(kept, entries_[largest[refused - 1]].weight);
-    if (kept > justified()) break;
+    if (kept > JustifiedBy(found)) break;
   }
   for (size_t i = 0; i < refused; ++i) {
     Entry& entry = entries_[largest[i]];
@@ -214,14 +222,13 @@ Status Store::JustifySizes(const ReadContext& context) {
         fmt::format("sparse: {} bytes in chunks that count as {}, for which {} "
                     "bytes are there, are",
                     entry.size, entry.weight, found),
-        justified());
+        JustifiedBy(found));
     fault.sys_errno = EFBIG;
     if (i == 0) Warn({Quote(NameOf(largest[i])) + ": " + fault.what});
     entry.node.fault = std::move(fault);
     entry.size = 0;
     entry.text = nullptr;
   }
-  return {};
 }
 
 void Store::WarnOfFaults() {

@@ -62,8 +62,11 @@ class Store final : public Container, public SaysFacts {
   /// Replaces the separator of a v2 array that has none in its metadata.
   Status GuessSeparator(const std::string& path, ArrayPlan& plan,
                         const ReadContext& context);
-  /// Refuses the largest arrays of which too little is there.
+  /// Counts the bytes of chunks if all arrays are too large without them.
   Status JustifySizes(const ReadContext& context);
+  /// Refuses the largest arrays, which come first, if `found` bytes of chunks
+  /// are too few.
+  void RefuseSparse(const std::vector<uint32_t>& largest, uint64_t found);
   void WarnOfFaults();
 
   /// Returns the plan of an array, which was readable when it was loaded.
