@@ -6,23 +6,29 @@
 #include <string>
 #include <utility>
 
-#include "core/base/dtype.h"
+#include "core/base/errors.h"
 #include "core/container/documents.h"
+#include "core/container/put_text.h"
+#include "core/formats/mcap/limits.h"
 #include "core/formats/mcap/mcap.h"
 
 namespace ctxfs::mcap {
 namespace {
 
-/// What an entry is, and its number among those of its kind.
-struct Which {
-  enum class Kind : uint8_t { kArray, kSchema, kAttachment, kMetadata };
+enum class Kind : uint8_t { kArray, kSchema, kAttachment, kMetadata };
+
+/// An entry, and what the index says of it.
+struct Entry {
   Kind kind;
-  uint32_t number;
+  uint32_t number;  // among those of its kind
+  const Channel* channel = nullptr;
+  const Definition* schema = nullptr;
+  const FileRecord* file = nullptr;
 };
 
-class Entries final : public FileTable {
+class EntryTable final : public FileTable {
  public:
-  explicit Entries(std::shared_ptr<const Recording> recording)
+  explicit EntryTable(std::shared_ptr<const Recording> recording)
       : FileTable({.role = Role::kEntries, .shared = true}),
         recording_(std::move(recording)) {}
 
@@ -43,156 +49,232 @@ class Entries final : public FileTable {
 
  private:
   const Index& index() const { return recording_->index(); }
-  Which Of(uint32_t file) const;
-  EntryInfo DescribeArray(uint32_t number) const;
-  EntryInfo DescribeSchema(const Definition& schema) const;
-  EntryInfo DescribeMetadata(const FileRecord& file) const;
+  Entry Of(uint32_t file) const;
 
   const std::shared_ptr<const Recording> recording_;
 };
 
-Which Entries::Of(uint32_t file) const {
+Entry EntryTable::Of(uint32_t file) const {
   const uint32_t arrays = recording_->arrays();
-  if (file < arrays) return {Which::Kind::kArray, file};
+  if (file < arrays) {
+    return {.kind = Kind::kArray,
+            .number = file,
+            .channel = &index().channels[file / kFields]};
+  }
   file -= arrays;
-  const auto schemas = static_cast<uint32_t>(index().schemas.size());
-  if (file < schemas) return {Which::Kind::kSchema, file};
-  file -= schemas;
-  const auto attachments = static_cast<uint32_t>(index().attachments.size());
-  if (file < attachments) return {Which::Kind::kAttachment, file};
-  return {Which::Kind::kMetadata, file - attachments};
+  if (file < index().schemas.size()) {
+    return {.kind = Kind::kSchema,
+            .number = file,
+            .schema = &index().schemas[file]};
+  }
+  file -= static_cast<uint32_t>(index().schemas.size());
+  const bool attached = file < index().attachments.size();
+  if (!attached) file -= static_cast<uint32_t>(index().attachments.size());
+  return {
+      .kind = attached ? Kind::kAttachment : Kind::kMetadata,
+      .number = file,
+      .file = attached ? &index().attachments[file] : &index().metadata[file]};
 }
 
-std::optional<std::string_view> Entries::Path(uint32_t file,
-                                              std::string& scratch) const {
-  const Which which = Of(file);
-  switch (which.kind) {
-    case Which::Kind::kArray:
-      scratch = "topics/" + recording_->path(which.number / kFields) + "/" +
-                FieldName(FieldOf(which.number));
+std::optional<std::string_view> EntryTable::Path(uint32_t file,
+                                                 std::string& scratch) const {
+  const Entry one = Of(file);
+  switch (one.kind) {
+    case Kind::kArray:
+      scratch = "topics/" + recording_->ArrayName(one.number);
       break;
-    case Which::Kind::kSchema: {
-      const Definition& schema = index().schemas[which.number];
-      scratch = "schemas/" + schema.name + ".";
-      scratch += SchemaExtension(schema.encoding);
+    case Kind::kSchema:
+      scratch = "schemas/" + one.schema->name + ".";
+      scratch += SchemaExtension(one.schema->encoding);
       break;
-    }
-    case Which::Kind::kAttachment:
-      scratch = "attachments/" + index().attachments[which.number].name;
+    case Kind::kAttachment:
+      scratch = "attachments/" + one.file->name;
       break;
-    case Which::Kind::kMetadata:
-      scratch = "metadata/" + index().metadata[which.number].name + ".json";
-      break;
+    case Kind::kMetadata:
+      scratch = "metadata/" + one.file->name + ".json";
   }
   return scratch;
 }
 
-Result<Content> Entries::Open(uint32_t file, const ReadContext& context) const {
-  const Which which = Of(file);
-  switch (which.kind) {
-    case Which::Kind::kArray:
-      return recording_->ValuesOf(which.number);
-    case Which::Kind::kSchema: {
-      const std::string& data = index().schemas[which.number].data;
-      return Content(
-          Literal{std::shared_ptr<const std::string>(recording_, &data)},
-          data.size());
+Result<Content> EntryTable::Open(uint32_t file,
+                                 const ReadContext& context) const {
+  const Entry one = Of(file);
+  if (one.kind == Kind::kArray) return recording_->ValuesOf(one.number);
+  if (one.kind == Kind::kAttachment) {
+    return recording_->OpenAttachment(one.number, context);
+  }
+  if (one.kind == Kind::kMetadata) {
+    return recording_->OpenMetadata(one.number, context);
+  }
+  const std::string& data = one.schema->data;
+  return Content(Literal{std::shared_ptr<const std::string>(recording_, &data)},
+                 data.size());
+}
+
+FileFacts EntryTable::Facts(uint32_t file) const {
+  const Entry one = Of(file);
+  if (one.kind == Kind::kArray) return {recording_->SizeOf(one.number)};
+  if (one.kind == Kind::kSchema) return {one.schema->data.size()};
+  if (one.kind == Kind::kAttachment) return {one.file->size};
+  return {.size_cost = TextCost(one.file->record.length)};
+}
+
+StoredAttributes EntryTable::StoredAttributesOf(uint32_t file) const {
+  const Entry one = Of(file);
+  if (one.kind != Kind::kAttachment || one.file->time == 0) return {};
+  return {.mtime =
+              FileTime{static_cast<int64_t>(one.file->time / kNanoseconds),
+                       static_cast<int64_t>(one.file->time % kNanoseconds)}};
+}
+
+std::optional<EntryInfo> EntryTable::Describe(
+    uint32_t file, const ReadContext& context) const {
+  const Entry one = Of(file);
+  EntryInfo info;
+  info.size = Facts(file).size.value_or(0);
+  info.verified = "none";
+  if (one.kind == Kind::kArray) {
+    const Field field = FieldOf(one.number);
+    info.kind = "array";
+    info.name = one.channel->name + "/" + FieldName(field);
+    info.computed = true;
+    info.dtype = DTypeName(DTypeOf(field));
+    info.shape = {one.channel->messages};
+    info.verified = recording_->VerifiedOf(*one.channel);
+  } else if (one.kind == Kind::kSchema) {
+    info.kind = "schema";
+    info.name = one.schema->name;
+    info.stored_size = info.size;
+    info.offset = kNoOffset;
+    info.content_type = one.schema->encoding;
+    info.verified = index().summary_verified ? "yes" : "none";
+  } else {
+    info.name = one.file->name;
+    info.offset = one.file->record.at;
+    if (one.kind == Kind::kAttachment) {
+      info.kind = "attachment";
+      info.stored_size = info.size;
+      info.content_type = one.file->media_type;
+      recording_->DescribeAttachment(one.number, info, context);
+    } else {
+      info.kind = "metadata";
+      info.stored_size = one.file->record.length;
+      info.computed = true;
     }
-    case Which::Kind::kAttachment:
-      return recording_->OpenAttachment(which.number, context);
-    case Which::Kind::kMetadata:
-      break;
   }
-  return recording_->OpenMetadata(which.number, context);
-}
-
-FileFacts Entries::Facts(uint32_t file) const {
-  const Which which = Of(file);
-  switch (which.kind) {
-    case Which::Kind::kArray: {
-      const Channel& channel = index().channels[which.number / kFields];
-      return {channel.messages * FieldWidth(FieldOf(which.number))};
-    }
-    case Which::Kind::kSchema:
-      return {index().schemas[which.number].data.size()};
-    case Which::Kind::kAttachment:
-      return {index().attachments[which.number].size};
-    case Which::Kind::kMetadata:
-      break;
-  }
-  return {.size_cost = TextCost(index().metadata[which.number].record.length)};
-}
-
-StoredAttributes Entries::StoredAttributesOf(uint32_t file) const {
-  const Which which = Of(file);
-  if (which.kind != Which::Kind::kAttachment) return {};
-  const FileRecord& fields = index().attachments[which.number];
-  const uint64_t time =
-      fields.create_time != 0 ? fields.create_time : fields.log_time;
-  if (time == 0) return {};
-  return {.mtime = FileTime{static_cast<int64_t>(time / kNanoseconds),
-                            static_cast<int64_t>(time % kNanoseconds)}};
-}
-
-EntryInfo Entries::DescribeArray(uint32_t number) const {
-  const Channel& channel = index().channels[number / kFields];
-  const Field field = FieldOf(number);
-  EntryInfo info = InfoOf(channel.name + "/" + FieldName(field), "array",
-                          channel.messages * FieldWidth(field));
-  info.computed = true;
-  info.dtype = DTypeName(DTypeOf(field));
-  info.shape = {channel.messages};
-  info.verified = recording_->VerifiedOf(number / kFields);
   return info;
 }
 
-EntryInfo Entries::DescribeSchema(const Definition& schema) const {
-  EntryInfo info = InfoOf(schema.name, "schema", schema.data.size());
-  info.stored_size = info.size;
-  info.offset = kNoOffset;
-  info.content_type = schema.encoding;
-  info.verified = index().summary_verified ? "yes" : "none";
-  return info;
-}
-
-EntryInfo Entries::DescribeMetadata(const FileRecord& file) const {
-  EntryInfo info = InfoOf(file.name, "metadata", 0);
-  info.stored_size = file.record.length;
-  info.offset = file.record.at;
-  info.computed = true;
-  return info;
-}
-
-std::optional<EntryInfo> Entries::Describe(uint32_t file,
-                                           const ReadContext& context) const {
-  const Which which = Of(file);
-  switch (which.kind) {
-    case Which::Kind::kArray:
-      return DescribeArray(which.number);
-    case Which::Kind::kSchema:
-      return DescribeSchema(index().schemas[which.number]);
-    case Which::Kind::kAttachment:
-      return recording_->DescribeAttachment(which.number, context);
-    case Which::Kind::kMetadata:
-      break;
+/// A map of strings as an object; of a key that repeats the last counts.
+Json MapJson(std::string_view map) {
+  Json object = Json::object();
+  ByteReader in(AsBytes(map));
+  while (in.remaining() > 0 && in.ok()) {
+    const std::string_view key = TakeText(in);
+    const std::string_view value = TakeText(in);
+    if (in.ok()) object[AsUtf8(key)] = value;
   }
-  return DescribeMetadata(index().metadata[which.number]);
+  return object;
 }
 
 }  // namespace
 
-EntryInfo InfoOf(std::string name, const char* kind, uint64_t size) {
-  EntryInfo info;
-  info.name = std::move(name);
-  info.kind = kind;
-  info.size = size;
-  info.verified = "none";
-  return info;
+std::shared_ptr<const FileTable> Recording::EntryFiles() const {
+  return std::make_shared<const EntryTable>(Share(*this));
 }
 
-std::shared_ptr<const FileTable> EntryTable(
-    std::shared_ptr<const Recording> recording) {
-  return std::make_shared<const Entries>(std::move(recording));
+Result<Content> Recording::OpenAttachment(uint32_t number,
+                                          const ReadContext& context) const {
+  const FileRecord& indexed = index_.attachments[number];
+  const FileRecord file =
+      CTXFS_TRY(ReadAttachment(*source(), indexed.record, context));
+  if (file.size != indexed.size) {
+    return BadRecord(file.record, "the index has another size of its data");
+  }
+  // The checksum stands behind the data, and covers all before itself.
+  const uint64_t begin = file.record.content();
+  const uint64_t end = file.data + file.size;
+  const Buffer crc = CTXFS_TRY(
+      ReadBuffer(*source(), end, sizeof(uint32_t), "attachment", context));
+  const Checksum checksum{ChecksumKind::kCrc32, LoadLe<uint32_t>(crc.data())};
+  std::shared_ptr<const ChecksumGuard> guard;
+  if (options_.verify && checksum.value != 0) {
+    guard = std::make_shared<const ChecksumGuard>(
+        Key{owner_, 1 + uint64_t{number}},
+        ChecksumGuard::Guarded{source(), begin, end - begin, checksum},
+        std::shared_ptr<AtomicVerdict>(verdicts_, &(*verdicts_)[number]));
+  }
+  return Content(Range{source(), file.data, std::move(guard)}, file.size);
+}
+
+void Recording::DescribeAttachment(uint32_t number, EntryInfo& info,
+                                   const ReadContext& context) const {
+  const Result<Content> content = OpenAttachment(number, context);
+  if (!content) {
+    info.note = content.error().Text();
+    info.incomplete = !content.error().Permanent();
+    return;
+  }
+  const std::optional<Range> range = content->AsStored();
+  if (!range || range->guard == nullptr) return;
+  info.checksum = range->guard->guarded().checksum.Text();
+  info.verified = VerifiedText((*verdicts_)[number].load());
+}
+
+Result<Content> Recording::OpenMetadata(uint32_t number,
+                                        const ReadContext& context) const {
+  const Record& record = index_.metadata[number].record;
+  const auto make = [this, self = Share(*this),
+                     &record](const ReadContext& own) -> Result<std::string> {
+    if (record.length > kMaxMetadataBytes) {
+      return OverLimit("limit: bytes of a metadata record", kMaxMetadataBytes,
+                       record.at);
+    }
+    const Buffer bytes =
+        CTXFS_TRY(ReadRecord(*source(), record, kMaxMetadataBytes, own));
+    ByteReader in(bytes.span());
+    in.Skip(kHeadSize);
+    (void)TakeText(in);
+    const std::string_view map = TakeText(in);
+    if (!in.ok() || !IsTextMap(map)) return BadRecord(record);
+    return FormatJson(MapJson(map));
+  };
+  return CachedText({owner_, (uint64_t{1} << 32) + number}, source(), make,
+                    context);
+}
+
+Container::Tables Recording::FilesWithPaths(const PathsInTree& paths) const {
+  const uint32_t entries =
+      arrays() + static_cast<uint32_t>(index_.schemas.size());
+  return {TextDocument(
+      Role::kPrimary, "channels.json", {owner_, 0}, source(),
+      [this, self = Share(*this), &paths,
+       entries](const ReadContext& /*context*/) -> Result<std::string> {
+        return ChannelsJson(paths.Of(0, entries));
+      },
+      TextCost(index_.channels.size() * sizeof(Channel)))};
+}
+
+std::string Recording::ChannelsJson(
+    const std::vector<std::string>& paths) const {
+  Json list = Json::array();
+  for (uint32_t i = 0; i < index_.channels.size(); ++i) {
+    const Channel& channel = index_.channels[i];
+    const std::string& array = paths[i * kFields];
+    Json one = {{"id", channel.id},
+                {"message_encoding", channel.encoding},
+                {"schema", nullptr},
+                {"messages", channel.messages},
+                {"metadata", MapJson(channel.data)}};
+    PutText(one, "topic", channel.name);
+    PutText(one, "path", array.substr(0, array.rfind('/')));
+    if (const Definition* const schema = index_.SchemaOf(channel)) {
+      const auto number = static_cast<size_t>(schema - index_.schemas.data());
+      one["schema"] = paths[arrays() + number];
+    }
+    list.push_back(std::move(one));
+  }
+  return FormatJson(list);
 }
 
 }  // namespace ctxfs::mcap

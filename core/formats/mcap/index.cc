@@ -28,6 +28,13 @@ uint64_t CountsDigest(const Counts& counts) {
   return sum;
 }
 
+const Definition* Index::SchemaOf(const Channel& channel) const {
+  const auto found =
+      std::ranges::lower_bound(schemas, channel.schema, {}, &Definition::id);
+  return found != schemas.end() && found->id == channel.schema ? &*found
+                                                               : nullptr;
+}
+
 void IndexBuilder::Warn(std::string_view key, std::string_view text,
                         uint64_t at) {
   if (!warned_.insert(key).second) return;
@@ -44,44 +51,34 @@ Status IndexBuilder::Define(const Record& record, Bytes content) {
   one.name = TakeText(in);
   one.encoding = TakeText(in);
   one.data = TakeText(in);
-  if (!in.ok() || (is_channel && !IsTextMap(AsBytes(one.data)))) {
-    return BadRecord(record, kFieldPastEnd);
+  if (!in.ok() || (is_channel && !IsTextMap(one.data))) {
+    return BadRecord(record);
   }
   if (!is_channel && one.id == 0) return {};
-  const size_t number =
-      is_channel ? index.channels.size() : index.schemas.size();
-  const auto [known, added] =
-      (is_channel ? channels_ : schemas_).try_emplace(one.id, number);
-  if (!added) {
-    const Definition& first = is_channel ? index.channels[known->second]
-                                         : index.schemas[known->second];
-    if (first != one) {
-      Warn("redefined",
-           fmt::format("{} {} differs from an earlier one, which counts",
-                       is_channel ? "channel" : "schema", one.id),
-           record.at);
-    }
+  Definitions& known = is_channel ? channels_ : schemas_;
+  const auto first = known.by_id.find(one.id);
+  if (first != known.by_id.end()) {
+    if (static_cast<const Definition&>(first->second) == one) return {};
+    Warn("redefined",
+         fmt::format("{} {} differs from an earlier one, which counts",
+                     is_channel ? "channel" : "schema", one.id),
+         record.at);
     return {};
   }
-  uint64_t& bytes = definition_bytes_[is_channel ? 1 : 0];
-  bytes += one.name.size() + one.encoding.size() + one.data.size();
   const uint64_t most = is_channel ? kMaxChannelBytes : kMaxSchemaBytes;
-  if (bytes > most) {
+  known.bytes += one.name.size() + one.encoding.size() + one.data.size();
+  if (known.bytes > most) {
     return OverLimit("limit: bytes of channels or schemas", most, record.at);
   }
   CTXFS_TRY(HeapAllowance::Check());
-  if (is_channel) {
-    index.channels.push_back(std::move(one));
-  } else {
-    index.schemas.push_back(std::move(one));
-  }
+  known.by_id.emplace(one.id, std::move(one));
   return {};
 }
 
 Channel* IndexBuilder::Find(uint16_t id, uint32_t count, uint64_t at) {
   index.messages += count;
-  const auto found = channels_.find(id);
-  if (found != channels_.end()) return &index.channels[found->second];
+  const auto found = channels_.by_id.find(id);
+  if (found != channels_.by_id.end()) return &found->second;
   Warn("no_channel",
        fmt::format("messages of channel {}, which has no record, are not shown",
                    id),
@@ -89,11 +86,10 @@ Channel* IndexBuilder::Find(uint16_t id, uint32_t count, uint64_t at) {
   return nullptr;
 }
 
-Status IndexBuilder::CountRecord(uint64_t at) {
-  const uint64_t records =
-      index.chunks.size() + index.attachments.size() + index.metadata.size();
-  if (records < kMaxRecords) return {};
-  return OverLimit("limit: chunks, attachments and metadata", kMaxRecords, at);
+Status IndexBuilder::CountRecord(const Record& record) {
+  if (++records_ <= kMaxRecords) return {};
+  return OverLimit("limit: chunks, attachments and metadata", kMaxRecords,
+                   record.at);
 }
 
 Status IndexBuilder::AddRun(Channel& channel, uint32_t place, uint32_t count,
@@ -111,27 +107,27 @@ Status IndexBuilder::AddRun(Channel& channel, uint32_t place, uint32_t count,
 }
 
 Status IndexBuilder::AddChunk(Chunk chunk, const Counts& counts) {
-  CTXFS_TRY(CountRecord(chunk.at));
+  CTXFS_TRY(CountRecord(chunk.record));
   chunk.counts = CountsDigest(counts);
   const auto place = static_cast<uint32_t>(index.chunks.size());
   CTXFS_TRY(AdmitGrowth(index.chunks));
   index.chunks.push_back(chunk);
   for (const auto& [id, count] : counts) {
-    Channel* const channel = Find(id, count, chunk.at);
+    Channel* const channel = Find(id, count, chunk.record.at);
     if (channel == nullptr) continue;
-    CTXFS_TRY(AddRun(*channel, place, count, chunk.at));
+    CTXFS_TRY(AddRun(*channel, place, count, chunk.record.at));
   }
   return {};
 }
 
-Status IndexBuilder::AddMessage(const MessageRecord& message,
-                                const Record& record) {
-  CountTimes(message.log_time, message.log_time);
+Status IndexBuilder::AddMessage(const Record& record, const Message& message) {
+  AddTime(message.log_time);
   Channel* const channel = Find(message.channel, 1, record.at);
   if (channel == nullptr) return {};
-  uint64_t& last = last_times_[message.channel];
-  if (message.log_time < last) index.unordered.insert(message.channel);
-  last = message.log_time;
+  if (message.log_time < channel->last_loose) {
+    index.unordered.insert(message.channel);
+  }
+  channel->last_loose = message.log_time;
   const auto place = static_cast<uint32_t>(channel->loose.size());
   if (place >= Run::kLoose) {
     return OverLimit("limit: messages outside of chunks", Run::kLoose,
@@ -143,33 +139,38 @@ Status IndexBuilder::AddMessage(const MessageRecord& message,
   return {};
 }
 
-Status IndexBuilder::AddFile(std::vector<FileRecord>& files, FileRecord file) {
-  CTXFS_TRY(CountRecord(file.record.at));
+Status IndexBuilder::AddFile(FileRecord file) {
+  CTXFS_TRY(CountRecord(file.record));
   name_bytes_ += file.name.size() + file.media_type.size();
   if (name_bytes_ > limits::kNameBytes) {
     return OverLimit("limit: bytes of names", limits::kNameBytes,
                      file.record.at);
   }
+  auto& files =
+      file.record.op == Op::kAttachment ? index.attachments : index.metadata;
   CTXFS_TRY(AdmitGrowth(files));
   files.push_back(std::move(file));
   return {};
 }
 
-void IndexBuilder::CountTimes(uint64_t first, uint64_t last) {
-  if (!index.times) index.times = {first, last};
-  index.times->first = std::min(index.times->first, first);
-  index.times->second = std::max(index.times->second, last);
+void IndexBuilder::AddTime(uint64_t log_time) {
+  if (!index.times) index.times = {log_time, log_time};
+  index.times->first = std::min(index.times->first, log_time);
+  index.times->second = std::max(index.times->second, log_time);
 }
 
 Index IndexBuilder::Finish() && {
-  std::ranges::sort(index.schemas, {}, &Definition::id);
-  std::ranges::sort(index.channels, {}, &Definition::id);
-  for (const Channel& one : index.channels) {
-    if (one.schema == 0 || schemas_.contains(one.schema)) continue;
-    Warn("no_schema",
-         fmt::format("channel {} has schema {}, which has no record", one.id,
-                     one.schema),
-         kNoOffset);
+  for (auto& [id, one] : schemas_.by_id) {
+    index.schemas.push_back(std::move(one));
+  }
+  for (auto& [id, one] : channels_.by_id) {
+    if (one.schema != 0 && !schemas_.by_id.contains(one.schema)) {
+      Warn("no_schema",
+           fmt::format("channel {} has schema {}, which has no record", id,
+                       one.schema),
+           kNoOffset);
+    }
+    index.channels.push_back(std::move(one));
   }
   return std::move(index);
 }

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -20,17 +19,6 @@ namespace ctxfs::mcap {
 
 /// Of a second: times are numbers of nanoseconds.
 constexpr uint64_t kNanoseconds = 1'000'000'000;
-
-/// A schema; or a channel without its messages.
-struct Definition {
-  uint16_t id = 0;
-  uint16_t schema = 0;   // of a channel; 0: none
-  std::string name;      // or topic
-  std::string encoding;  // or that of messages
-  std::string data;      // or metadata: pairs of strings
-
-  bool operator==(const Definition&) const = default;
-};
 
 /// A message outside of chunks.
 struct LooseMessage {
@@ -49,10 +37,22 @@ struct Run {
   bool is_loose() const { return (place & kLoose) != 0; }
 };
 
+/// A schema or a channel.
+struct Definition {
+  uint16_t id = 0;
+  uint16_t schema = 0;   // of a channel; 0: none
+  std::string name;      // or topic
+  std::string encoding;  // or that of messages
+  std::string data;      // or metadata: pairs of strings
+
+  bool operator==(const Definition&) const = default;
+};
+
 struct Channel : Definition {
   uint32_t messages = 0;
   std::vector<Run> runs = {};
   std::vector<LooseMessage> loose = {};
+  uint64_t last_loose = 0;  // log time
 
   /// The number after the last message of run `run`.
   uint32_t EndOf(size_t run) const {
@@ -66,14 +66,6 @@ struct Channel : Definition {
 using Counts = std::vector<std::pair<uint16_t, uint32_t>>;
 /// Equal for equal counts, in any order.
 uint64_t CountsDigest(const Counts& counts);
-
-struct Chunk {
-  uint64_t at;      // of the opcode
-  uint64_t length;  // of the content
-  uint64_t size;    // decoded
-  uint64_t counts;  // CountsDigest of its messages
-  Compression compression;
-};
 
 /// What the summary or a walk of a file says of it.
 struct Index {
@@ -90,6 +82,9 @@ struct Index {
   /// Channels of which a message has an earlier log time than the one before.
   std::set<uint16_t> unordered;
   std::vector<Warning> warnings;
+
+  /// The schema of a channel; null if it has none.
+  const Definition* SchemaOf(const Channel& channel) const;
 };
 
 /// Makes an Index of records in the order of the file.
@@ -101,12 +96,10 @@ class IndexBuilder {
   /// counts. Fails with kCorrupt if its fields do not fit.
   Status Define(const Record& record, Bytes content);
   Status AddChunk(Chunk chunk, const Counts& counts);
-  Status AddMessage(const MessageRecord& message, const Record& record);
-  /// Adds an attachment or a metadata record to one of the lists of `index`.
-  Status AddFile(std::vector<FileRecord>& files, FileRecord file);
-  void CountTimes(uint64_t first, uint64_t last);
-  /// Warns once per key.
-  void Warn(std::string_view key, std::string_view text, uint64_t at);
+  Status AddMessage(const Record& record, const Message& message);
+  /// Adds an attachment or a metadata record.
+  Status AddFile(FileRecord file);
+  void AddTime(uint64_t log_time);
   /// From here on, definitions of known ids are ignored without a warning: they
   /// are copies that may be damaged.
   void TakeNewDefinitionsAlone() { warned_.insert("redefined"); }
@@ -115,68 +108,23 @@ class IndexBuilder {
   Index Finish() &&;
 
  private:
+  struct Definitions {
+    uint64_t bytes = 0;
+    std::map<uint16_t, Channel> by_id;
+  };
+
+  /// Warns once per key.
+  void Warn(std::string_view key, std::string_view text, uint64_t at);
   /// The channel of `count` messages at `at`; null if it is not defined.
   Channel* Find(uint16_t id, uint32_t count, uint64_t at);
   Status AddRun(Channel& channel, uint32_t place, uint32_t count, uint64_t at);
-  Status CountRecord(uint64_t at);
+  Status CountRecord(const Record& record);
 
-  std::unordered_map<uint16_t, size_t> schemas_;
-  std::unordered_map<uint16_t, size_t> channels_;
-  std::array<uint64_t, 2> definition_bytes_ = {};  // of schemas, of channels
+  Definitions schemas_;
+  Definitions channels_;
+  uint64_t records_ = 0;  // chunks, attachments and metadata
   uint64_t name_bytes_ = 0;
-  std::unordered_map<uint16_t, uint64_t> last_times_;  // of loose messages
   std::set<std::string_view> warned_;
 };
-
-/// The footer record, and where it stands.
-struct Footer {
-  uint64_t at;
-  uint64_t summary;  // byte of the file; 0: none
-  uint32_t crc;      // 0: none
-};
-
-/// Reads the footer. Fails with kCorrupt, "no_footer", if the file does not end
-/// in one.
-Result<Footer> ReadFooter(const Source& source, const Request& request);
-
-/// Compares the place and the checksum of the summary with the file, whose
-/// data begins at `data`. Fails with "summary" or "summary_crc".
-Status CheckSummary(const Source& source, const Footer& footer, uint64_t data,
-                    bool verify, const Request& request);
-
-/// What the summary says (docs/formats/mcap.md, section 6).
-struct Summary {
-  /// Set if the summary proves that it is complete.
-  std::optional<Index> index;
-  /// Why it contradicts itself or the file; empty if it is complete, or only
-  /// lacks records.
-  std::string contradiction;
-  std::optional<uint64_t> messages;  // of the statistics
-  /// By the statistics: schemas, channels, attachments, metadata, chunks.
-  std::array<uint64_t, 5> counts = {};
-};
-
-/// Reads a summary that CheckSummary accepts. Fails with kCorrupt, "summary",
-/// if its records do not end at the footer.
-Result<Summary> ReadSummary(const Source& source, const Footer& footer,
-                            uint64_t data, const Request& request);
-
-/// Adds the schemas and channels of a summary to `builder`.
-Status AddSummaryChannels(const Source& source, const Footer& footer,
-                          IndexBuilder& builder, const Request& request);
-
-/// The directory of each channel below topics/, as names that the tree makes
-/// safe (docs/formats/mcap.md, section 8): the topic without one leading slash.
-/// Repeated ones get "~2", and so do components that are called like a file of
-/// the topic above them.
-std::vector<std::string> TopicPaths(const std::vector<Channel>& channels);
-
-/// `path` with `suffix` after its last component. One that the tree makes safe
-/// as a whole, such as "..", is made safe first.
-std::string WithSuffix(std::string_view path, std::string_view suffix);
-
-/// The extension of messages of an encoding, and of schemas.
-std::string_view MessageExtension(std::string_view encoding);
-std::string_view SchemaExtension(std::string_view encoding);
 
 }  // namespace ctxfs::mcap

@@ -27,10 +27,11 @@ double Seconds(const std::pair<uint64_t, uint64_t>& times) {
          static_cast<double>(kNanoseconds);
 }
 
-Json Compressions(const Index& index) {
+Json Compressions(const std::vector<Chunk>& chunks) {
+  constexpr const char* kNames[] = {"none", "zstd", "lz4", "other"};
   std::set<std::string> names;
-  for (const Chunk& chunk : index.chunks) {
-    names.insert(CompressionName(chunk.compression));
+  for (const Chunk& chunk : chunks) {
+    names.insert(kNames[static_cast<size_t>(chunk.compression)]);
   }
   return names;
 }
@@ -41,46 +42,45 @@ void Recording::AddInfo(Json& info, const ReadContext& /*context*/) const {
   info.update({{"format", "mcap"},
                {"profile", profile_},
                {"library", library_},
-               {"channels", index_->channels.size()},
-               {"messages", index_->messages},
-               {"schemas", index_->schemas.size()},
-               {"chunks", index_->chunks.size()},
-               {"attachments", index_->attachments.size()},
-               {"metadata_records", index_->metadata.size()},
-               {"compressions", Compressions(*index_)},
-               {"walked", index_->walked}});
-  if (index_->times && index_->times->first <= index_->times->second) {
-    info.update({{"start_time", IsoTime(index_->times->first)},
-                 {"start_time_ns", index_->times->first},
-                 {"end_time", IsoTime(index_->times->second)},
-                 {"end_time_ns", index_->times->second},
-                 {"duration", Seconds(*index_->times)}});
+               {"channels", index_.channels.size()},
+               {"messages", index_.messages},
+               {"schemas", index_.schemas.size()},
+               {"chunks", chunks_->all().size()},
+               {"attachments", index_.attachments.size()},
+               {"metadata_records", index_.metadata.size()},
+               {"compressions", Compressions(chunks_->all())},
+               {"walked", index_.walked}});
+  if (index_.times && index_.times->first <= index_.times->second) {
+    info.update({{"start_time", IsoTime(index_.times->first)},
+                 {"start_time_ns", index_.times->first},
+                 {"end_time", IsoTime(index_.times->second)},
+                 {"end_time_ns", index_.times->second},
+                 {"duration", Seconds(*index_.times)}});
   }
-  std::set<uint16_t> unordered = chunks_->Unordered();
-  unordered.insert(index_->unordered.begin(), index_->unordered.end());
+  const std::set<uint16_t> unordered = chunks_->Unordered();
   Json topics = Json::array();
-  for (const Channel& channel : index_->channels) {
+  for (const Channel& channel : index_.channels) {
     if (unordered.contains(channel.id)) topics.push_back(channel.name);
   }
   if (!topics.empty()) info["unordered"] = std::move(topics);
 }
 
 Status Recording::AddFacts(const ReadContext& context, Facts& facts) const {
-  facts.Add("topics", index_->channels.size());
-  facts.Add("messages", index_->messages);
-  if (index_->times && index_->times->first <= index_->times->second) {
-    facts.Add("start_time", IsoTime(index_->times->first));
-    facts.Add("duration", Seconds(*index_->times), "s");
+  facts.Add("topics", index_.channels.size());
+  facts.Add("messages", index_.messages);
+  if (index_.times && index_.times->first <= index_.times->second) {
+    facts.Add("start_time", IsoTime(index_.times->first));
+    facts.Add("duration", Seconds(*index_.times), "s");
   }
   facts.Add("profile", profile_);
   facts.Add("library", library_);
-  for (const Channel& channel : index_->channels) {
+  for (const Channel& channel : index_.channels) {
     CTXFS_TRY(context.Check());
     if (facts.full()) {
       facts.LeaveOut(1);
       continue;
     }
-    const Definition* const schema = SchemaOf(channel);
+    const Definition* const schema = index_.SchemaOf(channel);
     facts.Add(
         "topic." + channel.name,
         fmt::format("{} messages, {}{}{}", channel.messages,
@@ -93,17 +93,16 @@ Status Recording::AddFacts(const ReadContext& context, Facts& facts) const {
 
 Exports Recording::Export() const {
   Exports exports;
-  if (index_->channels.empty()) return exports;
+  if (index_.channels.empty()) return exports;
   exports.bundle_name = "times";
   exports.arrays = [self = Share(*this)](const ReadContext& context) {
     std::vector<ArrayInfo> arrays;
     for (uint32_t array = 0; array < self->arrays(); ++array) {
       if (!context.Check()) break;
-      const uint32_t channel = array / kFields;
       arrays.push_back(
-          {.name = self->path(channel) + "/" + FieldName(FieldOf(array)),
+          {.name = self->ArrayName(array),
            .dtype = DTypeOf(FieldOf(array)),
-           .shape = {self->index_->channels[channel].messages},
+           .shape = {self->ChannelAt(array / kFields).messages},
            .open = [self, array](const ReadContext& /*own*/)
                -> Result<Content> { return self->ValuesOf(array); }});
     }

@@ -12,32 +12,30 @@
 #include "core/container/facts/facts.h"
 #include "core/container/format.h"
 #include "core/container/interfaces/shows_samples.h"
-#include "core/content/verdict.h"
 #include "core/formats/mcap/chunks.h"
 #include "core/formats/mcap/index.h"
+#include "core/formats/mcap/summary.h"
 
 namespace ctxfs::mcap {
 
-/// The fields of messages that are arrays.
+/// The fields of messages that are arrays: each channel has kFields arrays, in
+/// this order.
 enum class Field : uint8_t { kLogTime, kPublishTime, kSequence };
 constexpr uint32_t kFields = 3;
-
-/// "log_time", "publish_time" or "sequence".
-const char* FieldName(Field field);
-constexpr uint64_t FieldWidth(Field field) {
-  return field == Field::kSequence ? 4 : 8;
+constexpr const char* FieldName(Field field) {
+  constexpr const char* kNames[] = {"log_time", "publish_time", "sequence"};
+  return kNames[static_cast<size_t>(field)];
+}
+constexpr Field FieldOf(uint32_t array) {
+  return static_cast<Field>(array % kFields);
 }
 constexpr DType DTypeOf(Field field) {
   return field == Field::kSequence ? DType::kU32 : DType::kU64;
 }
-/// The field of array `array`: each channel has kFields.
-constexpr Field FieldOf(uint32_t array) {
-  return static_cast<Field>(array % kFields);
-}
 
 /// A message: its fields, and where its data is.
 struct FoundMessage {
-  MessageRecord fields;
+  Message fields;
   std::optional<uint32_t> chunk;  // nullopt: outside of chunks
   uint64_t data;                  // byte of the decoded chunk or the file
   uint64_t size;
@@ -66,38 +64,40 @@ class Recording final : public Container,
   Result<std::vector<ShownSample>> FirstSamples(
       size_t most, const ReadContext& context) const override;
 
-  const Index& index() const { return *index_; }
+  const Index& index() const { return index_; }
   const Chunks& chunks() const { return *chunks_; }
-  /// The directory of a channel below topics/ (TopicPaths).
-  const std::string& path(uint32_t channel) const { return paths_[channel]; }
-  /// The schema of a channel; null if it has none.
-  const Definition* SchemaOf(const Channel& channel) const;
-  uint32_t arrays() const {
-    return static_cast<uint32_t>(index_->channels.size()) * kFields;
+  const Channel& ChannelAt(uint32_t number) const {
+    return index_.channels[number];
   }
-
+  /// TOPIC/FIELD, below the directory of topics or arrays.
+  std::string ArrayName(uint32_t array) const {
+    return paths_[array / kFields] + "/" + FieldName(FieldOf(array));
+  }
+  uint32_t arrays() const {
+    return static_cast<uint32_t>(index_.channels.size()) * kFields;
+  }
   /// Finds message `message` of channel `channel`. Decodes its chunk.
   Result<FoundMessage> Find(uint32_t channel, uint32_t message,
                             const ReadContext& context) const;
-  /// Like Find, of a message in run `run`, whose LayoutOf is `layout`.
-  Result<FoundMessage> FindIn(uint32_t channel, size_t run,
-                              const Layout* layout, uint32_t message,
-                              const Request& request) const;
-  /// The layout of the chunk of run `run`; null outside of chunks.
-  Result<std::shared_ptr<const Layout>> LayoutOf(
-      uint32_t channel, size_t run, const ReadContext& context) const;
   /// The size of a message's data, if the index has it.
   std::optional<uint64_t> KnownSize(uint32_t channel, uint32_t message) const;
   Content DataOf(const FoundMessage& message) const;
+  Result<Content> OpenMessage(uint32_t channel, uint32_t message,
+                              const ReadContext& context) const;
   /// EntryInfo::verified of all messages of a channel.
-  std::string VerifiedOf(uint32_t channel) const;
+  std::string VerifiedOf(const Channel& channel) const;
   /// The values of a field of all messages of a channel, in their order.
   Content ValuesOf(uint32_t array) const;
+  uint64_t SizeOf(uint32_t array) const {
+    return ChannelAt(array / kFields).messages *
+           uint64_t{DTypeSize(DTypeOf(FieldOf(array)))};
+  }
 
+  /// Fails with kCorrupt if the file has another attachment there.
   Result<Content> OpenAttachment(uint32_t attachment,
                                  const ReadContext& context) const;
-  EntryInfo DescribeAttachment(uint32_t attachment,
-                               const ReadContext& context) const;
+  void DescribeAttachment(uint32_t attachment, EntryInfo& info,
+                          const ReadContext& context) const;
   /// A metadata record as JSON.
   Result<Content> OpenMetadata(uint32_t metadata,
                                const ReadContext& context) const;
@@ -105,38 +105,53 @@ class Recording final : public Container,
  private:
   /// Reads the header record. Returns the end of it.
   Result<uint64_t> LoadHeader(const ReadContext& context);
-  Result<Index> LoadIndex(uint64_t data, const ReadContext& context);
+  /// Finds out whether chunks can be read and verified.
+  Status LookAtChunks(const ReadContext& context);
+  /// Reads the index of data that begins at byte `data`. `footer` may be an
+  /// error.
+  Result<Index> LoadIndex(uint64_t data, const Result<Footer>& footer,
+                          const ReadContext& context) const;
   /// The index by the summary if it is complete, else by a walk.
   Result<Index> ReadOrWalk(uint64_t data, const Footer& footer,
-                           const ReadContext& context);
+                           const ReadContext& context) const;
   /// Walks as far as records fit. `reason`: why the file is damaged; `footer`:
   /// that of a sound summary, or null.
   Result<Index> Salvage(uint64_t data, const Footer* footer,
-                        const Error& reason, const ReadContext& context);
-  std::shared_ptr<const FileTable> MessageFiles(uint32_t channel) const;
-  /// views/messages/TOPIC.jsonl
-  std::shared_ptr<const FileTable> MessageLines(uint32_t channel) const;
-  /// views/pictures
-  Tables PictureFiles() const;
+                        const Error& reason, const ReadContext& context) const;
+
+  /// The entries (entries.cc).
+  std::shared_ptr<const FileTable> EntryFiles() const;
   std::string ChannelsJson(const std::vector<std::string>& paths) const;
+  /// topics/TOPIC/messages and, of JSON messages, views/messages/TOPIC.jsonl
+  /// (messages.cc).
+  void AddMessageFiles(uint32_t channel, Tables& tables) const;
+  /// views/pictures (pictures.cc)
+  void AddPictureFiles(Tables& tables) const;
 
   const OpenOptions options_;
   const uint64_t owner_ = NewOwner();
   const std::shared_ptr<Chunks> chunks_;
   std::string profile_;
   std::string library_;
-  std::unique_ptr<const Index> index_;
-  std::vector<std::string> paths_;
+  Index index_;                     // without its chunks
+  std::vector<std::string> paths_;  // of channels: TopicPaths
+  std::shared_ptr<std::vector<AtomicVerdict>> verdicts_;  // of attachments
   /// Whether chunks have checksums that reads verify, judged by the first one.
   bool verifies_chunks_ = false;
-  std::shared_ptr<std::vector<AtomicVerdict>> verdicts_;  // of attachments
 };
 
-/// A description with the members that all entries have.
-EntryInfo InfoOf(std::string name, const char* kind, uint64_t size);
+/// The directory of each channel below topics/, as names that the tree makes
+/// safe (docs/formats/mcap.md, section 8): the topic without one leading slash.
+/// Repeated ones get "~2", and so do components that are called like a file of
+/// the topic above them.
+std::vector<std::string> TopicPaths(const std::vector<Channel>& channels);
 
-/// The entries (entries.cc).
-std::shared_ptr<const FileTable> EntryTable(
-    std::shared_ptr<const Recording> recording);
+/// `path` with `suffix` after its last component. One that the tree makes safe
+/// as a whole, such as "..", is made safe first.
+std::string WithSuffix(std::string_view path, std::string_view suffix);
+
+/// The extension of messages of an encoding, and of schemas.
+std::string_view MessageExtension(std::string_view encoding);
+std::string_view SchemaExtension(std::string_view encoding);
 
 }  // namespace ctxfs::mcap

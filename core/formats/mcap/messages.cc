@@ -1,17 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Messages by number, and their fields as arrays.
+// Messages by number, their fields as arrays, and JSON messages as lines.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <utility>
 
+#include "core/base/limits.h"
+#include "core/container/file_set.h"
+#include "core/container/part_texts.h"
 #include "core/formats/mcap/mcap.h"
+#include "core/formats/sample_shard/stored_json.h"
 
 namespace ctxfs::mcap {
 namespace {
 
-void StoreField(const MessageRecord& fields, Field field, std::byte* to) {
+/// Finds messages of a channel by number. Remembers where those of one run are:
+/// the layout of a chunk may be too large to be kept.
+class Finder {
+ public:
+  Finder(const Recording& recording, const Channel& channel)
+      : chunks_(recording.chunks()), channel_(channel) {}
+
+  Result<FoundMessage> Find(uint32_t message, const ReadContext& context);
+
+ private:
+  const Chunks& chunks_;
+  const Channel& channel_;
+  Run run_{};
+  uint32_t end_ = 0;  // of run_
+  std::shared_ptr<const Layout> layout_;
+};
+
+Result<FoundMessage> Finder::Find(uint32_t message,
+                                  const ReadContext& context) {
+  if (message < run_.first || message >= end_) {
+    const size_t run = channel_.RunOf(message);
+    run_ = channel_.runs[run];
+    end_ = channel_.EndOf(run);
+    if (!run_.is_loose()) {
+      layout_ = CTXFS_TRY(chunks_.Find(run_.place, context));
+    }
+  }
+  const uint32_t number = message - run_.first;
+  if (run_.is_loose()) {
+    const LooseMessage& loose =
+        channel_.loose[(run_.place & ~Run::kLoose) + number];
+    std::array<std::byte, kMessageFields> bytes;
+    CTXFS_TRY(chunks_.source().ReadAt(loose.at, bytes, context));
+    return FoundMessage{*ParseMessage(bytes), std::nullopt,
+                        loose.at + kMessageFields,
+                        loose.length - kMessageFields};
+  }
+  const std::span<const Place> places = layout_->Messages(channel_.id);
+  if (number >= places.size()) {
+    return Error{Code::kCorrupt, "index: the chunk has fewer messages",
+                 chunks_.all()[run_.place].record.at};
+  }
+  const Place& place = places[number];
+  return FoundMessage{place.fields, run_.place, place.at + kMessageFields,
+                      place.length - kMessageFields};
+}
+
+void StoreField(const Message& fields, Field field, std::byte* to) {
   if (field == Field::kLogTime) return StoreLe(fields.log_time, to);
   if (field == Field::kPublishTime) return StoreLe(fields.publish_time, to);
   return StoreLe(fields.sequence, to);
@@ -20,12 +73,9 @@ void StoreField(const MessageRecord& fields, Field field, std::byte* to) {
 /// Computes the values of a field of a channel.
 class Values final : public Transform {
  public:
-  Values(std::shared_ptr<const Recording> recording, uint32_t channel,
+  Values(std::shared_ptr<const Recording> recording, const Channel& channel,
          Field field)
-      : recording_(std::move(recording)),
-        number_(channel),
-        channel_(recording_->index().channels[channel]),
-        field_(field) {}
+      : recording_(std::move(recording)), channel_(channel), field_(field) {}
 
   Status Compute(uint64_t offset, MutableBytes out,
                  const ReadContext& context) const override;
@@ -35,7 +85,6 @@ class Values final : public Transform {
 
  private:
   const std::shared_ptr<const Recording> recording_;
-  const uint32_t number_;
   const Channel& channel_;
   const Field field_;
 };
@@ -45,18 +94,12 @@ Status Values::Compute(uint64_t offset, MutableBytes out,
   constexpr uint64_t kMessagesPerCheck = 256;
   // Layouts may be kept from before a change of the file.
   CTXFS_TRY(recording_->source()->CheckUnchanged());
-  const uint64_t width = FieldWidth(field_);
-  std::shared_ptr<const Layout> layout;
-  for (uint32_t run_end = 0; !out.empty();) {
+  const uint64_t width = DTypeSize(DTypeOf(field_));
+  Finder finder(*recording_, channel_);
+  while (!out.empty()) {
     const auto message = static_cast<uint32_t>(offset / width);
-    const size_t run = channel_.RunOf(message);
-    if (message >= run_end) {
-      layout = CTXFS_TRY(recording_->LayoutOf(number_, run, context));
-      run_end = channel_.EndOf(run);
-    }
     if (message % kMessagesPerCheck == 0) CTXFS_TRY(context.Check());
-    const FoundMessage found = CTXFS_TRY(
-        recording_->FindIn(number_, run, layout.get(), message, context));
+    const FoundMessage found = CTXFS_TRY(finder.Find(message, context));
     std::array<std::byte, sizeof(uint64_t)> value;
     StoreField(found.fields, field_, value.data());
     const auto skip = static_cast<size_t>(offset % width);
@@ -70,9 +113,10 @@ Status Values::Compute(uint64_t offset, MutableBytes out,
 }
 
 Status Values::Verify(const ReadContext& context) const {
-  for (size_t run = 0; run < channel_.runs.size(); ++run) {
+  for (const Run& run : channel_.runs) {
     CTXFS_TRY(context.Check());
-    CTXFS_TRY(recording_->LayoutOf(number_, run, context));
+    if (run.is_loose()) continue;
+    CTXFS_TRY(recording_->chunks().Find(run.place, context));
   }
   return {};
 }
@@ -83,66 +127,75 @@ bool Values::HasUnreadable(uint64_t& budget, const ReadContext& context) const {
     if (!context.Check()) return false;
     if (run.is_loose()) continue;
     const Verdict verdict = chunks.VerdictOf(run.place);
-    const uint64_t work = chunks[run.place].size;
-    if (verdict == Verdict::kFailed || ChunkFault(chunks[run.place])) {
-      return true;
-    }
-    if (verdict == Verdict::kPassed || work > budget) continue;
-    budget -= work;
-    const auto layout = chunks.LayoutOf(run.place, context);
+    const Chunk& chunk = chunks.all()[run.place];
+    if (verdict == Verdict::kFailed || !CheckChunk(chunk)) return true;
+    if (verdict == Verdict::kPassed || chunk.size > budget) continue;
+    budget -= chunk.size;
+    const auto layout = chunks.Find(run.place, context);
     if (!layout && layout.error().Permanent()) return true;
   }
   return false;
 }
 
+/// A bound of the bytes of decoded messages that a line is made of.
+uint64_t BytesOf(const Recording& recording, uint32_t channel,
+                 uint32_t message) {
+  if (const auto size = recording.KnownSize(channel, message)) return *size;
+  const Channel& of = recording.ChannelAt(channel);
+  const size_t run = of.RunOf(message);
+  const uint32_t count = of.EndOf(run) - of.runs[run].first;
+  return recording.chunks().all()[of.runs[run].place].size / count;
+}
+
+/// The message as a line of JSON (docs/formats/mcap.md, section 7).
+Result<std::string> LineOf(const Recording& recording, uint32_t channel,
+                           uint32_t message, const ReadContext& context) {
+  const FoundMessage found =
+      CTXFS_TRY(recording.Find(channel, message, context));
+  const bool too_long = found.size > limits::kJsonBytes;
+  const Content data = too_long ? Content() : recording.DataOf(found);
+  const std::string text = CTXFS_TRY(ReadAll(data, context));
+  const Result<std::string> value =
+      sample_shard::PassJson(text, sample_shard::JsonForm::kOneLine, context);
+  if (!value && !value.error().Permanent()) return value.error();
+  return fmt::format(
+      "{{\"log_time\": {}, \"publish_time\": {}, \"sequence\": {}, {}}}\n",
+      found.fields.log_time, found.fields.publish_time, found.fields.sequence,
+      value ? "\"message\": " + *value : "\"$error\": \"not_json\"");
+}
+
+/// The first message of each part of views/messages/TOPIC.jsonl that is made as
+/// a whole: of a chunk, or of some messages outside of chunks.
+std::vector<uint32_t> LineStarts(const Channel& channel) {
+  constexpr uint32_t kLooseLines = 1024;
+  std::vector<uint32_t> starts;
+  for (size_t run = 0; run < channel.runs.size(); ++run) {
+    const uint32_t end = channel.EndOf(run);
+    const uint32_t step =
+        channel.runs[run].is_loose() ? kLooseLines : UINT32_MAX;
+    for (uint64_t at = channel.runs[run].first; at < end; at += step) {
+      starts.push_back(static_cast<uint32_t>(at));
+    }
+  }
+  starts.push_back(channel.messages);
+  return starts;
+}
+
 }  // namespace
-
-const char* FieldName(Field field) {
-  constexpr const char* kNames[] = {"log_time", "publish_time", "sequence"};
-  return kNames[static_cast<size_t>(field)];
-}
-
-Result<FoundMessage> Recording::FindIn(uint32_t channel, size_t run,
-                                       const Layout* layout, uint32_t message,
-                                       const Request& request) const {
-  const Channel& of = index_->channels[channel];
-  const Run& in = of.runs[run];
-  const uint32_t number = message - in.first;
-  if (in.is_loose()) {
-    const LooseMessage& loose = of.loose[(in.place & ~Run::kLoose) + number];
-    std::array<std::byte, kMessageFields> bytes;
-    CTXFS_TRY(source()->ReadAt(loose.at, bytes, request));
-    return FoundMessage{*ParseMessage(bytes), std::nullopt,
-                        loose.at + kMessageFields,
-                        loose.length - kMessageFields};
-  }
-  const std::span<const Place> places = layout->Messages(of.id);
-  if (number >= places.size()) {
-    return Error{Code::kCorrupt, "index: the chunk has fewer messages",
-                 (*chunks_)[in.place].at};
-  }
-  const Place& place = places[number];
-  return FoundMessage{place.fields, in.place, place.at + kMessageFields,
-                      place.length - kMessageFields};
-}
-
-Result<std::shared_ptr<const Layout>> Recording::LayoutOf(
-    uint32_t channel, size_t run, const ReadContext& context) const {
-  const Run& in = index_->channels[channel].runs[run];
-  if (in.is_loose()) return std::shared_ptr<const Layout>();
-  return chunks_->LayoutOf(in.place, context);
-}
 
 Result<FoundMessage> Recording::Find(uint32_t channel, uint32_t message,
                                      const ReadContext& context) const {
-  const size_t run = index_->channels[channel].RunOf(message);
-  const auto layout = CTXFS_TRY(LayoutOf(channel, run, context));
-  return FindIn(channel, run, layout.get(), message, context);
+  return Finder(*this, ChannelAt(channel)).Find(message, context);
+}
+
+Result<Content> Recording::OpenMessage(uint32_t channel, uint32_t message,
+                                       const ReadContext& context) const {
+  return DataOf(CTXFS_TRY(Find(channel, message, context)));
 }
 
 std::optional<uint64_t> Recording::KnownSize(uint32_t channel,
                                              uint32_t message) const {
-  const Channel& of = index_->channels[channel];
+  const Channel& of = ChannelAt(channel);
   const Run& run = of.runs[of.RunOf(message)];
   if (!run.is_loose()) return std::nullopt;
   const uint32_t at = (run.place & ~Run::kLoose) + (message - run.first);
@@ -157,25 +210,64 @@ Content Recording::DataOf(const FoundMessage& message) const {
   return {Range{source(), message.data, nullptr}, message.size};
 }
 
-std::string Recording::VerifiedOf(uint32_t channel) const {
+std::string Recording::VerifiedOf(const Channel& channel) const {
   Verdict all = Verdict::kPassed;
-  for (const Run& run : index_->channels[channel].runs) {
+  for (const Run& run : channel.runs) {
     if (run.is_loose()) return "none";
     const Verdict one = chunks_->VerdictOf(run.place);
     if (one == Verdict::kFailed) return VerifiedText(one);
     if (one == Verdict::kUnknown) all = one;
   }
-  const bool has = verifies_chunks_ && index_->channels[channel].messages > 0;
+  const bool has = verifies_chunks_ && channel.messages > 0;
   return has ? VerifiedText(all) : "none";
 }
 
 Content Recording::ValuesOf(uint32_t array) const {
-  const uint32_t channel = array / kFields;
-  const Field field = FieldOf(array);
-  const uint64_t bytes = index_->channels[channel].messages * FieldWidth(field);
+  const uint64_t bytes = SizeOf(array);
   if (bytes == 0) return {};
-  auto values = std::make_shared<const Values>(Share(*this), channel, field);
+  auto values = std::make_shared<const Values>(
+      Share(*this), ChannelAt(array / kFields), FieldOf(array));
   return {Computed{std::move(values), 0}, bytes};
+}
+
+void Recording::AddMessageFiles(uint32_t channel, Tables& tables) const {
+  const Channel& of = ChannelAt(channel);
+  std::string suffix = ".";
+  suffix += MessageExtension(of.encoding);
+  tables.push_back(MakeTable(
+      {.placement = {.role = Role::kPrimary,
+                     .directory = "topics/" + paths_[channel] + "/messages",
+                     .numbering = Numbering{.suffix = std::move(suffix)}},
+       .count = of.messages,
+       .path = &NoPath,
+       .open =
+           [this, channel](uint32_t message, const ReadContext& context) {
+             return OpenMessage(channel, message, context);
+           },
+       .facts =
+           [this, channel](uint32_t message) {
+             return FileFacts{.size = KnownSize(channel, message)};
+           },
+       .size =
+           [this, channel](uint32_t message, const ReadContext& context) {
+             return SizeIn(Find(channel, message, context),
+                           &FoundMessage::size);
+           },
+       .owner = Share(*this)}));
+  if (of.encoding != "json") return;
+  PartTexts texts;
+  texts.noun = "message";
+  texts.source = source();
+  texts.bytes = [self = Share(*this), channel](uint32_t message) {
+    return BytesOf(*self, channel, message);
+  };
+  texts.text = [self = Share(*this), channel](uint32_t message,
+                                              const ReadContext& context) {
+    return LineOf(*self, channel, message, context);
+  };
+  tables.push_back(JoinedTexts(
+      Role::kViews, WithSuffix("messages/" + paths_[channel], ".jsonl"),
+      std::make_shared<const PartTexts>(std::move(texts)), LineStarts(of)));
 }
 
 }  // namespace ctxfs::mcap

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,6 +10,7 @@
 #include "core/base/request.h"
 #include "core/base/result.h"
 #include "core/io/source.h"
+#include "core/io/window_reader.h"
 
 namespace ctxfs::mcap {
 
@@ -44,52 +44,55 @@ struct Record {
   uint64_t at = 0;      // of the opcode
   uint64_t length = 0;  // of the content
 
+  bool operator==(const Record&) const = default;
   uint64_t content() const { return at + kHeadSize; }
   uint64_t end() const { return content() + length; }
   bool defines() const { return op == Op::kSchema || op == Op::kChannel; }
 };
 
-/// Parses the 9 bytes at the start of `bytes`, which stand at `at`. Fails with
-/// kCorrupt if the record is invalid or does not end by `end`.
+/// The fault `what` of a record.
+Error BadRecord(const Record& record,
+                std::string_view what = "a field leads past its end");
+
+/// Parses the opcode and length at the start of `bytes`, which stand at `at`.
+/// Fails with kCorrupt if the record is invalid or does not end by `end`.
 Result<Record> ParseRecord(Bytes bytes, uint64_t at, uint64_t end);
 
-/// Reads the opcode and length at `at`. Fails like ParseRecord, and with
-/// kCorrupt unless the record is an `op` with `length` bytes of content.
-Result<Record> ReadIndexed(const Source& source, Op op, uint64_t at,
-                           uint64_t length, const Request& request);
+/// Reads `record` up to the first `most` bytes of its content. Fails with
+/// kCorrupt if the file has another record there.
+Result<Buffer> ReadRecord(const Source& source, const Record& record,
+                          uint64_t most, const Request& request);
 
-/// The CRC-32 of the bytes [begin, end).
-Result<uint32_t> Crc32Of(const Source& source, uint64_t begin, uint64_t end,
-                         const Request& request);
+/// Fails with kChecksum, and `fault`, unless the bytes [begin, end) have this
+/// CRC-32; 0: none was computed.
+Status CompareCrc(const Source& source, uint64_t begin, uint64_t end,
+                  uint32_t crc, const Error& fault, const Request& request);
 
-/// The fault `what` of a record.
-Error BadRecord(const Record& record, std::string_view what);
-constexpr std::string_view kFieldPastEnd = "a field leads past its end";
-
-/// Reads the records in a part of a file one by one, through a window.
+/// Reads the records in a part of a file one by one.
 class RecordReader {
  public:
-  RecordReader(const Source& source, uint64_t begin, uint64_t end)
-      : source_(source), at_(begin), end_(end) {}
+  /// `source` and `request` must outlive this object.
+  RecordReader(const Source& source, uint64_t begin, uint64_t end,
+               const Request& request)
+      : source_(source),
+        request_(request),
+        window_(source, request),
+        at_(begin),
+        end_(end) {}
 
   /// Returns the next record; nullopt at the end. Fails like ParseRecord.
-  Maybe<Record> Next(const Request& request);
+  Maybe<Record> Next();
   /// The first `most` bytes of the content of `record`, or all of a shorter
   /// one. Valid until the next call.
-  Result<Bytes> Start(const Record& record, uint64_t most,
-                      const Request& request) {
-    return Take(record.content(), std::min(record.length, most), request);
-  }
+  Result<Bytes> Start(const Record& record, uint64_t most);
 
  private:
-  /// The bytes [at, at + length), which must lie before the end.
-  Result<Bytes> Take(uint64_t at, uint64_t length, const Request& request);
-
   const Source& source_;
+  const Request& request_;
+  WindowReader window_;
+  Buffer long_;  // content beyond WindowReader::kMax
   uint64_t at_;
   const uint64_t end_;
-  Buffer window_;
-  uint64_t window_at_ = 0;
 };
 
 /// The next string of `in`: u32 length, bytes.
@@ -98,9 +101,9 @@ inline std::string_view TakeText(ByteReader& in) {
   return AsText(in.Take(length));
 }
 /// Whether `map` is pairs of strings, each with its length.
-bool IsTextMap(Bytes map);
+bool IsTextMap(std::string_view map);
 
-struct MessageRecord {
+struct Message {
   uint16_t channel;
   uint32_t sequence;
   uint64_t log_time;
@@ -108,40 +111,41 @@ struct MessageRecord {
 };
 /// Parses a message, which may be cut after its fields; nullopt if these do not
 /// fit.
-std::optional<MessageRecord> ParseMessage(Bytes content);
+std::optional<Message> ParseMessage(Bytes content);
 
 enum class Compression : uint8_t { kNone, kZstd, kLz4, kOther };
 Compression CompressionOf(std::string_view name);
-/// "none", "zstd", "lz4" or "other".
-const char* CompressionName(Compression compression);
 
-/// A chunk before its records.
-struct ChunkRecord {
-  uint64_t size;  // decoded
-  uint32_t crc;   // of the decoded records; 0: none
+struct Chunk {
+  Record record;
+  uint64_t size;        // decoded
+  uint64_t counts = 0;  // CountsDigest of its messages
   Compression compression;
+};
+
+/// What a chunk itself says of its records.
+struct ChunkFields : Chunk {
+  uint32_t crc;     // of the decoded records; 0: none
   uint64_t data;    // byte of the file
   uint64_t stored;  // bytes
 };
 
-/// An attachment or a metadata record, or the index of one.
+/// An attachment or a metadata record.
 struct FileRecord {
   Record record;
-  std::string name;
+  std::string name = {};
   // Of an attachment:
   std::string media_type = {};
-  uint64_t log_time = 0;
-  uint64_t create_time = 0;
+  uint64_t time = 0;  // of its creation, or else of its log
   uint64_t size = 0;  // of its data
-  uint64_t data = 0;  // byte of the file
+  uint64_t data = 0;  // byte of the file; 0: not known yet
 };
 
-/// Reads the fields of the chunk or attachment `record`. Fails with kCorrupt if
-/// its data does not end within the record.
-Result<ChunkRecord> ReadChunkRecord(const Source& source, const Record& record,
-                                    const Request& request);
-Result<FileRecord> ReadAttachmentRecord(const Source& source,
-                                        const Record& record,
-                                        const Request& request);
+/// Reads the fields of the chunk or attachment `record`. Fails like ReadRecord,
+/// and with kCorrupt if its data does not end within the record.
+Result<ChunkFields> ReadChunk(const Source& source, const Record& record,
+                              const Request& request);
+Result<FileRecord> ReadAttachment(const Source& source, const Record& record,
+                                  const Request& request);
 
 }  // namespace ctxfs::mcap

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/formats/mcap/summary.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>
+#include <variant>
 
 #include "core/base/errors.h"
 #include "core/base/heap/heap_allowance.h"
-#include "core/base/limits.h"
-#include "core/codec/checksum.h"
-#include "core/formats/mcap/index.h"
 #include "core/formats/mcap/limits.h"
 
 namespace ctxfs::mcap {
@@ -20,60 +20,68 @@ constexpr uint64_t kIndexItem = 16;
 constexpr uint64_t kFooterSize = 20;
 constexpr uint64_t kDataEndSize = 4;
 
+/// A record of the data section by its index.
+struct Indexed {
+  uint64_t begin;
+  uint64_t end;  // with the message indexes of a chunk
+  std::variant<FileRecord, std::pair<Chunk, Counts>> record;
+};
+
 /// Reads the records of a summary.
 class SummaryReader {
  public:
-  SummaryReader(const Source& source, const Footer& footer, uint64_t data)
-      : source_(source), footer_(footer), data_(data) {}
+  SummaryReader(const Source& source, const Footer& footer, uint64_t data,
+                const Request& request)
+      : source_(source), footer_(footer), data_(data), request_(request) {}
 
-  Result<Summary> Read(const Request& request);
+  Result<Summary> Read();
 
  private:
+  Status ReadRecords();
   Status Add(const Record& record, Bytes content);
   void AddChunkIndex(ByteReader& in);
   void AddFileIndex(Op op, ByteReader& in);
   void AddStatistics(ByteReader& in);
+  /// The record of `length` bytes, head included, at `at`; nullopt if it or the
+  /// bytes `behind` it do not lie in the data section.
+  std::optional<Record> Locate(Op op, uint64_t at, uint64_t length,
+                               uint64_t behind = 0);
   /// Returns the number of messages of each channel in a chunk, by the places
   /// of its message indexes, which must fill [begin, end).
-  Counts CountsOf(Bytes map, uint64_t begin, uint64_t end);
-  /// Adds bytes that an index describes: of a record, and behind it. Returns
-  /// whether they lie in the data section.
-  bool AddSpan(uint64_t begin, uint64_t length, uint64_t behind);
+  Counts CountsOf(std::string_view map, uint64_t begin, uint64_t end);
   void Contradict(std::string why) {
     if (summary_.contradiction.empty()) summary_.contradiction = std::move(why);
   }
   bool IsComplete();
-  Status Build(const Request& request);
+  Status Build();
 
   const Source& source_;
   const Footer& footer_;
   const uint64_t data_;
+  const Request& request_;
   Summary summary_;
-  std::optional<std::pair<uint64_t, uint64_t>> times_;
+  std::pair<uint64_t, uint64_t> times_;
   IndexBuilder builder_;
-  uint64_t schemas_ = 0;   // records
-  uint64_t channels_ = 0;  // records
-  std::vector<std::pair<Chunk, Counts>> chunks_;
+  std::map<Op, uint64_t> found_;  // records
+  std::vector<Indexed> indexed_;
   uint64_t messages_ = 0;  // in all chunks
-  std::vector<FileRecord> attachments_;
-  std::vector<FileRecord> metadata_;
-  std::vector<std::pair<uint64_t, uint64_t>> spans_;  // begin and end
 };
 
-bool SummaryReader::AddSpan(uint64_t begin, uint64_t length, uint64_t behind) {
+std::optional<Record> SummaryReader::Locate(Op op, uint64_t at, uint64_t length,
+                                            uint64_t behind) {
   const auto bytes = CheckedAdd(length, behind);
-  if (length < kHeadSize || begin < data_ || !bytes ||
-      !InBounds(begin, *bytes, footer_.summary)) {
-    Contradict("an index leads out of the data section");
-    return false;
+  if (length >= kHeadSize && at >= data_ && bytes &&
+      InBounds(at, *bytes, footer_.summary)) {
+    return Record{op, at, length - kHeadSize};
   }
-  spans_.emplace_back(begin, begin + *bytes);
-  return true;
+  Contradict("an index leads out of the data section");
+  return std::nullopt;
 }
 
-Counts SummaryReader::CountsOf(Bytes map, uint64_t begin, uint64_t end) {
+Counts SummaryReader::CountsOf(std::string_view map, uint64_t begin,
+                               uint64_t end) {
   std::vector<std::pair<uint64_t, uint16_t>> places;
-  for (ByteReader in(map); in.ok() && in.remaining() > 0;) {
+  for (ByteReader in(AsBytes(map)); in.ok() && in.remaining() > 0;) {
     const uint16_t channel = in.U16();
     places.emplace_back(in.U64(), channel);
   }
@@ -97,147 +105,129 @@ Counts SummaryReader::CountsOf(Bytes map, uint64_t begin, uint64_t end) {
 void SummaryReader::AddChunkIndex(ByteReader& in) {
   Chunk chunk{};
   in.Skip(2 * sizeof(uint64_t));  // start and end
-  chunk.at = in.U64();
+  const uint64_t at = in.U64();
   const uint64_t length = in.U64();
   const std::string_view map = TakeText(in);
   const uint64_t behind = in.U64();
   chunk.compression = CompressionOf(TakeText(in));
   in.Skip(sizeof(uint64_t));  // compressed size
   chunk.size = in.U64();
-  if (!in.ok() || !AddSpan(chunk.at, length, behind)) return;
-  chunk.length = length - kHeadSize;
-  const uint64_t end = chunk.at + length;
-  chunks_.emplace_back(chunk, CountsOf(AsBytes(map), end, end + behind));
+  if (!in.ok()) return;
+  const auto record = Locate(Op::kChunk, at, length, behind);
+  if (!record) return;
+  chunk.record = *record;
+  const uint64_t end = record->end() + behind;
+  indexed_.push_back(
+      {at, end, std::pair(chunk, CountsOf(map, record->end(), end))});
 }
 
 void SummaryReader::AddFileIndex(Op op, ByteReader& in) {
   FileRecord file;
-  const bool attachment = op == Op::kAttachment;
   const uint64_t at = in.U64();
   const uint64_t length = in.U64();
-  if (attachment) {
-    file.log_time = in.U64();
-    file.create_time = in.U64();
+  if (op == Op::kAttachment) {
+    const uint64_t log_time = in.U64();
+    const uint64_t create_time = in.U64();
+    file.time = create_time != 0 ? create_time : log_time;
     file.size = in.U64();
   }
   file.name = TakeText(in);
-  if (attachment) file.media_type = TakeText(in);
-  if (!in.ok() || !AddSpan(at, length, 0)) return;
-  file.record = {op, at, length - kHeadSize};
-  if (file.size > file.record.length) {
-    Contradict("an attachment is longer than its record");
-    return;
+  if (op == Op::kAttachment) file.media_type = TakeText(in);
+  if (!in.ok()) return;
+  const auto record = Locate(op, at, length);
+  if (!record) return;
+  if (file.size > record->length) {
+    return Contradict("an attachment is longer than its record");
   }
-  (attachment ? attachments_ : metadata_).push_back(std::move(file));
+  file.record = *record;
+  indexed_.push_back({at, record->end(), std::move(file)});
 }
 
 void SummaryReader::AddStatistics(ByteReader& in) {
   const uint64_t messages = in.U64();
-  summary_.counts = {in.U16(), in.U32(), in.U32(), in.U32(), in.U32()};
+  const std::map<Op, uint64_t> records = {{Op::kSchema, in.U16()},
+                                          {Op::kChannel, in.U32()},
+                                          {Op::kAttachmentIndex, in.U32()},
+                                          {Op::kMetadataIndex, in.U32()},
+                                          {Op::kChunkIndex, in.U32()}};
   const uint64_t first = in.U64();
   const uint64_t last = in.U64();
   if (!in.ok()) return;
   summary_.messages = messages;
+  summary_.records = records;
   times_ = {first, last};
 }
 
 Status SummaryReader::Add(const Record& record, Bytes content) {
   CTXFS_TRY(HeapAllowance::Check());
-  if (spans_.size() > kMaxRecords) {
+  if (indexed_.size() > kMaxRecords) {
     return OverLimit("limit: chunks, attachments and metadata", kMaxRecords);
   }
+  ++found_[record.op];
+  if (record.defines()) return builder_.Define(record, content);
   ByteReader in(content);
-  switch (record.op) {
-    case Op::kSchema:
-    case Op::kChannel:
-      ++(record.op == Op::kSchema ? schemas_ : channels_);
-      return builder_.Define(record, content);
-    case Op::kChunkIndex:
-      AddChunkIndex(in);
-      break;
-    case Op::kAttachmentIndex:
-      AddFileIndex(Op::kAttachment, in);
-      break;
-    case Op::kMetadataIndex:
-      AddFileIndex(Op::kMetadata, in);
-      break;
-    case Op::kStatistics:
-      AddStatistics(in);
-      break;
-    default:
-      break;
-  }
-  return in.ok() ? Status() : BadRecord(record, kFieldPastEnd);
+  if (record.op == Op::kChunkIndex) AddChunkIndex(in);
+  if (record.op == Op::kAttachmentIndex) AddFileIndex(Op::kAttachment, in);
+  if (record.op == Op::kMetadataIndex) AddFileIndex(Op::kMetadata, in);
+  if (record.op == Op::kStatistics) AddStatistics(in);
+  return in.ok() ? Status() : BadRecord(record);
 }
 
 bool SummaryReader::IsComplete() {
   if (!summary_.messages) return false;
-  const std::array<uint64_t, 5> found = {schemas_, channels_,
-                                         attachments_.size(), metadata_.size(),
-                                         chunks_.size()};
-  for (size_t i = 0; i < found.size(); ++i) {
+  bool complete = messages_ == *summary_.messages;
+  for (const auto& [op, count] : summary_.records) {
+    const uint64_t found = found_[op];
+    complete = complete && found == count;
     // Writers may leave out a whole group of records, but not some of it.
-    if (found[i] == 0 || found[i] == summary_.counts[i]) continue;
+    if (found == 0 || found == count) continue;
     Contradict(
-        fmt::format("its statistics count {} records of a kind, and it "
-                    "has {}",
-                    summary_.counts[i], found[i]));
+        fmt::format("its statistics count {} records of a kind, and it has {}",
+                    count, found));
   }
   if (messages_ > *summary_.messages) {
     Contradict(
-        fmt::format("its statistics count {} messages, and its chunks "
-                    "have {}",
+        fmt::format("its statistics count {} messages, and its chunks have {}",
                     *summary_.messages, messages_));
   }
-  std::ranges::sort(spans_);
-  for (size_t i = 1; i < spans_.size(); ++i) {
-    if (spans_[i].first >= spans_[i - 1].second) continue;
+  std::ranges::sort(indexed_, {}, &Indexed::begin);
+  for (size_t i = 1; i < indexed_.size(); ++i) {
+    if (indexed_[i].begin >= indexed_[i - 1].end) continue;
     Contradict("records overlap by their indexes");
   }
-  return found == summary_.counts && messages_ == *summary_.messages &&
-         summary_.contradiction.empty();
+  return complete && summary_.contradiction.empty();
 }
 
-Status SummaryReader::Build(const Request& request) {
-  const auto place = [](const FileRecord& one) { return one.record.at; };
-  std::ranges::sort(chunks_, {}, [](const auto& one) { return one.first.at; });
-  std::ranges::sort(attachments_, {}, place);
-  std::ranges::sort(metadata_, {}, place);
-  for (const auto& [chunk, counts] : chunks_) {
-    CTXFS_TRY(builder_.AddChunk(chunk, counts));
+Status SummaryReader::Build() {
+  for (Indexed& one : indexed_) {
+    if (const auto* const chunk = std::get_if<1>(&one.record)) {
+      CTXFS_TRY(builder_.AddChunk(chunk->first, chunk->second));
+    } else {
+      CTXFS_TRY(builder_.AddFile(std::get<FileRecord>(std::move(one.record))));
+    }
   }
-  Index& index = builder_.index;
-  for (FileRecord& one : attachments_) {
-    CTXFS_TRY(builder_.AddFile(index.attachments, std::move(one)));
-  }
-  for (FileRecord& one : metadata_) {
-    CTXFS_TRY(builder_.AddFile(index.metadata, std::move(one)));
-  }
-  if (messages_ > 0) index.times = times_;
+  if (messages_ > 0) builder_.index.times = times_;
   // The data end stands before the summary, unless it has further bytes.
-  const uint64_t at = footer_.summary - kHeadSize - kDataEndSize;
-  const Result<Record> end =
-      ReadIndexed(source_, Op::kDataEnd, at, kDataEndSize, request);
-  if (end) index.data_end = *end;
+  const Record end{Op::kDataEnd, footer_.summary - kHeadSize - kDataEndSize,
+                   kDataEndSize};
+  if (ReadRecord(source_, end, 0, request_)) builder_.index.data_end = end;
   summary_.index = std::move(builder_).Finish();
   return {};
 }
 
-Result<Summary> SummaryReader::Read(const Request& request) {
-  RecordReader reader(source_, footer_.summary, footer_.at);
-  const auto read = [&]() -> Status {
-    while (true) {
-      const std::optional<Record> record = CTXFS_TRY(reader.Next(request));
-      if (!record) return {};
-      const Bytes content =
-          CTXFS_TRY(reader.Start(*record, kMaxSchemaBytes, request));
-      CTXFS_TRY(Add(*record, content));
-    }
-  };
-  const Status done = read();
+Status SummaryReader::ReadRecords() {
+  RecordReader reader(source_, footer_.summary, footer_.at, request_);
+  while (const std::optional<Record> record = CTXFS_TRY(reader.Next())) {
+    CTXFS_TRY(Add(*record, CTXFS_TRY(reader.Start(*record, kMaxSchemaBytes))));
+  }
+  return {};
+}
+
+Result<Summary> SummaryReader::Read() {
+  const Status done = ReadRecords();
   if (!done && IsDamage(done.error())) return Within("summary", done.error());
   if (!done) return done.error();
-  if (IsComplete()) CTXFS_TRY(Build(request));
+  if (IsComplete()) CTXFS_TRY(Build());
   return std::move(summary_);
 }
 
@@ -274,34 +264,17 @@ Status CheckSummary(const Source& source, const Footer& footer, uint64_t data,
                              footer.summary),
                  footer.at + kHeadSize};
   }
-  if (!verify || footer.crc == 0) return {};
+  if (!verify) return {};
   // The checksum covers the footer up to itself, too.
   const uint64_t end = footer.at + kHeadSize + 2 * sizeof(uint64_t);
-  const uint32_t crc = CTXFS_TRY(Crc32Of(source, footer.summary, end, request));
-  if (crc == footer.crc) return {};
-  return Error{Code::kChecksum,
-               fmt::format("summary_crc: the summary has the checksum {:08x}, "
-                           "not {:08x}",
-                           crc, footer.crc),
-               footer.summary};
+  return CompareCrc(
+      source, footer.summary, end, footer.crc,
+      {Code::kChecksum, "summary_crc: the summary", footer.summary}, request);
 }
 
 Result<Summary> ReadSummary(const Source& source, const Footer& footer,
                             uint64_t data, const Request& request) {
-  return SummaryReader(source, footer, data).Read(request);
-}
-
-Status AddSummaryChannels(const Source& source, const Footer& footer,
-                          IndexBuilder& builder, const Request& request) {
-  RecordReader reader(source, footer.summary, footer.at);
-  while (true) {
-    const std::optional<Record> record = CTXFS_TRY(reader.Next(request));
-    if (!record) return {};
-    if (!record->defines()) continue;
-    const Bytes content =
-        CTXFS_TRY(reader.Start(*record, kMaxSchemaBytes, request));
-    CTXFS_TRY(builder.Define(*record, content));
-  }
+  return SummaryReader(source, footer, data, request).Read();
 }
 
 }  // namespace ctxfs::mcap

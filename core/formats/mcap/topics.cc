@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/formats/mcap/index.h"
+#include "core/formats/mcap/mcap.h"
 
 namespace ctxfs::mcap {
 namespace {
