@@ -14,10 +14,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 
 #include "core/codec/codec.h"
+#include "core/codec/copy_match.h"
 
 namespace ctxfs {
 namespace {
@@ -115,19 +115,9 @@ class BloscLz {
       return Damaged("a match starts before its stream", kNoOffset);
     }
     if (length > out_.size() - done_) return WrongSize();
-    Copy(distance, length);
-    return {};
-  }
-
-  void Copy(size_t distance, size_t length) {
-    std::byte* const to = out_.data() + done_;
-    const std::byte* const from = to - distance;
+    CopyMatch(out_.data() + done_, distance, length);
     done_ += length;
-    if (distance >= length) {
-      std::memcpy(to, from, length);
-      return;
-    }
-    for (size_t i = 0; i < length; ++i) to[i] = from[i];
+    return {};
   }
 
   ByteReader in_;

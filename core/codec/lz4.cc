@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <climits>
-#include <cstring>
 #include <string>
 
 #include "core/codec/codec.h"
+#include "core/codec/copy_match.h"
 
 namespace ctxfs {
 namespace {
@@ -26,17 +26,6 @@ bool ReadLength(ByteReader& in, size_t nibble, size_t* length) {
     *length += more;  // cannot wrap: each byte read adds at most 255
   }
   return true;
-}
-
-/// Copies `length` bytes to `to` from `distance` bytes before it; the two
-/// ranges may overlap.
-void CopyMatch(std::byte* to, size_t distance, size_t length) {
-  const std::byte* from = to - distance;
-  if (distance >= length) {
-    std::memcpy(to, from, length);
-  } else {
-    for (size_t i = 0; i < length; ++i) to[i] = from[i];
-  }
 }
 
 /// Walks the sequences of a block and checks every bound. With kCopy, decodes

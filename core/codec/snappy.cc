@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/codec/codec.h"
+#include "core/codec/copy_match.h"
 
 namespace ctxfs {
 namespace {
@@ -47,16 +48,6 @@ Element TakeElement(ByteReader& in) {
   }
 }
 
-/// Copies `length` bytes within `out`; the ranges may overlap, which repeats
-/// the bytes between them.
-void CopyForward(std::byte* from, std::byte* to, uint64_t length) {
-  if (static_cast<uint64_t>(to - from) >= length) {
-    std::copy_n(from, length, to);
-    return;
-  }
-  for (uint64_t i = 0; i < length; ++i) to[i] = from[i];
-}
-
 }  // namespace
 
 Status DecodeSnappy(Bytes stored, MutableBytes out,
@@ -81,7 +72,7 @@ Status DecodeSnappy(Bytes stored, MutableBytes out,
     } else if (*element.distance == 0 || *element.distance > made) {
       return Snappy("a copy from before the start", in);
     } else {
-      CopyForward(to - *element.distance, to, element.length);
+      CopyMatch(to, *element.distance, element.length);
     }
     made += element.length;
   }
