@@ -59,7 +59,7 @@ Entry EntryTable::Of(uint32_t file) const {
   if (file < arrays) {
     return {.kind = Kind::kArray,
             .number = file,
-            .channel = &index().channels[file / kFields]};
+            .channel = &recording_->ChannelOf(file)};
   }
   file -= arrays;
   if (file < index().schemas.size()) {
@@ -134,11 +134,11 @@ std::optional<EntryInfo> EntryTable::Describe(
   info.size = Facts(file).size.value_or(0);
   info.verified = "none";
   if (one.kind == Kind::kArray) {
-    const Field field = FieldOf(one.number);
+    const Field& field = Recording::FieldOf(one.number);
     info.kind = "array";
-    info.name = one.channel->name + "/" + FieldName(field);
+    info.name = one.channel->name + "/" + field.name;
     info.computed = true;
-    info.dtype = DTypeName(DTypeOf(field));
+    info.dtype = DTypeName(field.dtype);
     info.shape = {one.channel->messages};
     info.verified = recording_->VerifiedOf(*one.channel);
   } else if (one.kind == Kind::kSchema) {
@@ -260,7 +260,7 @@ std::string Recording::ChannelsJson(
   Json list = Json::array();
   for (uint32_t i = 0; i < index_.channels.size(); ++i) {
     const Channel& channel = index_.channels[i];
-    const std::string& array = paths[i * kFields];
+    const std::string& array = paths[i * kFields.size()];
     Json one = {{"id", channel.id},
                 {"message_encoding", channel.encoding},
                 {"schema", nullptr},

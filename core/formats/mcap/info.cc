@@ -101,8 +101,8 @@ Exports Recording::Export() const {
       if (!context.Check()) break;
       arrays.push_back(
           {.name = self->ArrayName(array),
-           .dtype = DTypeOf(FieldOf(array)),
-           .shape = {self->ChannelAt(array / kFields).messages},
+           .dtype = self->FieldOf(array).dtype,
+           .shape = {self->ChannelOf(array).messages},
            .open = [self, array](const ReadContext& /*own*/)
                -> Result<Content> { return self->ValuesOf(array); }});
     }

@@ -16,16 +16,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/base/errors.h"
 #include "core/base/text/text.h"
 #include "core/container/open.h"
 #include "core/formats/mcap/limits.h"
-#include "core/formats/mcap/walk.h"
+#include "core/formats/mcap/read_index.h"
 
 namespace ctxfs::mcap {
 namespace {
-
-using Take = WalkRange::Take;
 
 /// The byte of the magic number that is the version.
 constexpr size_t kVersionAt = 5;
@@ -57,25 +54,6 @@ Status CheckMagic(Bytes head) {
                kVersionAt};
 }
 
-/// Adds the schemas and channels of a summary: writers may leave out of the
-/// data section those that no message uses.
-Status AddSummaryChannels(const Chunks& chunks, const Footer& footer,
-                          IndexBuilder& builder, const ReadContext& context) {
-  if (footer.summary == 0) return {};
-  CTXFS_TRY(Walk(chunks, {footer.summary, footer.at, Take::kDefinitions},
-                 builder, context));
-  return {};
-}
-
-/// Whether the statistics of a summary are those of the records.
-bool Agrees(const Summary& summary, const Index& index) {
-  const auto count = [&summary](Op op) { return summary.records.at(op); };
-  return summary.messages == index.messages &&
-         count(Op::kAttachmentIndex) == index.attachments.size() &&
-         count(Op::kMetadataIndex) == index.metadata.size() &&
-         count(Op::kChunkIndex) == index.chunks.size();
-}
-
 }  // namespace
 
 Recording::Recording(std::shared_ptr<const Source> source,
@@ -96,7 +74,7 @@ Status Recording::Load(const ReadContext& context) {
     if (!options_.salvage) return footer.error();
     data = kMagic.size();
   }
-  index_ = CTXFS_TRY(LoadIndex(*data, footer, context));
+  index_ = CTXFS_TRY(ReadIndex(*chunks_, *data, footer, options_, context));
   WarnAll(std::exchange(index_.warnings, {}));
   const bool verified = index_.walked && options_.verify;
   chunks_->Set(std::exchange(index_.chunks, {}),
@@ -137,71 +115,6 @@ Result<uint64_t> Recording::LoadHeader(const ReadContext& context) {
   profile_ = TakeText(in);
   library_ = TakeText(in);
   return in.ok() ? Result<uint64_t>((*first)->end()) : none;
-}
-
-Result<Index> Recording::LoadIndex(uint64_t data, const Result<Footer>& footer,
-                                   const ReadContext& context) const {
-  const Status sound =
-      footer ? CheckSummary(*source(), *footer, data, options_.verify, context)
-             : Status(footer.error());
-  Result<Index> index =
-      sound ? ReadOrWalk(data, *footer, context) : Result<Index>(sound.error());
-  const bool damaged = !index && (index.error().code == Code::kCorrupt ||
-                                  index.error().code == Code::kChecksum);
-  if (!damaged || !options_.salvage) return index;
-  return Salvage(data, sound ? &*footer : nullptr, index.error(), context);
-}
-
-// With a summary that is complete, nothing else is read.
-Result<Index> Recording::ReadOrWalk(uint64_t data, const Footer& footer,
-                                    const ReadContext& context) const {
-  Summary summary;
-  if (footer.summary != 0) {
-    summary = CTXFS_TRY(ReadSummary(*source(), footer, data, context));
-  }
-  if (summary.index) {
-    summary.index->summary_verified = footer.crc != 0 && options_.verify;
-    return *std::move(summary.index);
-  }
-  const uint64_t end = footer.summary != 0 ? footer.summary : footer.at;
-  IndexBuilder builder;
-  const Walked walked =
-      CTXFS_TRY(Walk(*chunks_, {data, end, Take::kData}, builder, context));
-  CTXFS_TRY(AddSummaryChannels(*chunks_, footer, builder, context));
-  Index index = std::move(builder).Finish();
-  index.walked = true;
-  std::string& why = summary.contradiction;
-  if (why.empty() && summary.messages && !walked.lacks_chunks &&
-      !Agrees(summary, index)) {
-    why = "its statistics are not those of the records";
-  }
-  if (!why.empty()) {
-    index.warnings.push_back({"walked: the summary is not used: " + why,
-                              footer.summary, Severity::kNote});
-  }
-  return index;
-}
-
-Result<Index> Recording::Salvage(uint64_t data, const Footer* footer,
-                                 const Error& reason,
-                                 const ReadContext& context) const {
-  IndexBuilder builder;
-  const Walked walked = CTXFS_TRY(Walk(
-      *chunks_, {data, source()->size(), Take::kSalvaged}, builder, context));
-  if (footer != nullptr && walked.stopped) {
-    Status added = AddSummaryChannels(*chunks_, *footer, builder, context);
-    if (!added && !IsDamage(added.error())) return std::move(added).error();
-  }
-  Index index = std::move(builder).Finish();
-  index.walked = true;
-  std::string text = reason.what;
-  if (walked.stopped && !index.data_end &&
-      walked.stopped->what != reason.what) {
-    text += fmt::format("; the last record that is shown ends at byte {}",
-                        walked.stopped->offset);
-  }
-  index.warnings.push_back({std::move(text), reason.offset, Severity::kDamage});
-  return index;
 }
 
 Container::Tables Recording::Files() const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -14,24 +15,21 @@
 #include "core/container/interfaces/shows_samples.h"
 #include "core/formats/mcap/chunks.h"
 #include "core/formats/mcap/index.h"
-#include "core/formats/mcap/summary.h"
 
 namespace ctxfs::mcap {
 
-/// The fields of messages that are arrays: each channel has kFields arrays, in
-/// this order.
-enum class Field : uint8_t { kLogTime, kPublishTime, kSequence };
-constexpr uint32_t kFields = 3;
-constexpr const char* FieldName(Field field) {
-  constexpr const char* kNames[] = {"log_time", "publish_time", "sequence"};
-  return kNames[static_cast<size_t>(field)];
-}
-constexpr Field FieldOf(uint32_t array) {
-  return static_cast<Field>(array % kFields);
-}
-constexpr DType DTypeOf(Field field) {
-  return field == Field::kSequence ? DType::kU32 : DType::kU64;
-}
+/// A field of messages that is an array of each channel.
+struct Field {
+  const char* name;
+  DType dtype;
+  uint64_t (*value)(const Message& message);
+};
+constexpr std::array<Field, 3> kFields = {
+    {{"log_time", DType::kU64, [](const Message& one) { return one.log_time; }},
+     {"publish_time", DType::kU64,
+      [](const Message& one) { return one.publish_time; }},
+     {"sequence", DType::kU32,
+      [](const Message& one) { return uint64_t{one.sequence}; }}}};
 
 /// A message: its fields, and where its data is.
 struct FoundMessage {
@@ -71,10 +69,16 @@ class Recording final : public Container,
   }
   /// TOPIC/FIELD, below the directory of topics or arrays.
   std::string ArrayName(uint32_t array) const {
-    return paths_[array / kFields] + "/" + FieldName(FieldOf(array));
+    return paths_[array / kFields.size()] + "/" + FieldOf(array).name;
+  }
+  const Channel& ChannelOf(uint32_t array) const {
+    return index_.channels[array / kFields.size()];
+  }
+  static const Field& FieldOf(uint32_t array) {
+    return kFields[array % kFields.size()];
   }
   uint32_t arrays() const {
-    return static_cast<uint32_t>(index_.channels.size()) * kFields;
+    return static_cast<uint32_t>(index_.channels.size() * kFields.size());
   }
   /// Finds message `message` of channel `channel`. Decodes its chunk.
   Result<FoundMessage> Find(uint32_t channel, uint32_t message,
@@ -89,8 +93,8 @@ class Recording final : public Container,
   /// The values of a field of all messages of a channel, in their order.
   Content ValuesOf(uint32_t array) const;
   uint64_t SizeOf(uint32_t array) const {
-    return ChannelAt(array / kFields).messages *
-           uint64_t{DTypeSize(DTypeOf(FieldOf(array)))};
+    return uint64_t{ChannelOf(array).messages} *
+           DTypeSize(FieldOf(array).dtype);
   }
 
   /// Fails with kCorrupt if the file has another attachment there.
@@ -107,18 +111,6 @@ class Recording final : public Container,
   Result<uint64_t> LoadHeader(const ReadContext& context);
   /// Finds out whether chunks can be read and verified.
   Status LookAtChunks(const ReadContext& context);
-  /// Reads the index of data that begins at byte `data`. `footer` may be an
-  /// error.
-  Result<Index> LoadIndex(uint64_t data, const Result<Footer>& footer,
-                          const ReadContext& context) const;
-  /// The index by the summary if it is complete, else by a walk.
-  Result<Index> ReadOrWalk(uint64_t data, const Footer& footer,
-                           const ReadContext& context) const;
-  /// Walks as far as records fit. `reason`: why the file is damaged; `footer`:
-  /// that of a sound summary, or null.
-  Result<Index> Salvage(uint64_t data, const Footer* footer,
-                        const Error& reason, const ReadContext& context) const;
-
   /// The entries (entries.cc).
   std::shared_ptr<const FileTable> EntryFiles() const;
   std::string ChannelsJson(const std::vector<std::string>& paths) const;

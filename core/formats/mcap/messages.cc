@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
+#include "core/base/heap/heap_allowance.h"
 #include "core/base/limits.h"
 #include "core/container/file_set.h"
 #include "core/container/part_texts.h"
@@ -32,6 +34,7 @@ class Finder {
   Run run_{};
   uint32_t end_ = 0;  // of run_
   std::shared_ptr<const Layout> layout_;
+  std::span<const Place> places_;  // of layout_
 };
 
 Result<FoundMessage> Finder::Find(uint32_t message,
@@ -42,6 +45,7 @@ Result<FoundMessage> Finder::Find(uint32_t message,
     end_ = channel_.EndOf(run);
     if (!run_.is_loose()) {
       layout_ = CTXFS_TRY(chunks_.Find(run_.place, context));
+      places_ = layout_->Messages(channel_.id);
     }
   }
   const uint32_t number = message - run_.first;
@@ -54,27 +58,20 @@ Result<FoundMessage> Finder::Find(uint32_t message,
                         loose.at + kMessageFields,
                         loose.length - kMessageFields};
   }
-  const std::span<const Place> places = layout_->Messages(channel_.id);
-  if (number >= places.size()) {
+  if (number >= places_.size()) {
     return Error{Code::kCorrupt, "index: the chunk has fewer messages",
                  chunks_.all()[run_.place].record.at};
   }
-  const Place& place = places[number];
+  const Place& place = places_[number];
   return FoundMessage{place.fields, run_.place, place.at + kMessageFields,
                       place.length - kMessageFields};
-}
-
-void StoreField(const Message& fields, Field field, std::byte* to) {
-  if (field == Field::kLogTime) return StoreLe(fields.log_time, to);
-  if (field == Field::kPublishTime) return StoreLe(fields.publish_time, to);
-  return StoreLe(fields.sequence, to);
 }
 
 /// Computes the values of a field of a channel.
 class Values final : public Transform {
  public:
   Values(std::shared_ptr<const Recording> recording, const Channel& channel,
-         Field field)
+         const Field& field)
       : recording_(std::move(recording)), channel_(channel), field_(field) {}
 
   Status Compute(uint64_t offset, MutableBytes out,
@@ -86,7 +83,7 @@ class Values final : public Transform {
  private:
   const std::shared_ptr<const Recording> recording_;
   const Channel& channel_;
-  const Field field_;
+  const Field& field_;
 };
 
 Status Values::Compute(uint64_t offset, MutableBytes out,
@@ -94,14 +91,14 @@ Status Values::Compute(uint64_t offset, MutableBytes out,
   constexpr uint64_t kMessagesPerCheck = 256;
   // Layouts may be kept from before a change of the file.
   CTXFS_TRY(recording_->source()->CheckUnchanged());
-  const uint64_t width = DTypeSize(DTypeOf(field_));
+  const uint64_t width = DTypeSize(field_.dtype);
   Finder finder(*recording_, channel_);
   while (!out.empty()) {
     const auto message = static_cast<uint32_t>(offset / width);
     if (message % kMessagesPerCheck == 0) CTXFS_TRY(context.Check());
     const FoundMessage found = CTXFS_TRY(finder.Find(message, context));
     std::array<std::byte, sizeof(uint64_t)> value;
-    StoreField(found.fields, field_, value.data());
+    StoreLe(field_.value(found.fields), value.data());
     const auto skip = static_cast<size_t>(offset % width);
     const size_t bytes =
         std::min(out.size(), static_cast<size_t>(width) - skip);
@@ -137,48 +134,87 @@ bool Values::HasUnreadable(uint64_t& budget, const ReadContext& context) const {
   return false;
 }
 
-/// A bound of the bytes of decoded messages that a line is made of.
-uint64_t BytesOf(const Recording& recording, uint32_t channel,
-                 uint32_t message) {
-  if (const auto size = recording.KnownSize(channel, message)) return *size;
-  const Channel& of = recording.ChannelAt(channel);
-  const size_t run = of.RunOf(message);
-  const uint32_t count = of.EndOf(run) - of.runs[run].first;
-  return recording.chunks().all()[of.runs[run].place].size / count;
-}
-
 /// The message as a line of JSON (docs/formats/mcap.md, section 7).
-Result<std::string> LineOf(const Recording& recording, uint32_t channel,
-                           uint32_t message, const ReadContext& context) {
-  const FoundMessage found =
-      CTXFS_TRY(recording.Find(channel, message, context));
-  const bool too_long = found.size > limits::kJsonBytes;
-  const Content data = too_long ? Content() : recording.DataOf(found);
-  const std::string text = CTXFS_TRY(ReadAll(data, context));
+Result<std::string> LineOf(const FoundMessage& message, const Content& stored,
+                           const ReadContext& context) {
+  const bool too_long = message.size > limits::kJsonBytes;
+  const std::string text =
+      CTXFS_TRY(ReadAll(too_long ? Content() : stored, context));
   const Result<std::string> value =
       sample_shard::PassJson(text, sample_shard::JsonForm::kOneLine, context);
   if (!value && !value.error().Permanent()) return value.error();
   return fmt::format(
       "{{\"log_time\": {}, \"publish_time\": {}, \"sequence\": {}, {}}}\n",
-      found.fields.log_time, found.fields.publish_time, found.fields.sequence,
+      message.fields.log_time, message.fields.publish_time,
+      message.fields.sequence,
       value ? "\"message\": " + *value : "\"$error\": \"not_json\"");
 }
 
-/// The first message of each part of views/messages/TOPIC.jsonl that is made as
-/// a whole: of a chunk, or of some messages outside of chunks.
-std::vector<uint32_t> LineStarts(const Channel& channel) {
+/// A part of views/messages/TOPIC.jsonl that is made as a whole, so that the
+/// messages of a chunk are looked for once: those of a chunk, or some outside
+/// of chunks.
+struct LinePart {
+  uint32_t first;
+  uint32_t end;
+  uint64_t bytes;  // decoded
+};
+
+std::vector<LinePart> LineParts(const Recording& recording,
+                                const Channel& channel) {
   constexpr uint32_t kLooseLines = 1024;
-  std::vector<uint32_t> starts;
-  for (size_t run = 0; run < channel.runs.size(); ++run) {
-    const uint32_t end = channel.EndOf(run);
-    const uint32_t step =
-        channel.runs[run].is_loose() ? kLooseLines : UINT32_MAX;
-    for (uint64_t at = channel.runs[run].first; at < end; at += step) {
-      starts.push_back(static_cast<uint32_t>(at));
+  std::vector<LinePart> parts;
+  for (size_t i = 0; i < channel.runs.size(); ++i) {
+    const Run& run = channel.runs[i];
+    const uint32_t end = channel.EndOf(i);
+    if (!run.is_loose()) {
+      parts.push_back(
+          {run.first, end, recording.chunks().all()[run.place].size});
+      continue;
+    }
+    const auto loose = channel.loose.begin() + (run.place & ~Run::kLoose);
+    for (uint32_t at = run.first; at < end;) {
+      LinePart part{at, at + std::min(kLooseLines, end - at), 0};
+      for (; at < part.end; ++at) part.bytes += loose[at - run.first].length;
+      parts.push_back(part);
     }
   }
-  starts.push_back(channel.messages);
-  return starts;
+  return parts;
+}
+
+Result<std::string> LinesOf(const Recording& recording, const Channel& channel,
+                            const LinePart& part, const ReadContext& context) {
+  Finder finder(recording, channel);
+  std::string text;
+  // PartTexts refuses a text that is longer.
+  for (uint32_t i = part.first;
+       i < part.end && text.size() <= limits::kDecodedBytes; ++i) {
+    CTXFS_TRY(context.Check());
+    const FoundMessage message = CTXFS_TRY(finder.Find(i, context));
+    const std::string line =
+        CTXFS_TRY(LineOf(message, recording.DataOf(message), context));
+    CTXFS_TRY(AppendAdmitted(text, line));
+  }
+  return text;
+}
+
+std::shared_ptr<const FileTable> LineFile(
+    const std::shared_ptr<const Recording>& recording, const Channel& channel,
+    std::string path) {
+  const auto parts = std::make_shared<const std::vector<LinePart>>(
+      LineParts(*recording, channel));
+  std::vector<uint32_t> starts(parts->size() + 1);
+  std::iota(starts.begin(), starts.end(), 0);
+  PartTexts texts;
+  texts.noun = "message";
+  texts.source = recording->source();
+  texts.bytes = [parts](uint32_t part) { return (*parts)[part].bytes; };
+  texts.text = [recording, parts, &channel](uint32_t part,
+                                            const ReadContext& context) {
+    return LinesOf(*recording, channel, (*parts)[part], context);
+  };
+  return JoinedTexts(Role::kViews, std::move(path),
+                     std::make_shared<const PartTexts>(std::move(texts)),
+                     std::move(starts));
 }
 
 }  // namespace
@@ -225,8 +261,8 @@ std::string Recording::VerifiedOf(const Channel& channel) const {
 Content Recording::ValuesOf(uint32_t array) const {
   const uint64_t bytes = SizeOf(array);
   if (bytes == 0) return {};
-  auto values = std::make_shared<const Values>(
-      Share(*this), ChannelAt(array / kFields), FieldOf(array));
+  auto values = std::make_shared<const Values>(Share(*this), ChannelOf(array),
+                                               FieldOf(array));
   return {Computed{std::move(values), 0}, bytes};
 }
 
@@ -254,20 +290,10 @@ void Recording::AddMessageFiles(uint32_t channel, Tables& tables) const {
                            &FoundMessage::size);
            },
        .owner = Share(*this)}));
-  if (of.encoding != "json") return;
-  PartTexts texts;
-  texts.noun = "message";
-  texts.source = source();
-  texts.bytes = [self = Share(*this), channel](uint32_t message) {
-    return BytesOf(*self, channel, message);
-  };
-  texts.text = [self = Share(*this), channel](uint32_t message,
-                                              const ReadContext& context) {
-    return LineOf(*self, channel, message, context);
-  };
-  tables.push_back(JoinedTexts(
-      Role::kViews, WithSuffix("messages/" + paths_[channel], ".jsonl"),
-      std::make_shared<const PartTexts>(std::move(texts)), LineStarts(of)));
+  if (of.encoding == "json") {
+    tables.push_back(LineFile(
+        Share(*this), of, WithSuffix("messages/" + paths_[channel], ".jsonl")));
+  }
 }
 
 }  // namespace ctxfs::mcap

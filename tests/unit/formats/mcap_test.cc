@@ -14,6 +14,7 @@
 #include "core/formats/mcap/records.h"
 #include "core/io/source.h"
 #include "tests/unit/testing/files.h"
+#include "tests/unit/testing/interrupts.h"
 #include "tests/unit/testing/result.h"
 
 namespace ctxfs::mcap {
@@ -175,6 +176,40 @@ TEST(Mcap, TheFirstDefinitionCounts) {
   EXPECT_EQ(Messages(**container, "topics/a/messages"), "");
   EXPECT_EQ(Messages(**container, "topics/b/messages"), "(none)");
   EXPECT_TRUE((*container)->warnings()[0].text.starts_with("redefined: "));
+}
+
+// A million messages of a chunk are a million lines. Each of them looked for
+// all messages of the chunk again, if these took too much memory to be kept.
+TEST(Mcap, Item45_1_LinesLookForTheMessagesOfAChunkOnce) {
+  constexpr uint64_t kMessages = 20'000;
+  std::string records = kStart;
+  for (uint64_t i = 0; i < kMessages; ++i) records += MessageRec(2, i, "1");
+  const auto container = Open(File(kStart + ChunkRec(records)));
+  ASSERT_TRUE(Ok(container));
+  const std::shared_ptr<const FileTable> lines = (*container)->Files().back();
+  std::string scratch;
+  ASSERT_EQ(lines->Path(0, scratch), "messages/a.jsonl");
+  const InterruptAfter counted(UINT64_MAX);
+  BlockCache none(0);
+  const ReadContext context(none, counted);
+  const auto content = lines->Open(0, context);
+  ASSERT_TRUE(Ok(content));
+  EXPECT_GT(content->size(), kMessages * 60);
+  EXPECT_LT(counted.asked(), kMessages * 4);
+}
+
+// The fields of the record were compared with the file, at a byte of the
+// decoded chunk: the whole file was refused.
+TEST(Mcap, Item45_2_AFaultyChannelInAChunkIsAFaultOfThatChunk) {
+  const std::string bad = Rec(Op::kChannel, Le(uint16_t{3}));
+  const auto container =
+      Open(File(kStart + ChunkRec(MessageRec(2, 1, "x") + bad) +
+                ChunkRec(MessageRec(2, 2, "y"))));
+  ASSERT_TRUE(Ok(container));
+  EXPECT_EQ(Messages(**container, "topics/a/messages"), "y;");
+  const std::vector<Error> faults = (*container)->Faults();
+  ASSERT_EQ(faults.size(), 1U);
+  EXPECT_EQ(faults[0].offset, 27 + kStart.size());
 }
 
 TEST(Mcap, SaysThatLineEndsWereConverted) {
