@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/limits.h"
 #include "core/formats/mcap/mcap.h"
 
 namespace ctxfs::mcap {
@@ -24,16 +25,18 @@ std::string_view PlainTopic(std::string_view topic) {
 }
 
 /// `topic` with a mark after each component that is called like a file of the
-/// topic above it. `topics` are all topics.
+/// topic above it. `topics` are all topics. Directories have at most
+/// limits::kComponents components, and topics may have millions.
 std::string BesideFiles(std::string_view topic,
                         const std::unordered_set<std::string_view>& topics) {
   std::string path;
+  size_t components = 0;
   for (size_t start = 0;;) {
     const size_t slash = topic.find('/', start);
     const std::string_view component = topic.substr(start, slash - start);
     path += component;
-    if (start > 0 && IsFixedName(component) &&
-        topics.contains(topic.substr(0, start - 1))) {
+    if (start > 0 && ++components < limits::kComponents &&
+        IsFixedName(component) && topics.contains(topic.substr(0, start - 1))) {
       path += "~2";
     }
     if (slash == std::string_view::npos) return path;

@@ -233,5 +233,17 @@ TEST(Mcap, TopicsHavePathsOfTheirOwn) {
             (Paths{"i", "i/messages~2", "i/messages~2/c", "x/messages"}));
 }
 
+// The path of each component was hashed, to look for it among the topics: hours
+// for a topic of 16 MiB.
+TEST(Mcap, Item45_3_TopicsOfManyComponentsCostTheirLength) {
+  std::string deep = "/i";
+  for (size_t i = 0; i < 500'000; ++i) deep += "/messages";
+  std::vector<std::string> topics = {"/i", deep};
+  for (int i = 0; i < 100; ++i) topics.push_back("/t" + std::to_string(i));
+  const std::vector<std::string> paths = PathsOf(topics);
+  EXPECT_TRUE(paths[1].starts_with("i/messages~2/messages/"));
+  EXPECT_EQ(paths[1].size(), deep.size() - 1 + 2);
+}
+
 }  // namespace
 }  // namespace ctxfs::mcap
