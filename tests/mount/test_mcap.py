@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """MCAP recordings: what is decoded when, and what a damaged chunk takes with it."""
 
+import json
 import os
 import struct
 import zlib
@@ -39,9 +40,9 @@ class File:
     """A recording of chunks of one channel, with a summary that is complete."""
 
     def __init__(self, topic="/t"):
-        self.data = MAGIC + record(1, text("") + text(""))
+        self.data = MAGIC + record(1, text("") + text("")) + channel(1, topic, "cbor")
         self.topic = topic
-        self.indexes, self.messages, self.chunks = b"", 0, 0
+        self.indexes, self.messages = [], 0
 
     def add(self, times: range, size: int, wrong: int = 0, claim: int | None = None) -> None:
         records = b"".join(message(1, time, bytes([time % 256]) * size) for time in times)
@@ -50,17 +51,19 @@ class File:
         index = record(7, struct.pack("<H", 1) + text(bytes(16 * count)))
         at, behind = len(self.data), len(self.data) + len(one)
         self.data += one + index
-        self.indexes += record(8, struct.pack("<QQQQ", 0, 0, at, len(one))
-                               + text(struct.pack("<HQ", 1, behind))
-                               + struct.pack("<Q", len(index)) + text("")
-                               + struct.pack("<QQ", len(records), len(records)))
+        self.indexes.append({"at": at, "length": len(one), "place": behind,
+                             "behind": len(index), "size": len(records)})
         self.messages += count
-        self.chunks += 1
 
     def whole(self) -> bytes:
         data = self.data + record(15, bytes(4))
-        statistics = struct.pack("<QHIIIIQQ", self.messages, 0, 1, 0, 0, self.chunks, 0, 0) + text(b"")
-        summary = channel(1, self.topic, "cbor") + record(11, statistics) + self.indexes
+        statistics = struct.pack("<QHIIIIQQ", self.messages, 0, 1, 0, 0, len(self.indexes), 0, 0)
+        summary = channel(1, self.topic, "cbor") + record(11, statistics + text(b""))
+        for one in self.indexes:
+            summary += record(8, struct.pack("<QQQQ", 0, 0, one["at"], one["length"])
+                              + text(struct.pack("<HQ", 1, one["place"]))
+                              + struct.pack("<Q", one["behind"]) + text("")
+                              + struct.pack("<QQ", one["size"], one["size"]))
         footer = b"\x02" + struct.pack("<QQQ", 20, len(data), 0)
         return data + summary + footer + struct.pack("<I", zlib.crc32(summary + footer)) + MAGIC
 
@@ -106,6 +109,38 @@ def test_a_bad_chunk_takes_its_messages_alone(mount, tmp_path, wrong):
     assert error_of((root / "messages" / "000600.cbor").read_bytes)
     last = f"{600 + middle:06}.cbor"
     assert (root / "messages" / last).read_bytes() == bytes([1200 % 256]) * 8
+
+
+def swap_message_indexes(made: File) -> None:
+    first, second = made.indexes
+    first["place"], second["place"] = second["place"], first["place"]
+
+
+LIES = {
+    "messages": lambda made: setattr(made, "messages", 2**63),
+    "message indexes of each other": swap_message_indexes,
+    "one chunk twice": lambda made: made.indexes[1].update(made.indexes[0]),
+    "a chunk less": lambda made: made.indexes.pop(),
+    "at the last byte": lambda made: made.indexes[0].update(at=2**64 - 1),
+    "as long as all": lambda made: made.indexes[0].update(length=2**64 - 9),
+    "as much behind": lambda made: made.indexes[0].update(behind=2**64 - 1),
+    "into the summary": lambda made: made.indexes[1].update(behind=2**20),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_summary_that_lies_is_not_used(tmp_path, lie):
+    made = File()
+    for first in (0, 10):
+        made.add(range(first, first + 10), 8)
+    LIES[lie](made)
+    (tmp_path / "a.mcap").write_bytes(made.whole())
+    done = run(BIN / "ctxfs", "cat", f"{tmp_path}/a.mcap//.ctxfs/info.json")
+    info = json.loads(done.stdout)
+    assert (info["walked"], info["messages"]) == (True, 20)
+    assert lie == "a chunk less" or "walked: the summary is not used" in str(info["warnings"])
+    done = run(BIN / "ctxfs", "cat", f"{tmp_path}/a.mcap//topics/t/log_time")
+    assert done.stdout == struct.pack("<20Q", *range(20))
 
 
 def test_the_checksum_of_the_data_is_checked(tmp_path):
