@@ -65,16 +65,8 @@ Recording::Recording(std::shared_ptr<const Source> source,
 Status Recording::Load(const ReadContext& context) {
   const Buffer head = CTXFS_TRY(ReadHead(*source(), context));
   CTXFS_TRY(CheckMagic(head.span()));
-  const Result<Footer> footer = ReadFooter(*source(), context);
-  Result<uint64_t> data = LoadHeader(context);
-  if (!data && !data.error().Permanent()) return data.error();
-  if (!data && footer) return data.error();
-  if (!data) {
-    // A file that ends within its header was cut.
-    if (!options_.salvage) return footer.error();
-    data = kMagic.size();
-  }
-  index_ = CTXFS_TRY(ReadIndex(*chunks_, *data, footer, options_, context));
+  const Result<uint64_t> data = LoadHeader(context);
+  index_ = CTXFS_TRY(ReadIndex(*chunks_, data, options_, context));
   WarnAll(std::exchange(index_.warnings, {}));
   const bool verified = index_.walked && options_.verify;
   chunks_->Set(std::exchange(index_.chunks, {}),

@@ -150,44 +150,45 @@ Result<std::string> LineOf(const FoundMessage& message, const Content& stored,
       value ? "\"message\": " + *value : "\"$error\": \"not_json\"");
 }
 
-/// A part of views/messages/TOPIC.jsonl that is made as a whole, so that the
-/// messages of a chunk are looked for once: those of a chunk, or some outside
-/// of chunks.
-struct LinePart {
-  uint32_t first;
-  uint32_t end;
-  uint64_t bytes;  // decoded
-};
-
-std::vector<LinePart> LineParts(const Recording& recording,
-                                const Channel& channel) {
+/// The first message of each part of views/messages/TOPIC.jsonl that is made as
+/// a whole, so that the messages of a chunk are looked for once: those of a
+/// chunk, or some messages outside of chunks.
+std::vector<uint32_t> LineStarts(const Channel& channel) {
   constexpr uint32_t kLooseLines = 1024;
-  std::vector<LinePart> parts;
-  for (size_t i = 0; i < channel.runs.size(); ++i) {
-    const Run& run = channel.runs[i];
-    const uint32_t end = channel.EndOf(i);
-    if (!run.is_loose()) {
-      parts.push_back(
-          {run.first, end, recording.chunks().all()[run.place].size});
-      continue;
-    }
-    const auto loose = channel.loose.begin() + (run.place & ~Run::kLoose);
-    for (uint32_t at = run.first; at < end;) {
-      LinePart part{at, at + std::min(kLooseLines, end - at), 0};
-      for (; at < part.end; ++at) part.bytes += loose[at - run.first].length;
-      parts.push_back(part);
+  std::vector<uint32_t> starts;
+  for (size_t run = 0; run < channel.runs.size(); ++run) {
+    const uint32_t end = channel.EndOf(run);
+    const uint32_t step =
+        channel.runs[run].is_loose() ? kLooseLines : UINT32_MAX;
+    for (uint64_t at = channel.runs[run].first; at < end; at += step) {
+      starts.push_back(static_cast<uint32_t>(at));
     }
   }
-  return parts;
+  starts.push_back(channel.messages);
+  return starts;
 }
 
-Result<std::string> LinesOf(const Recording& recording, const Channel& channel,
-                            const LinePart& part, const ReadContext& context) {
-  Finder finder(recording, channel);
+/// The decoded bytes that the lines of messages [first, end) are made of.
+uint64_t BytesOf(const Recording& recording, uint32_t channel, uint32_t first,
+                 uint32_t end) {
+  const Channel& of = recording.ChannelAt(channel);
+  const Run& run = of.runs[of.RunOf(first)];
+  if (!run.is_loose()) return recording.chunks().all()[run.place].size;
+  uint64_t bytes = 0;
+  for (uint32_t i = first; i < end; ++i) {
+    bytes += recording.KnownSize(channel, i).value_or(0);
+  }
+  return bytes;
+}
+
+Result<std::string> LinesOf(const Recording& recording, uint32_t channel,
+                            uint32_t first, uint32_t end,
+                            const ReadContext& context) {
+  Finder finder(recording, recording.ChannelAt(channel));
   std::string text;
   // PartTexts refuses a text that is longer.
-  for (uint32_t i = part.first;
-       i < part.end && text.size() <= limits::kDecodedBytes; ++i) {
+  for (uint32_t i = first; i < end && text.size() <= limits::kDecodedBytes;
+       ++i) {
     CTXFS_TRY(context.Check());
     const FoundMessage message = CTXFS_TRY(finder.Find(i, context));
     const std::string line =
@@ -197,24 +198,28 @@ Result<std::string> LinesOf(const Recording& recording, const Channel& channel,
   return text;
 }
 
+/// views/messages/TOPIC.jsonl
 std::shared_ptr<const FileTable> LineFile(
-    const std::shared_ptr<const Recording>& recording, const Channel& channel,
+    const std::shared_ptr<const Recording>& recording, uint32_t channel,
     std::string path) {
-  const auto parts = std::make_shared<const std::vector<LinePart>>(
-      LineParts(*recording, channel));
-  std::vector<uint32_t> starts(parts->size() + 1);
-  std::iota(starts.begin(), starts.end(), 0);
+  const auto starts = std::make_shared<const std::vector<uint32_t>>(
+      LineStarts(recording->ChannelAt(channel)));
+  std::vector<uint32_t> parts(starts->size());
+  std::iota(parts.begin(), parts.end(), 0);
   PartTexts texts;
   texts.noun = "message";
   texts.source = recording->source();
-  texts.bytes = [parts](uint32_t part) { return (*parts)[part].bytes; };
-  texts.text = [recording, parts, &channel](uint32_t part,
+  texts.bytes = [recording, starts, channel](uint32_t part) {
+    return BytesOf(*recording, channel, (*starts)[part], (*starts)[part + 1]);
+  };
+  texts.text = [recording, starts, channel](uint32_t part,
                                             const ReadContext& context) {
-    return LinesOf(*recording, channel, (*parts)[part], context);
+    return LinesOf(*recording, channel, (*starts)[part], (*starts)[part + 1],
+                   context);
   };
   return JoinedTexts(Role::kViews, std::move(path),
                      std::make_shared<const PartTexts>(std::move(texts)),
-                     std::move(starts));
+                     std::move(parts));
 }
 
 }  // namespace
@@ -291,8 +296,9 @@ void Recording::AddMessageFiles(uint32_t channel, Tables& tables) const {
            },
        .owner = Share(*this)}));
   if (of.encoding == "json") {
-    tables.push_back(LineFile(
-        Share(*this), of, WithSuffix("messages/" + paths_[channel], ".jsonl")));
+    tables.push_back(
+        LineFile(Share(*this), channel,
+                 WithSuffix("messages/" + paths_[channel], ".jsonl")));
   }
 }
 

@@ -24,6 +24,13 @@ constexpr uint64_t kDataEndSize = 4;
 /// Maximum of warnings of chunks.
 constexpr uint64_t kChunksNamed = 100;
 
+/// The footer record, and where it stands.
+struct Footer {
+  uint64_t at;
+  uint64_t summary;  // byte of the file; 0: none
+  uint32_t crc;      // 0: none
+};
+
 /// Which records of a part of a file count.
 enum class Take : uint8_t {
   kSummary,      // definitions, indexes and statistics
@@ -430,8 +437,7 @@ Status CheckSummary(const Source& source, const Footer& footer, uint64_t data,
       {Code::kChecksum, "summary_crc: the summary", footer.summary}, request);
 }
 
-}  // namespace
-
+/// Fails with kCorrupt, "no_footer", if the file does not end in a footer.
 Result<Footer> ReadFooter(const Source& source, const Request& request) {
   constexpr uint64_t kTail = kHeadSize + kFooterSize + kMagic.size();
   const uint64_t size = source.size();
@@ -453,10 +459,9 @@ Result<Footer> ReadFooter(const Source& source, const Request& request) {
   return sound ? Result<Footer>(footer) : none;
 }
 
-Result<Index> ReadIndex(const Chunks& chunks, uint64_t data,
-                        const Result<Footer>& footer,
-                        const OpenOptions& options,
-                        const ReadContext& context) {
+Result<Index> ReadFrom(const Chunks& chunks, uint64_t data,
+                       const Result<Footer>& footer, const OpenOptions& options,
+                       const ReadContext& context) {
   const bool verify = options.verify;
   const Status sound =
       footer ? CheckSummary(chunks.source(), *footer, data, verify, context)
@@ -464,13 +469,28 @@ Result<Index> ReadIndex(const Chunks& chunks, uint64_t data,
   Result<Index> index =
       sound ? IndexReader(chunks, data, context).ReadOrWalk(*footer)
             : Result<Index>(sound.error());
-  if (index)
+  if (index) {
     index->summary_verified = !index->walked && verify && footer->crc != 0;
+  }
   const bool damaged = !index && (index.error().code == Code::kCorrupt ||
                                   index.error().code == Code::kChecksum);
   if (!damaged || !options.salvage) return index;
   return IndexReader(chunks, data, context)
       .Salvage(sound ? &*footer : nullptr, index.error());
+}
+
+}  // namespace
+
+Result<Index> ReadIndex(const Chunks& chunks, const Result<uint64_t>& data,
+                        const OpenOptions& options,
+                        const ReadContext& context) {
+  if (!data && !data.error().Permanent()) return data.error();
+  const Result<Footer> footer = ReadFooter(chunks.source(), context);
+  if (data) return ReadFrom(chunks, *data, footer, options, context);
+  // A file that ends within its header was cut.
+  if (footer) return data.error();
+  if (!options.salvage) return footer.error();
+  return ReadFrom(chunks, kMagic.size(), footer, options, context);
 }
 
 }  // namespace ctxfs::mcap
