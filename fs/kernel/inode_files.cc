@@ -59,7 +59,10 @@ uint64_t InodeFiles::NoteAsked(Inode file, uint64_t from, uint64_t size) {
     Text& read = text->second;
     read.used = time;
     read.was_read = true;
-    read.being_read = from + size < read.content.size();
+    if (from == 0 || from == read.read_to) {
+      read.read_to = from + size;
+      read.being_read = read.read_to < read.content.size();
+    }
   }
   const auto found = known_.find(file);
   if (found == known_.end()) return 0;

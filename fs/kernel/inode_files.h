@@ -76,7 +76,8 @@ class InodeFiles {
     Content content;
     uint32_t version;  // nanoseconds that its mtime is later
     Clock::time_point used;
-    bool being_read = false;  // and not yet to its end
+    uint64_t read_to = 0;     // by reads of adjacent parts, from the start
+    bool being_read = false;  // so, and not yet to its end
     bool was_read = false;    // so the kernel may have pages of it
     bool over = false;
   };
