@@ -284,7 +284,8 @@ Status IndexReader::AddIndexed() {
     }
   }
   if (messages_ > 0) builder_.index.times = statistics_->times;
-  // The data end stands before the summary, unless it has further bytes.
+  // The data end ends where the summary begins. If it has bytes after its
+  // checksum, it is not found here, and the checksum is not compared.
   const Record end{Op::kDataEnd, summary_ - kHeadSize - kDataEndSize,
                    kDataEndSize};
   if (ReadRecord(chunks_.source(), end, 0, context_)) {
