@@ -247,9 +247,11 @@ def test_promise_4_decoded_blocks_go_stale_too(mount, tmp_path):
     assert error_of(read_fresh, mounted / "z") == errno.ESTALE
 
 
-def test_promise_4_rewritten_with_its_old_mtime_is_verified_again(mount, tmp_path):
+@pytest.mark.parametrize("option", ["revalidate=0", "revalidate=auto"])
+def test_promise_4_rewritten_with_its_old_mtime_is_verified_again(mount, tmp_path, option):
+    """At the next open, or once inotify has reported it."""
     path = write(tmp_path, shard.entry("x", GOOD))
-    mounted = mount(path)
+    mounted = mount(path, option)
     assert (mounted / "x").read_bytes() == GOOD
     before = path.stat()
     time.sleep(0.02)  # past the granularity of a file's ctime
@@ -257,6 +259,15 @@ def test_promise_4_rewritten_with_its_old_mtime_is_verified_again(mount, tmp_pat
         container.seek(path.read_bytes().index(GOOD))
         container.write(b"other bytes")
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+    def fails() -> bool:
+        try:
+            return (mounted / "x").read_bytes() != GOOD
+        except OSError:
+            return True
+
+    if option == "revalidate=auto":
+        assert wait_until(fails, 10)
     assert error_of((mounted / "x").read_bytes) == errno.EIO
     assert os.getxattr(mounted / "x", "user.ctxfs.verified") == b"failed"
 
