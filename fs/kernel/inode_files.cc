@@ -2,7 +2,6 @@
 #include "fs/kernel/inode_files.h"
 
 #include <cstdint>
-#include <ranges>
 #include <utility>
 
 namespace ctxfs {
@@ -98,8 +97,10 @@ bool InodeFiles::HasPages(Inode file) const {
 
 std::vector<Inode> InodeFiles::WithPages() const {
   const MutexLock lock(mutex_);
-  const auto inodes = std::views::keys(known_);
-  return {inodes.begin(), inodes.end()};
+  std::vector<Inode> files;
+  files.reserve(known_.size());
+  for (const auto& [file, known] : known_) files.push_back(file);
+  return files;
 }
 
 bool InodeFiles::LastsUntilChange(Inode file, const OpenFile& opened) {
