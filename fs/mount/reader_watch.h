@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "core/base/mutex.h"
 #include "core/base/result.h"
@@ -20,9 +21,8 @@ namespace ctxfs {
 /// for the read-ahead of such a process. Thread-safe.
 class ReaderWatch final : public Questions {
  public:
-  /// Calls `ended`, which must not throw, with a thread whose process has
-  /// ended, in a thread that is not confined. Fails if the process is out of
-  /// descriptors.
+  /// Calls `ended` with a thread whose process has ended, in a thread that is
+  /// not confined. Fails if the process is out of descriptors.
   static Result<std::unique_ptr<ReaderWatch>> Make(
       std::function<void(uint64_t thread)> ended);
 
@@ -30,27 +30,30 @@ class ReaderWatch final : public Questions {
   /// 256 threads some are no longer watched; 0 is an unknown thread.
   void Watch(uint64_t thread);
 
-  int fd() const override { return events_.get(); }
+  int fd() const override { return ready_.get(); }
   void Answer() override;
 
  private:
-  ReaderWatch(Fd events, Fd wake, std::function<void(uint64_t)> ended)
-      : events_(std::move(events)),
-        wake_(std::move(wake)),
-        ended_(std::move(ended)) {}
+  struct Process {
+    Fd descriptor;  // a pidfd
+    pid_t number;
+  };
+  struct Watched {};  // the reply to a question
 
-  std::vector<uint64_t> TakeNew();
-  /// Opens what tells of the end of a thread's process.
-  void Open(uint64_t thread);
+  ReaderWatch(Fd ready, Fd wake, std::function<void(uint64_t)> ended)
+      : ready_(std::move(ready)),
+        ended_(std::move(ended)),
+        threads_(std::move(wake)) {}
+
+  Watched WatchNew(uint64_t thread);
   void End(uint64_t thread);
 
-  const Fd events_;  // an epoll: wake_, and the processes
-  const Fd wake_;    // an eventfd
+  const Fd ready_;  // an epoll: threads_.fd(), and the processes
   const std::function<void(uint64_t)> ended_;
+  QuestionQueue<uint64_t, Watched> threads_;
   Mutex mutex_;
-  /// Pidfds by thread; without one until Answer has opened it.
-  std::unordered_map<uint64_t, Fd> watched_ CTXFS_GUARDED_BY(mutex_);
-  std::vector<uint64_t> new_ CTXFS_GUARDED_BY(mutex_);
+  /// The processes of threads.
+  std::unordered_map<uint64_t, Process> watched_ CTXFS_GUARDED_BY(mutex_);
 };
 
 }  // namespace ctxfs
