@@ -33,6 +33,7 @@ class DistributedCheckpoint final : public TensorContainer, public SaysFacts {
   void AddInfo(Json& info, const ReadContext& context) const override;
   Status AddFacts(const ReadContext& context, Facts& facts) const override;
   std::vector<Error> Inspect(const ReadContext& context) const override;
+  bool PartsFailAlone() const override { return true; }
   Tables Files() const override;
   Exports Export() const override;
 
