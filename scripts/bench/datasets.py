@@ -13,29 +13,15 @@ compared.
 import os
 import pathlib
 import struct
-import subprocess
-import sys
 
 from . import lib
 from .formats import Bench
 
 PINNED = ["google-crc32c==1.9.0", "mcap==1.6.0", "numpy==2.4.6", "tensorflow-cpu==2.21.0",
-          "tensorstore==0.1.86",
-          "zarr==3.1.6"]
+          "tensorstore==0.1.86", "zarr==3.1.6"]
 RECORD = 256 * 1024
 MESSAGE = 4096
 MASK = 0xA282EAD8
-
-
-def in_environment(scratch: pathlib.Path) -> None:
-    """Starts this benchmark again by a Python that has the readers."""
-    environment = scratch / "venv-datasets"
-    if pathlib.Path(sys.prefix) == environment:
-        return
-    python = lib.python_with(PINNED, environment)
-    again = [python, lib.ROOT / "scripts/bench.py", "datasets", *sys.argv[1:],
-             "--scratch", scratch]
-    sys.exit(subprocess.run(again, check=False).returncode)
 
 
 def masked(data: bytes) -> bytes:
@@ -184,7 +170,7 @@ def main() -> int:
     options.add_argument("--scale", type=float, default=1)
     chosen = options.parse_args()
     scratch = lib.scratch_folder(chosen.scratch)
-    in_environment(scratch)
+    lib.run_with(PINNED, "datasets", scratch)
     bench = Bench(lib.Tools(lib.build_of(chosen.build), scratch), chosen.rounds, chosen.scale, None)
     for measure in (records, messages, windows):
         measure(bench)

@@ -32,17 +32,6 @@ DEQUANTISED = ("Q4_0", "Q8_0", "Q4_K", "Q6_K", "Q2_K", "Q3_K", "Q5_K", "IQ4_XS",
                "IQ2_XXS", "TQ1_0")
 
 
-def in_environment(scratch: pathlib.Path) -> None:
-    """Starts this benchmark again by a Python that has the readers."""
-    environment = scratch / "venv"
-    if pathlib.Path(sys.prefix) == environment:
-        return
-    python = lib.python_with(PINNED, environment)
-    again = [python, lib.ROOT / "scripts/bench.py", "formats", *sys.argv[1:],
-             "--scratch", scratch]
-    sys.exit(subprocess.run(again, check=False).returncode)
-
-
 def timed(act) -> tuple[float, object]:
     start = time.perf_counter()
     result = act()
@@ -308,7 +297,7 @@ def main() -> int:
     options.add_argument("--mount-zip")
     chosen = options.parse_args()
     scratch = lib.scratch_folder(chosen.scratch)
-    in_environment(scratch)
+    lib.run_with(PINNED, "formats", scratch)
     bench = Bench(lib.Tools(lib.build_of(chosen.build), scratch), chosen.rounds, chosen.scale,
                   chosen.mount_zip)
     for measure in (safetensors_files, gguf_files, archives, packed_archives):

@@ -58,6 +58,17 @@ def python_with(packages: list[str], environment: pathlib.Path) -> pathlib.Path:
     return python
 
 
+def run_with(packages: list[str], name: str, scratch: pathlib.Path) -> None:
+    """Starts the benchmark `name` again by a Python that has these packages, unless
+    this is that Python."""
+    environment = scratch / f"venv-{name}"
+    if pathlib.Path(sys.prefix) == environment:
+        return
+    again = [python_with(packages, environment), ROOT / "scripts/bench.py", name,
+             *sys.argv[1:], "--scratch", scratch]
+    sys.exit(subprocess.run(again, check=False).returncode)
+
+
 def wait_until(holds: Callable[[], bool], seconds: float = 10) -> None:
     end = time.monotonic() + seconds
     while not holds():
