@@ -67,7 +67,8 @@ class Chunks : public std::enable_shared_from_this<Chunks> {
   /// The decoded records of a chunk. Producing them fails with kCorrupt if the
   /// file has another chunk there.
   std::shared_ptr<const Block> BlockOf(uint32_t number) const;
-  /// The same before Set, as the file is walked over.
+  /// Like BlockOf by number, for a chunk found while the file is walked, before
+  /// Set has been called.
   std::shared_ptr<const Block> BlockOf(
       const Chunk& chunk, std::shared_ptr<AtomicVerdict> verdict) const;
   /// Where its messages are. Decodes the chunk unless the layout is kept. Fails

@@ -20,7 +20,7 @@ TEST(Snappy, DecodesLiteralsAndCopies) {
   // "abc", then 8 bytes from 3 back, which overlap what they write.
   ASSERT_TRUE(Snappy("\x0B\x08"s + "abc" + "\x11\x03", out));
   EXPECT_EQ(out, "abcabcabcab");
-  // The same copy, its distance stored in 2 and in 4 bytes.
+  // Stores the distance in 2 bytes, then in 4, with the same result.
   ASSERT_TRUE(Snappy("\x0B\x08"s + "abc" + "\x1E\x03\0"s, out));
   EXPECT_EQ(out, "abcabcabcab");
   ASSERT_TRUE(Snappy("\x0B\x08"s + "abc" + "\x1F\x03\0\0\0"s, out));

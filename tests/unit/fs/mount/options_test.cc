@@ -88,10 +88,6 @@ TEST(MountOptions, FilesAreMaterialisedOnDemand) {
 
 TEST(MountOptions, WhatTheKernelOpensByItselfIsToldNothing) {
   EXPECT_EQ(ParseOption("flat").options.revalidate, 0U);
-  EXPECT_TRUE(ParseOption("flat").options.revalidate_auto);
-  EXPECT_TRUE(
-      ParseOption("revalidate=1,revalidate=auto").options.revalidate_auto);
-  EXPECT_FALSE(ParseOption("revalidate=0").options.revalidate_auto);
   const Parsed parsed = ParseOption("revalidate=60");
   ASSERT_TRUE(parsed.ok) << parsed.error;
   EXPECT_EQ(parsed.options.revalidate, 60U);
