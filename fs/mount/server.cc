@@ -2,7 +2,6 @@
 #include "fs/mount/server.h"
 
 #include <unistd.h>
-#include <xxhash.h>
 
 #include <chrono>
 
@@ -13,6 +12,7 @@
 #include "core/container/documents.h"
 #include "core/io/source.h"
 #include "core/io/spill_file.h"
+#include "core/io/stamp.h"
 #include "core/io/urls/url.h"
 #include "core/vfs/log.h"
 #include "core/views/view.h"
@@ -63,9 +63,7 @@ Result<std::unique_ptr<BlockStore>> OpenStore(const MountOptions& options) {
 /// Returns a number that is the same in every mount of the same file until the
 /// file is written to. It has 32 bits, because the kernel keeps no more.
 uint32_t GenerationOfFiles(const Source& source) {
-  FileIdentity identity = source.identity();
-  identity.ctime = {};
-  return static_cast<uint32_t>(XXH3_64bits(&identity, sizeof(identity)));
+  return static_cast<uint32_t>(StampOf(source.identity()));
 }
 
 std::unique_ptr<Mirror> MakeMirror(Sources sources, const MountOptions& options,
