@@ -49,12 +49,8 @@ DirectorySource::DirectorySource(std::string path, const FileIdentity& identity,
 Result<SourcePtr> DirectorySource::Renew() const {
   const Error stale{Code::kStale, "the directory changed under the mount"};
   if (!options_.watch_ctime || companions_->replaced()) return stale;
-  const Result<Fd> found = FindPath(path_);
-  struct stat st {};
-  if (found && ::fstat(found->get(), &st) == 0 &&
-      !identity_.SameFile(FileIdentity::Of(st))) {
-    return stale;
-  }
+  const Result<struct stat> found = StatPath(path_);
+  if (found && !identity_.SameFile(FileIdentity::Of(*found))) return stale;
   std::shared_ptr<DirectorySource> renewed(
       new DirectorySource(path_, identity_, options_, read_access_,
                           std::make_shared<Companions>(*companions_)));

@@ -287,16 +287,15 @@ bool FileSource::PathIsDue() const {
 }
 
 bool FileSource::PathLeadsElsewhere() const {
-  const Result<Fd> named = FindPath(first_path_);
-  struct stat st {};
-  if (!named || ::fstat(named->get(), &st) != 0) {
+  const Result<struct stat> named = StatPath(first_path_);
+  if (!named) {
     // The name is gone or out of reach, so nothing has replaced the file yet. A
     // later file of that name does not change this one's ctime, so the path is
     // examined again at the next read.
     path_examined_ns_.store(0, std::memory_order_relaxed);
     return false;
   }
-  return !identity_.SameFile(FileIdentity::Of(st));
+  return !identity_.SameFile(FileIdentity::Of(*named));
 }
 
 Result<struct stat> FileSource::Examine(bool path) const {

@@ -203,6 +203,17 @@ Result<Fd> FindPath(const std::string& path, int flags) {
   return fd;
 }
 
+Result<struct stat> StatPath(const std::string& path) {
+  struct stat st {};
+  if (MountGuard::started()) {
+    const Fd found = CTXFS_TRY(FindPath(path));
+    if (::fstat(found.get(), &st) != 0) return CannotFind(errno);
+  } else if (::stat(path.c_str(), &st) != 0) {
+    return CannotFind(errno);
+  }
+  return st;
+}
+
 Result<Fd> FindWithoutLinks(const std::string& path) {
   return WalkFromRoot(path, O_NOFOLLOW, Walker::Mode::kGuard,
                       Walker::Links::kRefused);

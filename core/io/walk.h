@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/stat.h>
+
 #include <string>
 
 #include "core/base/result.h"
@@ -14,6 +16,10 @@ namespace ctxfs {
 /// MountGuard is started, the walk fails with EXDEV before it enters a
 /// forbidden file system, which receives no request. Errors have a sys_errno.
 Result<Fd> FindPath(const std::string& path, int flags = 0);
+
+/// Calls fstat(2) of what FindPath finds, by stat(2) where nothing is
+/// forbidden, which is one system call in place of three.
+Result<struct stat> StatPath(const std::string& path);
 
 /// Like FindPath, for an absolute path, but fails with ELOOP if a directory of
 /// the path is a link. If the last component is a link, returns the link

@@ -78,9 +78,12 @@ void Prefetcher::OnSequentialStart(const OpenFile& file) {
 }
 
 void Prefetcher::Start() {
-  const unsigned cores = std::max(std::thread::hardware_concurrency(), 1U);
+  // Asked once: a confined thread is refused two files and then asks the
+  // scheduler.
+  static const unsigned cores =
+      std::clamp(std::thread::hardware_concurrency(), 1U, kDepth);
   try {
-    while (threads_.size() < std::min(cores, kDepth)) {
+    while (threads_.size() < cores) {
       threads_.emplace_back([this] { Run(); });
     }
   } catch (const std::system_error& /*no thread can be had*/) {

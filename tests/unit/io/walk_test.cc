@@ -66,6 +66,28 @@ void ExpectAsTheKernel(const std::string& path, int flags) {
   EXPECT_EQ(one.st_ino, other.st_ino);
 }
 
+/// Compares StatPath with stat(2).
+void ExpectAsStat(const std::string& path) {
+  SCOPED_TRACE(path);
+  struct stat expected {};
+  const int number = ::stat(path.c_str(), &expected) == 0 ? 0 : errno;
+  const Result<struct stat> found = StatPath(path);
+  ASSERT_EQ(found ? 0 : found.error().sys_errno, number);
+  if (!found) return;
+  EXPECT_EQ(found->st_dev, expected.st_dev);
+  EXPECT_EQ(found->st_ino, expected.st_ino);
+}
+
+TEST_F(Walk, ExaminesAsStatWithAndWithoutAGuard) {
+  for (const bool guarded : {true, false}) {
+    if (!guarded) MountGuard::Stop();
+    for (const char* name : {"a", "a/to_b/c/deep", "a/to_file", "a/to_file/",
+                             "loop", "dangling", "a/file/x", "none"}) {
+      ExpectAsStat(dir_.Path(name));
+    }
+  }
+}
+
 TEST_F(Walk, GoesWhereTheKernelGoes) {
   std::vector<std::string> paths = {"/",
                                     "//",
