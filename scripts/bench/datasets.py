@@ -1,26 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads TFRecord, MCAP and Zarr by their usual readers and by a mount.
+"""Reads TFRecord, MCAP and Zarr by their usual readers, by a mount and by `ctxfs cat`.
 
     scripts/bench.py datasets [--build DIR] [--scratch DIR] [--rounds 5] [--scale 1]
 
 Makes a virtual environment in the scratch folder with the readers in the
-versions below and runs itself there. Files are written once, and are in the
-page cache. Each round asks each reader in turn, within one process: only the
-ratio means anything. The mount's time includes mounting; what both read is
-compared.
+versions below and runs itself there. Files are written once, and are in the page cache. Each round asks
+each reader in turn, within one process, on one core: only the ratio means
+anything. The times of a mount and of `ctxfs cat` include their start; what both
+read is compared. A mount of many files is also compared with null_fs, which
+answers the same requests from memory.
 """
 
+import functools
 import os
 import pathlib
 import struct
 
 from . import lib
-from .formats import Bench
+from .formats import Bench, sizes_in
 
 PINNED = ["google-crc32c==1.9.0", "mcap==1.6.0", "numpy==2.4.6", "tensorflow-cpu==2.21.0",
           "tensorstore==0.1.86", "zarr==3.1.6"]
 RECORD = 256 * 1024
-MESSAGE = 4096
 MASK = 0xA282EAD8
 
 
@@ -69,11 +70,6 @@ def by_tensorflow(path: pathlib.Path) -> int:
     return sum(len(record.numpy()) for record in tensorflow.data.TFRecordDataset([str(path)]))
 
 
-def read_folder(folder: pathlib.Path) -> int:
-    buffer = memoryview(bytearray(lib.PIECE))
-    return lib.read_files(sorted(folder.iterdir()), buffer)
-
-
 def records(bench: Bench) -> None:
     count = int(4096 * bench.scale)
     path = bench.file("records.tfrecord", lambda to: write_records(to, count))
@@ -83,23 +79,34 @@ def records(bench: Bench) -> None:
     for reader, theirs in (("Python without checksums", read_records),
                            ("TFRecordDataset", by_tensorflow)):
         theirs(path)  # imports
-        bench.compare(f"records, verified, beside {reader}", reader, path,
-                      lambda theirs=theirs: theirs(path),
-                      lambda mounted: read_folder(mounted / "records"))
+        what = f"records of 256 KiB, verified, beside {reader}"
+        again = functools.partial(theirs, path)
+        bench.compare(what, reader, path, again, lambda mounted: sizes_in(mounted / "records"))
+        bench.compare_cat(f"{what}, by cat", reader, path, "records/*", again)
+    bench.compare_null("records of 256 KiB", path, "records", count, RECORD)
 
 
-def write_recording(path: pathlib.Path, count: int) -> None:
+def write_recording(path: pathlib.Path, messages: list[bytes]) -> None:
     from mcap.writer import CompressionType, Writer
 
-    words = [b"%07d " % (i * 7919 % 10_000_019) for i in range(MESSAGE // 8 + count)]
     writer = Writer(str(path), compression=CompressionType.ZSTD)
     writer.start()
     schema = writer.register_schema("raw", "", b"")
     channel = writer.register_channel("/camera", "raw", schema)
-    for i in range(count):
-        data = b"".join(words[i:i + MESSAGE // 8])
+    for i, data in enumerate(messages):
         writer.add_message(channel, log_time=i, publish_time=i, data=data, sequence=i)
     writer.finish()
+
+
+def small_messages(count: int) -> list[bytes]:
+    """Of 4 KiB."""
+    words = [b"%07d " % (i * 7919 % 10_000_019) for i in range(512 + count)]
+    return [b"".join(words[i:i + 512]) for i in range(count)]
+
+
+def pictures(count: int) -> list[bytes]:
+    """Of 256 KiB, half of which cannot be compressed."""
+    return [os.urandom(RECORD // 2) + bytes(RECORD // 2) for _ in range(count)]
 
 
 def by_mcap(path: pathlib.Path) -> int:
@@ -110,11 +117,19 @@ def by_mcap(path: pathlib.Path) -> int:
 
 
 def messages(bench: Bench) -> None:
-    count = int(50_000 * bench.scale)
-    path = bench.file("recording.mcap", lambda to: write_recording(to, count))
-    bench.compare("messages of 4 KiB in zstd chunks", "mcap", path, lambda: by_mcap(path),
-                  lambda mounted: read_folder(mounted / "topics" / "camera" / "messages"))
-    bench.compare("times of these messages", "mcap", path, lambda: by_mcap(path) // MESSAGE,
+    inside = "topics/camera/messages"
+    for what, make, count, size in (
+        ("messages of 4 KiB in zstd chunks", small_messages, 50_000, 4096),
+        ("messages of 256 KiB in zstd chunks", pictures, 2_000, RECORD),
+    ):
+        count = int(count * bench.scale)
+        path = bench.file(f"{size}.mcap", lambda to: write_recording(to, make(count)))
+        theirs = functools.partial(by_mcap, path)
+        bench.compare(what, "mcap", path, theirs, lambda mounted: sizes_in(mounted / inside))
+        bench.compare_cat(f"{what}, by cat", "mcap", path, f"{inside}/*", theirs)
+        bench.compare_null(what, path, inside, count, size)
+    bench.compare("times of messages of 4 KiB", "mcap", bench.tools.scratch / "4096.mcap",
+                  lambda: by_mcap(bench.tools.scratch / "4096.mcap") // 4096,
                   lambda mounted: len((mounted / "topics/camera/log_time").read_bytes()) // 8)
 
 

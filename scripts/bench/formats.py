@@ -69,9 +69,44 @@ class Bench:
         report(what, reader, peer, own)
 
 
-def report(what: str, reader: str, peer: list[float], own: list[float]) -> None:
+    def compare_cat(self, what: str, reader: str, path: pathlib.Path, inside: str, theirs) -> None:
+        """`theirs` gives the number of bytes that `ctxfs cat` of `inside` writes."""
+        peer, own = [], []
+        for _ in range(self.rounds):
+            seconds, wanted = timed(theirs)
+            peer.append(seconds)
+            seconds, found = timed(lambda: self.cat(f"{path}//{inside}"))
+            own.append(seconds)
+            if wanted != found:
+                raise SystemExit(f"{what}: {wanted} and {found} bytes")
+        report(what, reader, peer, own, "ctxfs cat")
+
+    def cat(self, operand: str) -> int:
+        command = [self.tools.build / "ctxfs", "cat", operand]
+        buffer, total = bytearray(lib.PIECE), 0
+        with subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0) as process:
+            while got := process.stdout.readinto(buffer):
+                total += got
+        if process.returncode != 0:
+            raise subprocess.CalledProcessError(process.returncode, command)
+        return total
+
+    def compare_null(self, what: str, path: pathlib.Path, inside: str, count: int,
+                     size: int) -> None:
+        """Reads `count` files of `size` bytes, below `inside` and of null_fs."""
+        peer, own = [], []
+        for _ in range(self.rounds):
+            with self.tools.null_fs(count, size):
+                peer.append(timed(lambda: sizes_in(self.tools.point))[0])
+            with self.tools.ctxfs(path):
+                own.append(timed(lambda: sizes_in(self.tools.point / inside))[0])
+        report(what, "null_fs", peer, own)
+
+
+def report(what: str, reader: str, peer: list[float], own: list[float],
+           program: str = "ctxfs") -> None:
     RUN.add(f"{what}, by {reader}", peer, "s")
-    RUN.add(f"{what}, by ctxfs", own, "s")
+    RUN.add(f"{what}, by {program}", own, "s")
     RUN.add(what, [a / b for a, b in zip(peer, own, strict=True)], f"of {reader}")
 
 
