@@ -111,7 +111,7 @@ program that fetches URLs for it.")
 set(CPACK_DEBIAN_LIBCTXFS-DEV_PACKAGE_NAME libctxfs-dev)
 set(CPACK_DEBIAN_LIBCTXFS-DEV_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_LIBCTXFS-DEV_PACKAGE_DEPENDS "libctxfs1 (= ${CTXFS_DEBIAN_VERSION}), \
-libbrotli-dev, libbz2-dev, libexpat1-dev, libfmt-dev, libhwy-dev, libisal-dev, \
+libbrotli-dev, libbz2-dev, libexpat1-dev, libfmt-dev, libisal-dev, \
 liblz4-dev, liblzma-dev, libssl-dev, libxxhash-dev, libzstd-dev, nlohmann-json3-dev, zlib1g-dev")
 set(CPACK_DEBIAN_LIBCTXFS-DEV_DESCRIPTION
 "library that reads machine-learning containers (development files)

@@ -138,8 +138,8 @@ def test_dependencies():
                            ("libbrotlidec", "libbrotli1"),
                            ("libseccomp", "libseccomp2"), ("libzstd", "libzstd1")):
         assert library in needed and owner in depends
-    # Debian 13 has libhwy1t64.
-    assert "libhwy" in needed and any(name.startswith("libhwy1") for name in depends)
+    # Its initialiser takes a third of the start of a command.
+    assert "libhwy" not in needed
     # Loaded when a URL is opened.
     assert "libcurl" not in needed and "libcurl4" in depends
     assert "fuse3" in depends and "libc6" in depends

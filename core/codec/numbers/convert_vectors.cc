@@ -19,6 +19,7 @@
 #include <cmath>
 
 #include "core/codec/numbers/convert.h"
+#include "core/codec/numbers/vector_level.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ctxfs {
@@ -105,11 +106,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace ctxfs {
 
-HWY_EXPORT(HalvesByVectors);
-HWY_EXPORT(BytesByVectors);
-
 void HalvesToFloats(Bytes in, MutableBytes out) {
-  const size_t done = HWY_DYNAMIC_DISPATCH(HalvesByVectors)(in, out);
+  const size_t done = CTXFS_BEST_KERNEL(HalvesByVectors)(in, out);
   HalvesToFloatsScalar(in.subspan(2 * done), out.subspan(4 * done));
 }
 
@@ -117,8 +115,7 @@ void BytesToFloats(Bytes in, float scale, float min, MutableBytes out) {
   // Without these there are no NaNs, in which processors differ.
   const bool all_finite = std::isfinite(scale) && std::isfinite(min);
   const size_t done =
-      all_finite ? HWY_DYNAMIC_DISPATCH(BytesByVectors)(in, scale, min, out)
-                 : 0;
+      all_finite ? CTXFS_BEST_KERNEL(BytesByVectors)(in, scale, min, out) : 0;
   BytesToFloatsScalar(in.subspan(done), scale, min, out.subspan(4 * done));
 }
 

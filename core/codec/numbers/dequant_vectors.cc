@@ -22,6 +22,7 @@
 #include <type_traits>
 
 #include "core/codec/numbers/dequant.h"
+#include "core/codec/numbers/vector_level.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ctxfs {
@@ -268,11 +269,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace ctxfs {
 
-HWY_EXPORT(Kernels);
-
-const DequantKernels& FastestDequant() {
-  return *HWY_DYNAMIC_DISPATCH(Kernels)();
-}
+const DequantKernels& FastestDequant() { return *CTXFS_BEST_KERNEL(Kernels)(); }
 
 }  // namespace ctxfs
 #endif

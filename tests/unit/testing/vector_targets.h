@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/codec/numbers/vector_targets.h"
-//
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
+
+#include "core/codec/numbers/vector_level.h"
 
 namespace ctxfs {
 
@@ -12,16 +11,12 @@ namespace ctxfs {
 /// that kernels were compiled for; the kernels of libctxfs then use it.
 template <typename Check>
 void WithEachVectorTarget(const Check& check) {
-  const auto choose = [](int64_t targets) {
-    hwy::SetSupportedTargetsForTest(targets);  // 0: those of the processor
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  };
-  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    SCOPED_TRACE(hwy::TargetName(target));
-    choose(target);
+  const size_t best = VectorLevel();
+  for (size_t level = 0; level <= best; ++level) {
+    SCOPED_TRACE(level);
+    SetVectorLevel(level);
     check();
   }
-  choose(0);
 }
 
 }  // namespace ctxfs
