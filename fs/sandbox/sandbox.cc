@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <linux/landlock.h>
+#include <openssl/crypto.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -99,8 +100,9 @@ Status Allow(int ruleset, const std::string& path, uint64_t access) {
 }
 
 /// Makes OpenSSL load the files that it needs for the first digest, which the
-/// confined threads could not read.
-void LoadDigests() {
+/// confined threads could not read. `options` are those of OPENSSL_init_crypto.
+void LoadDigests(uint64_t options) {
+  (void)OPENSSL_init_crypto(options, nullptr);
   Sha256 digest;
   (void)digest.Hex();
 }
@@ -110,7 +112,11 @@ void LoadDigests() {
 void DenyNewPrivileges() { (void)::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); }
 
 Result<int> EnterSandbox(const std::vector<std::string>& trees, int written) {
-  LoadDigests();
+  // Digests need neither the configuration nor names of ciphers, which would
+  // take two thirds of a millisecond of each command.
+  LoadDigests(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ADD_ALL_CIPHERS |
+              OPENSSL_INIT_NO_ADD_ALL_DIGESTS |
+              OPENSSL_INIT_NO_LOAD_CRYPTO_STRINGS);
   const Ruleset ruleset = CTXFS_TRY(NewRuleset(0));
   const int abi = ruleset.abi;
   if (abi == 0) return 0;
@@ -131,7 +137,7 @@ Result<int> EnterSandbox(const std::vector<std::string>& trees, int written) {
 
 Result<int> EnterFetcherSandbox(const std::vector<std::string>& files,
                                 int directory) {
-  LoadDigests();
+  LoadDigests(0);  // connections by TLS follow the configuration
   const Ruleset ruleset = CTXFS_TRY(NewRuleset(kConnectTcp));
   if (ruleset.abi == 0) return 0;
   for (const std::string& file : files) {
