@@ -7,11 +7,13 @@ The array is a tensor of a safetensors file, and the vectors of a CVC of four ch
 stored as they are, with a CRC-32 each. Each is loaded three times from a fresh mount,
 and again with -o materialize=, where the second load waits until the first was written.
 "page cache" is by how many times the array that grew since the mount.
-The yardstick, in the same round, is the same .npy on disk. All files are in the page
+The yardsticks, in the same round, are the same .npy on disk, and np.fromfile of as many
+bytes of null_fs, which a FUSE server answers from its memory. All files are in the page
 cache. Every load is a new process, which times np.load alone.
 """
 
 import collections
+import itertools
 import json
 import os
 import pathlib
@@ -29,11 +31,13 @@ COLUMNS = 1 << 10  # of float32: 256 rows are a MiB
 CHUNKS = 4
 LOADS = ("first", "second", "third")
 DISK = ("disk", "")
+NULL = "null_fs"
 
 LOAD = """
 import sys, time, numpy
 start = time.perf_counter()
-array = numpy.load(sys.argv[1])
+read = numpy.load if sys.argv[1].endswith(".npy") else numpy.fromfile
+array = read(sys.argv[1])
 print(time.perf_counter() - start, array.nbytes)
 """
 
@@ -92,13 +96,15 @@ def write_sources(scratch: pathlib.Path, mib: int) -> dict[str, pathlib.Path]:
 
 def measure(tools: lib.Tools, paths: dict[str, pathlib.Path],
             taken: dict[tuple[str, str], list[float]],
-            grown: dict[tuple[str, str], list[float]]) -> None:
+            grown: dict[tuple[str, str], list[float]], materialize: list[list[str]]) -> None:
     """Appends the seconds of one round, and the growth of the page cache."""
     for path in paths.values():
         lib.warm(path)
     taken[DISK].append(load(paths["npy"]))
-    for kind, *options in (("safetensors",), ("safetensors", "materialize=4G"),
-                           ("cvc",), ("cvc", "materialize=4G")):
+    with tools.null_fs(1, paths["npy"].stat().st_size):
+        for which in LOADS:
+            taken[NULL, which].append(load(tools.point / "e0000000"))
+    for kind, options in itertools.product(("safetensors", "cvc"), materialize):
         what = ", ".join([kind, *options])
         with tools.ctxfs(paths[kind], *options):
             view = next((tools.point / "views/npy").rglob("vectors.npy"))
@@ -114,13 +120,16 @@ def measure(tools: lib.Tools, paths: dict[str, pathlib.Path],
 def main() -> None:
     options = lib.options_of(__doc__, rounds=5)
     options.add_argument("--mib", type=int, default=1024)
+    options.add_argument("--no-materialize", action="store_true",
+                         help="without passthrough (Debian 12) stored files are not materialised")
     chosen = options.parse_args()
     taken: dict[tuple[str, str], list[float]] = collections.defaultdict(list)
     grown: dict[tuple[str, str], list[float]] = collections.defaultdict(list)
     with lib.tools_of(chosen) as tools:
         paths = write_sources(tools.scratch, chosen.mib)
         for _ in range(chosen.rounds):
-            measure(tools, paths, taken, grown)
+            measure(tools, paths, taken, grown,
+                    [[]] if chosen.no_materialize else [[], ["materialize=4G"]])
     disk = taken.pop(DISK)
     RUN.add("from the disk", disk, "s")
     for key, seconds in taken.items():
@@ -128,5 +137,6 @@ def main() -> None:
         RUN.add(what, seconds, "s")
         RUN.add(f"{what}, beside the disk", [a / b for a, b in zip(disk, seconds)],
                 "of the file on disk", 0.5)
-        RUN.add(f"{what}, page cache", grown[key], "times the array")
+        if key in grown:
+            RUN.add(f"{what}, page cache", grown[key], "times the array")
 
