@@ -89,7 +89,8 @@ uint64_t BytesOf(const ArrayInfo& array) { return BytesOf(array, array.dtype); }
 
 uint64_t BytesOf(const ArrayInfo& array, DType as) {
   const uint64_t count = CountOf(array);
-  return IsPacked(as) ? count * DTypeBits(as) / 8 : count * DTypeSize(as);
+  if (!IsPacked(as)) return count * DTypeSize(as);
+  return (count * DTypeBits(as) + 7) / 8;
 }
 
 Result<Content> OpenElements(const ArrayInfo& array,

@@ -40,6 +40,13 @@ constexpr std::string_view TypeName(DType dtype) {
   return kNames[static_cast<size_t>(dtype)];
 }
 
+/// Whether safetensors can hold an array: it has the type, and packed elements
+/// fill their last byte, else its readers refuse the file.
+bool IsStorable(const ArrayInfo& array) {
+  return !TypeName(array.dtype).empty() &&
+         CountOf(array) % 8 * DTypeBits(array.dtype) % 8 == 0;
+}
+
 std::string MetadataText(Json metadata) {
   if (!metadata.is_object()) metadata = Json::object();
   for (auto& value : metadata) {
@@ -61,7 +68,7 @@ std::optional<SafetensorsLayout> LayOutSafetensors(
   if (!HeapAllowance::Admit(arrays.size() * lists)) return std::nullopt;
   layout.order.reserve(arrays.size());
   for (uint32_t i = 0; i < arrays.size(); ++i) {
-    if (!TypeName(arrays[i].dtype).empty()) layout.order.push_back(i);
+    if (IsStorable(arrays[i])) layout.order.push_back(i);
   }
   std::stable_sort(layout.order.begin(), layout.order.end(),
                    [&arrays](uint32_t a, uint32_t b) {

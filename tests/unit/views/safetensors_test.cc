@@ -60,6 +60,17 @@ TEST(SafetensorsTest, DataIsContiguousAndAlignedWidestFirst) {
   EXPECT_EQ(layout->size, layout->header.size() + 22);
 }
 
+TEST(SafetensorsTest, PackedElementsFillTheirLastByte) {
+  const auto layout =
+      LayOutSafetensors({Array("odd", DType::kF4, {3}, "ab"),
+                         Array("even", DType::kF4, {4}, "ab"),
+                         Array("six", DType::kF6E2M3, {3}, "abc")},
+                        nullptr);
+  ASSERT_TRUE(layout);
+  EXPECT_EQ(layout->order, (std::vector<uint32_t>{1}));
+  EXPECT_EQ(layout->size, layout->header.size() + 2);
+}
+
 TEST(SafetensorsTest, MetadataIsStrings) {
   const auto layout = LayOutSafetensors(
       {}, {{"name", "x"}, {"n", 3}, {"o", {{"k", nullptr}}}, {"format", "tf"}});
