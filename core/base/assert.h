@@ -9,10 +9,10 @@ namespace ctxfs {
 
 }  // namespace ctxfs
 
-/// Ends the process if an invariant of the code is violated. On in builds with
-/// the assertions of the C++ library: those for tests, sanitizers and fuzzing.
-/// Elsewhere the condition is compiled, but not evaluated. A fault that a file
-/// or a caller can cause is an Error instead.
+/// Ends the process if an invariant of the code is violated. Enabled in builds
+/// with the assertions of the C++ library: those for tests, sanitizers and
+/// fuzzing. Other builds compile the condition, but do not evaluate it. A fault
+/// that a file or a caller can cause is an Error instead.
 #ifdef _GLIBCXX_ASSERTIONS
 #define CTXFS_ASSERT(condition) \
   ((condition) ? void() : ctxfs::FailAssertion(#condition, __FILE__, __LINE__))

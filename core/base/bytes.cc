@@ -16,7 +16,7 @@ namespace ctxfs {
 namespace {
 
 // Smaller Buffers use operator new, because the heap reuses small memory well.
-// In the program ctxfs, malloc takes the memory of all others from mmap
+// In the program ctxfs, malloc takes the memory of larger Buffers from mmap
 // (fs/main.cc): otherwise evicted blocks would leave holes in the heap of each
 // thread that decoded one.
 constexpr size_t kLeast = size_t{128} << 10;
@@ -85,8 +85,8 @@ Spares& AllSpares() {
   return *spares;
 }
 
-/// Returns heap memory; null if there is none. Asks the kernel to back large
-/// memory with huge pages, which are faster than small ones.
+/// Returns heap memory; null if the allocation fails. Asks the kernel to back
+/// large memory with huge pages, which are faster than small ones.
 std::byte* Allocate(size_t capacity) {
   constexpr size_t kHuge = size_t{2} << 20;
   auto* const bytes = static_cast<std::byte*>(std::malloc(capacity));

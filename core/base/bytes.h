@@ -110,8 +110,9 @@ class Buffer {
 
 Buffer BufferOf(std::string_view text);
 
-/// Bounds the spare memory for large Buffers. The bound is at most 32 MiB,
-/// which is the default. Spare memory counts against no cache.
+/// Bounds the spare memory: the memory of freed large Buffers that is kept for
+/// new ones. The bound is at most 32 MiB, which is the default. No cache counts
+/// spare memory.
 void BoundSpareMemory(size_t bytes);
 /// Frees the spare memory. Must be called before work that may need its whole
 /// HeapAllowance, because spare memory comes on top of that.

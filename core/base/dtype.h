@@ -63,13 +63,14 @@ inline constexpr std::string_view kDTypeNames[kDTypeCount] = {
     "f8_e4m3fnuz", "f8_e5m2fnuz", "f8_e8m0", "f6_e2m3", "f6_e3m2", "f4"};
 }  // namespace internal
 
-/// "bool", "i8", ... "bf16", "f32", "f64", as in xattrs and index.json.
+/// Returns the name of a type in xattrs and index.json, such as "bool" or
+/// "f32".
 constexpr std::string_view DTypeName(DType dtype) {
   return internal::kDTypeNames[static_cast<size_t>(dtype)];
 }
 
-/// Returns use(T{}) with the C++ type T of elements of an integer type, f32 or
-/// f64, and otherwise() for any other type.
+/// For an integer type, f32 or f64, returns use(T{}), where T is the C++ type
+/// of an element. For any other type, returns otherwise().
 template <typename Use, typename Otherwise>
 auto VisitNumber(DType dtype, const Use& use, const Otherwise& otherwise) {
   switch (dtype) {

@@ -7,11 +7,12 @@
 
 namespace ctxfs {
 
-/// Returns the positive errno for a reader. Damaged bytes, excess of a format's
-/// limit, and I/O errors are EIO. These values of sys_errno are passed on:
-/// EFBIG (more work or memory than a request may cause), EMFILE and ENFILE (no
-/// descriptor is free), ENOSPC (no space for a temporary file), EACCES (a
-/// server refuses), and ENETDOWN (a cache miss while offline).
+/// Returns the positive errno for a reader. Damaged bytes, unsupported methods,
+/// excess of a format's limit, and I/O errors are EIO. These values of
+/// sys_errno are passed on: EFBIG (more work or memory than a request may
+/// cause), EMFILE and ENFILE (no descriptor is free), ENOSPC (no space for a
+/// temporary file), EACCES (a server refuses), and ENETDOWN (a cache miss while
+/// offline).
 inline int ErrnoOf(const Error& error) {
   switch (error.code) {
     case Code::kNotFound:

@@ -32,7 +32,7 @@ class InterruptListeners {
     const MutexLock lock(mutex_);
     all_.push_back(&one);
   }
-  /// Waits for a running call to `one`; no call begins after this.
+  /// Waits until a running call of `one` returns. Later, none begins.
   void Remove(InterruptListener& one) {
     const MutexLock lock(mutex_);
     all_.erase(std::ranges::find(all_, &one));
@@ -63,8 +63,8 @@ class Interrupt {
 
   /// Returns whether this thread may start work of about `bytes` bytes.
   /// kUnknownWork: the amount is unknown, as of a wait for another thread. A
-  /// thread that has to stay responsive starts small work only: if this is
-  /// false, the request is repeated on another thread.
+  /// thread that has to stay responsive starts small work only: if MayTake
+  /// returns false, the request is repeated on another thread.
   virtual bool MayTake(uint64_t /*bytes*/) const { return true; }
   static constexpr uint64_t kUnknownWork = UINT64_MAX;
 
@@ -79,14 +79,15 @@ class Interrupt {
     return Clock::time_point::max();
   }
 
-  /// Fails with kInterrupted if the computation is to stop. A caller that gets
-  /// this error must return it. If it returns no errors, its result is
-  /// incomplete and must not be used.
+  /// Fails with kInterrupted if the computation is to stop. A function that
+  /// gets this error must return it. If a function cannot return errors, its
+  /// result is then incomplete and must not be used.
   Status Check() const {
     if (!interrupted()) return {};
     return Error{Code::kInterrupted, "interrupted"};
   }
-  /// Like Check, before work of about `bytes` bytes.
+  /// Like Check, but also fails if this thread may not start work of about
+  /// `bytes` bytes (MayTake).
   Status CheckFor(uint64_t bytes) const {
     if (MayTake(bytes) && !interrupted()) return {};
     return Error{Code::kInterrupted, "interrupted"};

@@ -13,8 +13,8 @@ constexpr uint64_t kKiB = 1024;
 constexpr uint64_t kMiB = 1024 * kKiB;
 constexpr uint64_t kGiB = 1024 * kMiB;
 
-/// Bytes that a format's probe receives: a whole header of tar, whose checksum
-/// identifies it.
+/// Bytes that a format's probe receives. This is the size of a tar header,
+/// whose checksum identifies tar files.
 constexpr size_t kProbeBytes = 512;
 
 /// Entries of one container (docs/formats/shard.md, section 15).
@@ -33,16 +33,16 @@ constexpr uint64_t kStreamedBytes = 1024 * kGiB;
 /// Bytes of temporary files of a command, or of a mount without
 /// cache_dir_size=.
 constexpr uint64_t kSpillBytes = 10 * kGiB;
-/// Stored bytes of one compressed entry: incompressible data of kDecodedBytes
-/// in any of our codecs, rounded up.
+/// Stored bytes of one compressed entry. In each codec, kDecodedBytes of
+/// incompressible data take less.
 constexpr uint64_t kStoredBytes = kDecodedBytes + 16 * kMiB;
 
 /// Tensor headers that info.json covers: each costs a read somewhere in the
 /// container (docs/formats/model_shard.md, section 6).
 constexpr uint32_t kHeadersExamined = 4096;
 
-/// Values that are stored from a container's metadata because this project's
-/// conventions define them (docs/formats/conventions.md).
+/// Values of a container's metadata that are stored because
+/// docs/formats/conventions.md defines their meaning.
 constexpr uint64_t kConventionValues = 2'000'000;
 
 /// Entries of a container of tensors or lanes whose arrays have views: an array
@@ -58,8 +58,8 @@ constexpr uint64_t kJsonValues = 4'000'000;
 /// Dimensions of an array in .npy and WShard; other formats allow more
 /// (kArrayRank, core/base/rank.h).
 constexpr size_t kRank = 32;
-/// Bytes of a container, or of the files that it names, that generating
-/// info.json may hash; the digests of larger ones are not checked.
+/// Bytes that generating info.json may hash: of a container, or of the files
+/// that it names. Digests of more bytes are not checked.
 constexpr uint64_t kDigestedBytes = 256 * kMiB;
 
 /// Names in a listing that is read as a whole: of a directory that is a
@@ -86,10 +86,9 @@ constexpr size_t kComponents = 255;
 /// Entries of one container that are shown as nested containers.
 constexpr size_t kInnerContainers = 1000;
 
-/// Containers that may be open besides the mount's only container, and the
-/// default of the heap in bytes that they may take (-o index=; kOpenBytes for a
-/// mount of a single container). Unused containers are closed to stay within
-/// both.
+/// Containers that may be open, not counting the only container of a mount; and
+/// the default bound of their heap in bytes (-o index=; kOpenBytes for a mount
+/// of a single container). Unused containers are closed to stay within both.
 constexpr size_t kOpenContainers = 512;
 constexpr uint64_t kOpenContainerBytes = 512 * kMiB;
 
@@ -105,8 +104,8 @@ constexpr unsigned kContainerDepth = 8;
 constexpr uint64_t kWorkBytes = 16 * kMiB;
 constexpr uint64_t kWorkFactor = 1024;
 
-/// Bytes of one extended attribute's value: some tools read all attributes of a
-/// file.
+/// Bytes of one extended attribute's value. The limit is low because some tools
+/// read all attributes of each file.
 constexpr size_t kXattrBytes = 4 * kKiB;
 
 }  // namespace ctxfs::limits

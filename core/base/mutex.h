@@ -82,7 +82,7 @@ class CondVar {
     } else {
       condition_.wait_until(lock, end, notified);
     }
-    lock.unlock();  // first, as a notifier may lock own_ under `mutex`
+    lock.unlock();  // first, because notifiers may lock own_ under `mutex`
     mutex.lock();
   }
   void NotifyAll() {

@@ -17,7 +17,7 @@ namespace ctxfs {
 struct Ahead {
   enum class Likelihood : uint8_t {
     kUnknown,   // nothing is known
-    kIfOnward,  // read if the reader continues
+    kIfOnward,  // all are read if the reader continues
     kCertain,   // all are read
   };
 
@@ -27,9 +27,10 @@ struct Ahead {
 
 /// The state of one request, passed to everything that may read for it:
 /// interruption, the time to wait for servers, the remaining work, the caller,
-/// and the bytes that are read next. A value of a few pointers to objects on
-/// the stack of the serving thread; With returns a narrower one. Must not
-/// outlive the call that receives it.
+/// and the bytes that are read next. A Request is a few pointers to objects on
+/// the stack of the serving thread, and is passed by value or reference. With
+/// returns a changed copy. A Request must not outlive the call that receives
+/// it.
 class Request {
  public:
   /// A request without a requester: never interrupted, with unbounded work.
@@ -91,7 +92,8 @@ class Request {
   /// run for more than a few milliseconds must call it.
   Status Check() const { return interrupt_->Check(); }
 
-  /// Like Check, before work of about `bytes` bytes outside of a Block.
+  /// Like Check, but also fails if this thread may not start work of about
+  /// `bytes` bytes (Interrupt::MayTake).
   Status CheckFor(uint64_t bytes) const { return interrupt_->CheckFor(bytes); }
 
   /// Like Check, before `bytes` bytes are allocated in one piece. Also fails if

@@ -24,7 +24,7 @@ enum class Code : uint8_t {
   kStale,         // the file has changed since it was opened
   kNoMemory,      // an allocation failed; worth trying again
   kTooManyFiles,  // no file descriptor is free; worth trying again
-  kLocked,        // encrypted, and no key was given or none is supported
+  kLocked,        // encrypted; no key was given, or keys are unsupported
   kInterrupted,   // the caller gave up; says nothing about the file
 };
 
@@ -63,10 +63,10 @@ struct Error {
 /// continuing would read uninitialised memory.
 [[noreturn, gnu::cold]] void AbortOnWrongResult();
 
-/// A T or an Error, spelled like C++23's std::expected. Both convert to it;
-/// CTXFS_TRY returns failures to the caller. Reading the value of a Result that
-/// holds an error ends the process in every build. The compiler removes this
-/// check if the code has tested the Result before.
+/// A T or an Error, with the interface of C++23's std::expected. A T and an
+/// Error convert to a Result. CTXFS_TRY returns failures to the caller. Reading
+/// the value of a Result that holds an error ends the process in every build.
+/// The compiler removes this check if the code has tested the Result before.
 template <typename T>
 class [[nodiscard]] Result {
  public:

@@ -13,7 +13,7 @@ Buffer SecretBuffer(size_t size, bool locked = false);
 
 /// The 32 bytes from which the keys of encrypted entries are derived. An object
 /// is shared by pointer, never copied or moved, so ctxfs has only one copy of
-/// the bytes. They must appear in no message.
+/// the bytes. No message may contain them.
 class MasterKey {
  public:
   static constexpr size_t kBytes = 32;

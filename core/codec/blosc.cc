@@ -4,7 +4,7 @@
 // 5):
 //
 //   0   u8 version (2), u8 version of the compressor, u8 flags, u8 size of an
-//       element, u32 decoded bytes, u32 bytes of a block, u32 bytes of all
+//       element, u32 decoded bytes, u32 bytes of a block, u32 stored bytes
 //   16  u32 start of each block, then blocks in any order
 //
 // A block is one stream, or a stream for each byte of an element. A stream is
@@ -93,7 +93,7 @@ class BloscLz {
   }
 
   Status Match(unsigned control) {
-    constexpr size_t kLongest = 6;  // of a length without further bytes
+    constexpr size_t kLongest = 6;  // more length bytes follow
     constexpr size_t kFar = 8191;
     size_t length = (control >> 5) - 1;
     size_t distance = size_t{control & 31U} << 8;
@@ -125,8 +125,8 @@ class BloscLz {
   size_t done_ = 0;
 };
 
-/// Byte `j` of element i is at j * n + i. Bytes after the last whole element
-/// are not moved.
+/// Byte `j` of element i is at j * count + i in `from`. Bytes after the last
+/// whole element are not moved.
 template <size_t kSize>
 void UnshuffleElements(const std::byte* from, size_t count, std::byte* to) {
   for (size_t i = 0; i < count; ++i) {
@@ -167,8 +167,8 @@ uint64_t TransposeBits(uint64_t x) {
   return x ^ t ^ (t << 28);
 }
 
-/// Bit k of byte j of element i is bit i % 8 of byte (8 j + k) n / 8 + i / 8.
-/// If n is no multiple of 8, nothing was moved.
+/// Bit k of byte j of element i is bit i % 8 of byte (8 j + k) n / 8 + i / 8. n
+/// is the number of elements; if it is no multiple of 8, nothing was moved.
 void UnshuffleBits(Bytes from, size_t element, MutableBytes to) {
   const size_t count = from.size() / element;
   if (count % 8 != 0) {

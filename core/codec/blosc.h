@@ -16,8 +16,8 @@ Result<uint64_t> BloscSize(Bytes stored);
 
 /// Decodes a buffer of blosc, format version 1 (docs/formats/zarr.md, section
 /// 5), into exactly all of `out`. Fails with kCorrupt, or with kUnsupported for
-/// snappy; the offsets of errors are bytes of `stored`. Blosc has no checksum.
-/// Checks `interrupt` before each block.
+/// another version or an unknown compressor; the offsets of errors are bytes of
+/// `stored`. Blosc has no checksum. Checks `interrupt` before each block.
 Status DecodeBlosc(Bytes stored, MutableBytes out,
                    const Interrupt& interrupt = NeverInterrupted());
 

@@ -66,7 +66,7 @@ size_t DecodeLz4Prefix(Bytes stored, MutableBytes out);
 Status DecodeGzip(Bytes stored, MutableBytes out,
                   const Interrupt& interrupt = NeverInterrupted());
 
-/// Decodes raw Snappy, without a frame, whose size must be that of `out`.
+/// Decodes raw Snappy, without a frame. The decoded size must be that of `out`.
 Status DecodeSnappy(Bytes stored, MutableBytes out,
                     const Interrupt& interrupt = NeverInterrupted());
 

@@ -6,8 +6,8 @@
 
 namespace ctxfs {
 
-/// Copies `length` bytes to `to` from `distance` bytes before it. If the two
-/// ranges overlap, the bytes between them repeat.
+/// Copies `length` bytes to `to` from `distance` bytes before it. If `length`
+/// exceeds `distance`, the `distance` bytes before `to` repeat.
 inline void CopyMatch(std::byte* to, size_t distance, size_t length) {
   const std::byte* const from = to - distance;
   if (distance >= length) {

@@ -33,9 +33,9 @@ class DeflateDecoder {
 
   /// Bytes of a decoder's state, about 85 KiB.
   static size_t StateBytes();
-  /// Writes the state to `state`, which has StateBytes() bytes. Load it only in
-  /// the process that saved it: the library does not check a state, so a forged
-  /// one would be unsafe.
+  /// Writes the state to `state`, which must have StateBytes() bytes. A process
+  /// must load only states that it has saved itself: the library does not check
+  /// a state, so a forged one would be unsafe.
   void SaveState(MutableBytes state) const;
 
   /// Decodes from the start of `in` to the start of `out` until one is

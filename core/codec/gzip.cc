@@ -30,7 +30,8 @@ int Inflate(z_stream& stream, size_t size, const Interrupt& interrupt) {
   }
 }
 
-/// What surrounds a stream of deflate, as zlib takes it, and its name.
+/// A format that wraps a stream of deflate: its name, and the parameter of zlib
+/// that selects it.
 struct Wrapping {
   const char* name;
   int window_bits;

@@ -30,7 +30,8 @@ Error BadFrame(const char* what) {
 Status DecodeAll(LZ4F_dctx* decoder, Bytes stored, MutableBytes out,
                  size_t& made, const Interrupt& interrupt) {
   constexpr size_t kStep = size_t{1} << 20;
-  // `out` keeps its place, so the decoder needs no copy of the last 64 KiB.
+  // `out` stays at the same address, so the decoder needs no copy of the last
+  // 64 KiB.
   LZ4F_decompressOptions_t options{};
   options.stableDst = 1;
   size_t wanted = 1;  // bytes that the frame still needs; 0: it has ended

@@ -68,7 +68,8 @@ class Writer {
   size_t chunk_ = 0;  // start of the bytes that the chunk's CRC covers
 };
 
-/// Writes zlib data in stored blocks, all but the last of the maximum length.
+/// Writes zlib data as stored blocks. All blocks except the last have the
+/// maximum length.
 class StoredBlocks {
  public:
   StoredBlocks(Writer& out, uint64_t size) : out_(out), left_(size) {
@@ -145,7 +146,7 @@ Result<Buffer> EncodePng(const Picture& picture, Bytes pixels,
   out.PutBig(picture.height);
   out.PutByte(picture.depth);
   out.PutByte(ColorType(picture.channels));
-  // Compression method 0, filter method 0, and no interlacing.
+  // Writes compression method 0, filter method 0 and interlace method 0 (none).
   for (int i = 0; i < 3; ++i) out.PutByte(0);
   out.EndChunk();
   out.BeginChunk(ZlibSize(picture), "IDAT");

@@ -11,7 +11,8 @@
 
 namespace ctxfs {
 
-/// Returns the next bytes; empty at the end. Valid until the next call.
+/// Returns the next bytes; empty at the end. They are valid until the next
+/// call.
 using NextBytes = std::function<Result<Bytes>()>;
 
 /// Receives the next decoded bytes, which are valid until it returns.
@@ -20,7 +21,7 @@ using ByteSink = std::function<Status(Bytes)>;
 struct StreamSizes {
   uint64_t decoded;  // size of the decoded stream, in bytes
   /// Bytes of memory for decoding: a stream whose window needs more is refused.
-  /// A decoder may take 4 MiB even if this is less.
+  /// A decoder may take 4 MiB even if `memory` is less.
   uint64_t memory;
   bool at_most = false;  // `decoded` is an upper bound, not the exact size
 };

@@ -106,8 +106,9 @@ struct Part {
 
 /// Divides frames into parts for several threads. Every part except the last is
 /// large enough to be worth a thread. Returns no parts unless every frame
-/// declares its size and the sizes add up to that of `out`; none either if
-/// `out` is no larger than one part, or if there are more than kMaxFrames.
+/// declares its size and the sizes add up to that of `out`. Also returns none
+/// if `out` is no larger than one part, or if there are more than kMaxFrames
+/// frames.
 std::vector<Part> PartsOf(Bytes stored, MutableBytes out) {
   constexpr size_t kLeastBytes = size_t{2} << 20;
   constexpr size_t kMaxFrames = size_t{1} << 16;
@@ -163,8 +164,9 @@ Error OverLimit(uint64_t limit) {
           fmt::format("zstd: decompressed size over the limit of {}", limit)};
 }
 
-/// Decodes a frame without a content size: doubles the buffer until it fits.
-/// Decoding into one buffer needs no window, whatever the frame declares.
+/// Decodes a frame without a content size: doubles the buffer until the decoded
+/// frame fits. Decoding into one buffer needs no window, whatever the frame
+/// declares.
 Result<Buffer> DecodeUnsized(Bytes frame, uint64_t limit,
                              const Interrupt& interrupt) {
   constexpr uint64_t kFirstRoom = 128 << 10;

@@ -15,8 +15,8 @@ namespace ctxfs {
 namespace {
 
 /// Returns the cache of `context`, or a static one if that cache has no budget.
-/// It has none if the file is opened before the mount exists, or by a program
-/// that does not mount.
+/// The cache has none if the file is opened before the mount exists, or by a
+/// program that does not mount.
 BlockCache& CacheOf(const ReadContext& context) {
   static BlockCache own(64 * limits::kMiB);
   return context.cache().budget() > 0 ? context.cache() : own;
@@ -26,10 +26,11 @@ BlockCache& CacheOf(const ReadContext& context) {
 // parsers read a file from its start.
 constexpr uint64_t kKeptAtFirst = 48 * limits::kMiB / DecodedIndex::kPart;
 
-// The key of the first pass, above the number of any part.
+// The cache key of the first pass. Keys of parts are their numbers, which are
+// lower.
 constexpr uint64_t kPass = UINT64_MAX;
 
-/// A part that is decoded already.
+/// A Block for a part that is already decoded.
 class DecodedPart final : public Block {
  public:
   DecodedPart(Key key, Bytes bytes) : Block(key), bytes_(bytes) {}

@@ -40,9 +40,10 @@ using KeepPart = std::function<void(uint64_t part, Bytes bytes)>;
 
 /// Decodes `source`, and calls `keep`, unless null, for each part. Fails with
 /// kCorrupt or kChecksum and an offset in `source` if the file is damaged,
-/// truncated, or followed by other bytes. Fails with kLimit if the decoded size
-/// exceeds 16 MiB + 1,024 times the file's size, or 1 TiB. For gzip, `use` must
-/// be PlaceUse::kKept if the index is to be saved.
+/// truncated, or followed by other bytes. Fails with kUnsupported for a feature
+/// of zstd or xz that is not known, such as a dictionary. Fails with kLimit if
+/// the decoded size exceeds 16 MiB + 1,024 times the file's size, or 1 TiB. For
+/// gzip, `use` must be PlaceUse::kKept if the index is to be saved.
 Result<std::shared_ptr<const DecodedIndex>> IndexCompressed(
     SourcePtr source, Compression compression, uint64_t memory,
     const Request& request, const KeepPart& keep = nullptr,

@@ -67,8 +67,9 @@ class Decoder {
 
   /// Decodes the next bytes; fills `out` except at the end of the file.
   /// Verifies each checksum of the compression, unless decoding started within
-  /// the bytes that it covers. Fails with kCorrupt or kChecksum and an offset
-  /// in the stored data; the decoder must not be used after a failure.
+  /// the bytes that it covers. Fails with kCorrupt, kChecksum or kUnsupported,
+  /// and an offset in the stored data; the decoder must not be used after a
+  /// failure.
   virtual Result<size_t> Fill(MutableBytes out, const Request& request) = 0;
 
   /// Whether a checksum of the compression covers every byte decoded so far.

@@ -32,8 +32,8 @@ class OpeningReads {
   /// Stores bytes that were read, if reads are being recorded.
   void Add(uint64_t offset, Bytes bytes);
   /// Appends the recorded bytes to `saved`, or an empty list if they exceeded
-  /// kMax. Then drops all bytes. Returns false if reads were not being
-  /// recorded, or if memory for `saved` was refused.
+  /// kMax or memory for them was refused. Then drops all bytes. Returns false
+  /// if reads were not being recorded, or if memory for `saved` was refused.
   bool SaveAndClear(std::string& saved);
 
   /// Loads the output of SaveAndClear for a source of `size` bytes. Fails with

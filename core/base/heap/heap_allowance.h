@@ -83,7 +83,7 @@ class HeapAllowance {
   const Refusal refusal_;
   const int64_t start_ = thread_heap_bytes;
   uint64_t most_;
-  int64_t end_;  // of thread_heap_bytes: the least of this and outer ones
+  int64_t end_;  // highest thread_heap_bytes that this and outer ones allow
   bool exceeded_ = false;
 };
 
@@ -105,10 +105,10 @@ inline Status AppendAdmitted(std::string& text, std::string_view more) {
   return {};
 }
 
-/// Interrupts work also when it exceeds its HeapAllowance: the innermost one
-/// when this object was created. While another allowance or an UnmeteredHeap is
-/// innermost, this object ignores the heap, so inner work needs an AllowedWork
-/// of its own.
+/// Interrupts work like `request`, and also when the work exceeds its
+/// HeapAllowance: the innermost one at the construction of this object. While
+/// another allowance or an UnmeteredHeap is innermost, this object ignores the
+/// heap, so inner work needs an AllowedWork of its own.
 class AllowedWork final : public Interrupt {
  public:
   explicit AllowedWork(const Interrupt& request) : request_(request) {}

@@ -8,16 +8,16 @@ namespace ctxfs {
 
 class HeapAllowance;
 
-/// Bytes of heap that this thread has allocated minus those it has freed: all
-/// of them in a program that links a counting operator new
-/// (fs/operator_new.cc), otherwise only those of large Buffers.
+/// Bytes of heap that this thread has allocated minus those that it has freed.
+/// In a program that links a counting operator new (fs/operator_new.cc), the
+/// whole heap counts; in others, only large Buffers.
 constinit inline thread_local int64_t thread_heap_bytes = 0;
 
 /// The innermost allowance of this thread; null: none.
 constinit inline thread_local HeapAllowance* thread_heap_allowance = nullptr;
 
 /// Measures the heap that this thread has allocated and not freed since the
-/// construction of this object.
+/// construction of this object; 0 if it has freed more.
 class HeapMeter {
  public:
   uint64_t bytes() const {

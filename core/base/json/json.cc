@@ -17,7 +17,7 @@
 namespace ctxfs {
 namespace {
 
-/// Passes the events on with their paths, and bounds their depth.
+/// Passes events to a JsonVisitor, with their paths, and limits the depth.
 class Walker final : public JsonEvents {
  public:
   explicit Walker(JsonVisitor& visitor) : visitor_(visitor) {}

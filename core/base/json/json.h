@@ -23,10 +23,10 @@ struct ParsedJson {
   size_t length;  // bytes up to the end of the value
 };
 
-/// The accepted texts. kPython is what Python's json module writes and reads
-/// beyond the standard: the bare numbers NaN, Infinity and -Infinity, and lone
-/// surrogates in strings, which become the three bytes that UTF-8 would have
-/// for them.
+/// The accepted texts. kPython also accepts what Python's json module writes
+/// and reads although the standard forbids it: the bare numbers NaN, Infinity
+/// and -Infinity, and lone surrogates in strings, which become the three bytes
+/// that UTF-8 would have for them.
 enum class JsonDialect : uint8_t { kStandard, kPython };
 
 /// Parses the JSON value at the start of `text` and ignores the rest. Fails
@@ -74,13 +74,14 @@ std::string TextAt(const Json& object, const char* key);
 /// The non-negative integer at `key`; nullopt if there is none.
 std::optional<uint64_t> CountAt(const Json& object, const char* key);
 
-/// Whether `value` is less than 2^53 in size, so that a double, the number of
-/// most JSON readers, represents it and all smaller integers exactly.
+/// Whether the magnitude of `value` is less than 2^53, so that a double, the
+/// number of most JSON readers, represents it and all smaller integers exactly.
 constexpr bool IsExactInJson(int64_t value) {
   constexpr int64_t kMax = (int64_t{1} << 53) - 1;
   return value >= -kMax && value <= kMax;
 }
-/// A number if IsExactInJson, else its digits as a string.
+/// Returns `value` as a number if IsExactInJson(value), else a string of its
+/// digits.
 Json SignedJson(int64_t value);
 Json UnsignedJson(uint64_t value);
 

@@ -21,7 +21,8 @@ inline std::optional<uint16_t> UnicodeEscape(std::string_view text) {
   return WholeNumber<uint16_t>(text.substr(2, kUnicodeEscapeBytes - 2), 16);
 }
 
-/// Whether a code unit is the first, or the second, of a pair of surrogates.
+/// Whether a code unit is the first (high) or the second (low) of a pair of
+/// surrogates.
 constexpr bool IsHighSurrogate(uint32_t unit) {
   return unit >= 0xD800 && unit <= 0xDBFF;
 }

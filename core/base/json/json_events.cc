@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads JSON (RFC 8259) in one pass over the text. The JSON library, which
-// takes ten times as long, explains what is not JSON (json_fault.h).
+// Reads JSON (RFC 8259) in one pass over the text. If the text is not JSON, the
+// JSON library, which takes ten times as long, finds the reason (json_fault.h).
 #include "core/base/json/json_events.h"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ constexpr ByteSet kSpace = SetOf(
     [](unsigned c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; });
 constexpr ByteSet kDigit =
     SetOf([](unsigned c) { return c >= '0' && c <= '9'; });
-/// What stands for itself in a string.
+/// ASCII characters that are not escaped in a string.
 constexpr ByteSet kPlain = SetOf(
     [](unsigned c) { return c >= ' ' && c < 0x80 && c != '"' && c != '\\'; });
 constexpr ByteSet kNotAscii = SetOf([](unsigned c) { return c >= 0x80; });
@@ -59,9 +59,9 @@ void AppendPoint(uint32_t point, std::string& text) {
 
 }  // namespace
 
-/// Reads a value. Functions that return bool return false where the text is no
-/// JSON, and where a handler or the request ends the work: JsonEvents::error_
-/// is set then.
+/// Reads a value. Functions that return bool return false if the text is not
+/// JSON, and if a handler or the request stops the reading, which sets
+/// JsonEvents::error_.
 class JsonReader {
  public:
   JsonReader(std::string_view text, JsonDialect dialect, JsonEvents& events,
@@ -87,7 +87,7 @@ class JsonReader {
 
   /// Bytes read so far.
   size_t read() const { return static_cast<size_t>(at_ - start_); }
-  /// What ended the work before the text did.
+  /// The error that stopped the reading; nullopt if only the text is at fault.
   std::optional<Error>& error() { return events_.error_; }
 
  private:
@@ -107,14 +107,15 @@ class JsonReader {
     return true;
   }
 
-  /// Skips all bytes that are in `set`. Returns false only if the work ends.
+  /// Skips all bytes that are in `set`. Returns false only if the reading was
+  /// stopped.
   bool Skip(const ByteSet& set) {
     const char* at = at_;
     while (at < next_ && set[static_cast<unsigned char>(*at)]) ++at;
     at_ = at;
     return at < next_ || SkipOn(set);
   }
-  /// Continues a Skip that has come to next_.
+  /// Continues a Skip that has reached next_.
   bool SkipOn(const ByteSet& set) {
     while (at_ >= next_ && at_ < end_) {
       if (!MayGoOn()) return false;
@@ -124,8 +125,8 @@ class JsonReader {
   }
 
   /// Whether the work may continue. Requires memory for four times the current
-  /// token: this and a handler may hold copies of it, each with up to twice the
-  /// needed capacity.
+  /// token: this reader and a handler may hold copies of it, each with up to
+  /// twice the needed capacity.
   bool MayGoOn() {
     constexpr uint64_t kCopies = 4;
     next_ = PartEnd();
@@ -141,8 +142,8 @@ class JsonReader {
     return may.has_value();
   }
 
-  /// Prepares for the event of a token that ends here, or `beyond` bytes before
-  /// JsonEvents::at.
+  /// Prepares for the event of a token that ends here. JsonEvents::at will be
+  /// `beyond` bytes after its end.
   bool Begin(size_t beyond = 0) {
     token_ = at_;
     events_.at_ = read() + beyond;
@@ -215,7 +216,8 @@ class JsonReader {
     }
   }
 
-  /// The number of JsonDialect::kPython that is here; nullopt if there is none.
+  /// Reads a bare NaN, Infinity or -Infinity of JsonDialect::kPython; nullopt
+  /// if there is none here.
   std::optional<double> TakePythonNumber() {
     using Limits = std::numeric_limits<double>;
     if (!python_) return std::nullopt;
@@ -302,8 +304,8 @@ class JsonReader {
     return true;
   }
 
-  /// Reads \uXXXX, or two of them that are a pair of surrogates. Only Python
-  /// has lone ones.
+  /// Reads \uXXXX, or two of these that are a pair of surrogates. Only
+  /// JsonDialect::kPython allows a lone surrogate.
   bool EscapedUnits() {
     const std::optional<uint16_t> unit = UnicodeEscape(Rest());
     if (!unit) return false;
@@ -330,7 +332,7 @@ class JsonReader {
   const Request& request_;
   const char* at_ = start_;
   const char* token_ = start_;  // lower bound of the start of the current token
-  const char* next_ = PartEnd();  // where to ask `request_` again
+  const char* next_ = PartEnd();  // where to check `request_` next
   std::string text_;              // of the current string
   std::vector<bool> open_;        // for each open value: is it an array
   bool is_first_ = false;  // no item of the innermost open value was read

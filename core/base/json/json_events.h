@@ -21,7 +21,7 @@ namespace ctxfs {
 using JsonScalar =
     std::variant<std::nullptr_t, bool, int64_t, uint64_t, double, std::string*>;
 
-/// Moves from a string.
+/// Converts a scalar to Json. Moves from a string.
 Json AsJson(const JsonScalar& scalar);
 
 /// Receives the events of a JSON value, in order. A handler may call Fail,
@@ -31,7 +31,7 @@ class JsonEvents {
   virtual ~JsonEvents() = default;
 
   virtual void OnScalar(const JsonScalar& scalar) = 0;
-  /// May move from `key`.
+  /// Receives the key of the next member of an object. May move from `key`.
   virtual void OnKey(std::string& key) = 0;
   virtual void OnOpen(bool is_array) = 0;
   virtual void OnClose() = 0;

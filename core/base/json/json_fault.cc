@@ -85,12 +85,12 @@ struct Progress {
   PythonText* python;  // null: the text is standard JSON
   const char* at;
   const char* token;  // lower bound of the start of the current token
-  const char* next;   // where to ask `request` again
+  const char* next;   // where to check `request` next
   Status refusal = {};
 };
 
-/// A character iterator that translates. Reports the end of the text if the
-/// request refuses to go on.
+/// A character iterator that translates Python's JSON. Is at the end also when
+/// the request has refused to continue.
 class Cursor {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -126,7 +126,7 @@ class Cursor {
   Progress* progress_;
 };
 
-/// Receives the library's events, and keeps its fault.
+/// Receives the library's events, and stores the fault that it reports.
 class FaultFinder {
  public:
   explicit FaultFinder(Progress& progress) : progress_(progress) {}

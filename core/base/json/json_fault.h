@@ -10,9 +10,9 @@
 
 namespace ctxfs {
 
-/// Explains why ReadJson cannot read `text`, in the words of the JSON library,
-/// which reads it again: kCorrupt (offset: byte within `text`). Returns the
-/// error of Request::CheckMemory for `request` if that fails.
+/// Returns a kCorrupt error (offset: byte within `text`) that says why ReadJson
+/// cannot read `text`, in the words of the JSON library, which reads `text`
+/// again. If `request.CheckMemory` fails meanwhile, returns its error instead.
 Error FindJsonFault(std::string_view text, JsonDialect dialect,
                     JsonExtent extent, const Request& request);
 

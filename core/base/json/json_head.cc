@@ -39,7 +39,8 @@ std::map<std::string, std::string> JsonHead(std::string_view text) {
   const size_t start = text.find_first_not_of(" \t\r\n");
   if (start == std::string_view::npos || text[start] != '{') return {};
   HeadVisitor visitor;
-  // Fails where the head is cut off, after the members before.
+  // WalkJson fails where the text is truncated, after it has visited the
+  // members before.
   (void)WalkJson(text, JsonDialect::kStandard, visitor);
   return visitor.Take();
 }

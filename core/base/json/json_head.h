@@ -7,10 +7,12 @@
 
 namespace ctxfs {
 
-/// The members at the start of a JSON value, whose text may be cut off: by path
-/// ("shards/0/format" is "shards//format", because items of arrays have no
-/// name), the first string there, or an empty string for any other value. Empty
-/// if `text` does not start with an object. For probes, which see only a head.
+/// Returns the values in the JSON object at the start of `text`, by path. The
+/// text may be truncated, because probes receive only the first bytes of a
+/// file. In a path, items of arrays have an empty name: "shards//format" is the
+/// format of a shard. If several values have the same path, the first counts. A
+/// value that is not a string is returned as an empty string. Returns nothing
+/// if `text` does not start with an object.
 std::map<std::string, std::string> JsonHead(std::string_view text);
 
 }  // namespace ctxfs

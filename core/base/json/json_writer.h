@@ -50,16 +50,17 @@ class JsonWriter {
     Value(value);
   }
 
-  // Values. Text is UTF-8; other bytes become U+FFFD.
+  // These functions write a value. In text, bytes that are not UTF-8 become
+  // U+FFFD.
   void Value(std::string_view text);
   void Value(const char* text) { Value(std::string_view(text)); }
   void Value(const std::string& text) { Value(std::string_view(text)); }
   void Value(const Json& value) { Raw(JsonLine(value)); }
   void Value(bool value) { Raw(value ? "true" : "false"); }
-  /// Written as a string unless IsExactInJson.
+  /// Writes a string of the digits unless IsExactInJson(value).
   void Value(int64_t value);
   void Value(uint64_t value) { Raw(std::to_string(value)); }
-  /// Written by AppendFloat; null unless finite.
+  /// Writes the number by AppendFloat, or null if it is not finite.
   void Value(double value);
   void Null() { Raw("null"); }
   void Base64(std::string_view bytes);

@@ -8,8 +8,9 @@
 
 namespace ctxfs {
 
-/// Quotes `name` for a message: in single quotes, Printable (printable.h),
-/// quotes and backslashes as \xNN, cut after at most 200 bytes.
+/// Returns `name` in single quotes, for a message. Replaces quotes, backslashes
+/// and the bytes that Printable replaces (printable.h) with \xNN. Cuts a name
+/// of more than 200 bytes.
 std::string Quote(std::string_view name);
 
 bool IsUtf8(std::string_view text);

@@ -16,8 +16,9 @@ constexpr size_t kAeadTagBytes = 16;
 Result<Buffer> DeriveKey(const MasterKey& master, Bytes salt, Bytes info);
 
 /// Decrypts `sealed`, which is nonce, ciphertext and tag, by AES-256-GCM with
-/// the additional data `aad`. Fails with kChecksum if the tag does not match,
-/// and then returns no plaintext.
+/// the additional data `aad`. Fails with kCorrupt if `sealed` is too short for
+/// nonce and tag, and with kChecksum if the tag does not match. A failure
+/// returns no plaintext.
 Result<Buffer> OpenSealed(Bytes key, Bytes aad, Bytes sealed,
                           const Interrupt& interrupt = NeverInterrupted());
 

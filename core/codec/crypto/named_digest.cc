@@ -25,10 +25,10 @@ namespace {
 struct NamedAlgorithm {
   std::string_view name;
   HashAlgorithm algorithm;
-  const EVP_MD* (*evp)();  // null: of xxHash
+  const EVP_MD* (*evp)();  // null: xxHash has it
 };
 
-// By HashAlgorithm; further names follow.
+// Indexed by HashAlgorithm; then further names of the same algorithms.
 constexpr NamedAlgorithm kAlgorithms[] = {
     {"xxh3_64", HashAlgorithm::kXxh3, nullptr},
     {"xxh3_128", HashAlgorithm::kXxh128, nullptr},

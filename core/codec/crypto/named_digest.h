@@ -11,7 +11,7 @@
 
 namespace ctxfs {
 
-/// Algorithms that data sets call by name, the fastest first.
+/// Algorithms whose names occur in data sets, the fastest first.
 enum class HashAlgorithm : uint8_t {
   kXxh3,
   kXxh128,

@@ -14,12 +14,13 @@ namespace ctxfs {
 namespace {
 
 constexpr uint32_t kQuiet = 0x00400000;
-/// What amd64 makes of numbers that have no product or no sum. Other processors
-/// set no sign.
+/// The NaN that amd64 computes for numbers whose product or sum is undefined,
+/// such as 0 * infinity. Other processors do not set its sign.
 constexpr uint32_t kNanOfNumbers = 0xFFC00000;
 
-/// Returns the bits of number * scale + min on amd64, which keeps the first
-/// NaN. These are integers, because a compiler may change the sign of a NaN.
+/// Returns the bits of number * scale + min on amd64, where the first NaN of a
+/// sum or product becomes the result. Returns an integer, because a compiler
+/// may change the sign of a NaN.
 uint32_t ScaledBits(float number, float scale, float min) {
   const float product = number * scale;
   const float sum = product + min;

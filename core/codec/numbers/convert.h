@@ -12,8 +12,8 @@ namespace ctxfs {
 void HalvesToFloats(Bytes in, MutableBytes out);
 
 /// Dequantises unsigned bytes q to little-endian float32: q * scale + min,
-/// rounded after the product and after the sum. A NaN has the bits of amd64 on
-/// every machine. `out` is four times as long as `in`.
+/// rounded after the product and after the sum. On every machine, a NaN has the
+/// bits that amd64 computes. `out` is four times as long as `in`.
 void BytesToFloats(Bytes in, float scale, float min, MutableBytes out);
 
 /// Like HalvesToFloats and BytesToFloats, without SIMD instructions.

@@ -112,7 +112,7 @@ void HalvesToFloats(Bytes in, MutableBytes out) {
 }
 
 void BytesToFloats(Bytes in, float scale, float min, MutableBytes out) {
-  // Without these there are no NaNs, in which processors differ.
+  // If both are finite, no result is a NaN. Processors differ only in NaNs.
   const bool all_finite = std::isfinite(scale) && std::isfinite(min);
   const size_t done =
       all_finite ? CTXFS_BEST_KERNEL(BytesByVectors)(in, scale, min, out) : 0;

@@ -62,7 +62,7 @@ HWY_INLINE int32_t Word(const std::byte* p) {
   }
 }
 
-/// Number of bits above code `i` of a word in its lane.
+/// Number of bits above code `i` in a 32-bit lane with a word of codes.
 template <unsigned kBits>
 constexpr int32_t ShiftOf(size_t i) {
   return static_cast<int32_t>(32 - kBits * (i + 1));
