@@ -17,14 +17,15 @@ class FormatSet;
 /// Whether bytes are all zero, so that they may be padding.
 bool AllZero(Bytes bytes);
 
-/// Describes the format that first bytes indicate: "start like a gzip file";
-/// empty if unknown. With null `formats`, only formats that are not mounted.
+/// Describes the format of a file that starts with `head`: "start like a gzip
+/// file"; empty if the format is unknown. If `formats` is null, recognises only
+/// formats that ctxfs does not mount.
 std::string FormatText(Bytes head, const FormatSet* formats);
 
-/// A warning about the bytes from `at` to the end of `source`, which a
-/// container does not show: `text`, followed by "and are all zero" or by the
-/// format, if known, that they start with after any zeros. With such a format,
-/// the warning is kPartial.
+/// Returns a warning about the bytes from `at` to the end of `source`, which a
+/// container does not show. The warning is `text`, followed by "and are all
+/// zero" or, if known, by the format of the bytes after any zeros (FormatText).
+/// If the format is known, the warning is kPartial.
 Result<Warning> BytesAfter(const Source& source, uint64_t at, std::string text,
                            const FormatSet* formats,
                            const ReadContext& context);

@@ -11,15 +11,16 @@
 namespace ctxfs {
 
 /// Fails if the container's arrays or table are incomplete, because a part is
-/// missing or damaged; the error names the gap. A file that joins all arrays,
+/// missing or damaged. The error names that part. A file that joins all arrays,
 /// such as a model in one file, would then lack some, and its loader would not
 /// notice. Reads as much as listing the arrays does. Does not detect faults
 /// that only reading the data reveals, such as a checksum mismatch; the read
 /// reports them.
 Status CheckComplete(const Container& container, const ReadContext& context);
 
-/// The file in views/ that only a complete container has: that of all arrays,
-/// such as "model.safetensors", or else of the table. Empty if there is none.
+/// Returns the name of the file in views/ that only a complete container has:
+/// the file with all arrays, such as "model.safetensors", or else the file of
+/// the table. Empty if there is none.
 std::string JoinedView(const Exports& exports);
 
 /// Like CheckComplete, for a reader of bytes: an array of a type that ctxfs

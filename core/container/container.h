@@ -65,7 +65,7 @@ class PathsInTree {
  public:
   virtual ~PathsInTree() = default;
   /// Returns the paths of entries [first, end); the path of an entry without a
-  /// file is empty. The numbers after the last entry belong to the
+  /// file is empty. Numbers from the count of entries on are those of
   /// Container::Children. Takes time in proportion to all names of the tree.
   virtual std::vector<std::string> Of(uint32_t first, uint32_t end) const = 0;
   /// Returns the path of the directory of numbered files that a table places at
@@ -145,8 +145,8 @@ class Container : public std::enable_shared_from_this<Container> {
   /// discarded (Json::is_discarded) if the read failed.
   virtual Json Metadata(const Request& /*request*/) const { return nullptr; }
 
-  /// Adds the properties of an entry in `metadata`, the result of Metadata(),
-  /// to `info`.
+  /// Adds to `info` the properties of its entry that `metadata`, the result of
+  /// Metadata(), contains.
   virtual void Annotate(const Json& /*metadata*/, EntryInfo& /*info*/) const {}
 
   /// Returns the faults of the container itself that opening it has found:

@@ -27,7 +27,8 @@ Result<Content> CachedText(Key key, std::shared_ptr<const Source> source,
                            MakeText make, const ReadContext& context);
 
 /// Cost of computing the size of a text generated from `bytes` decoded bytes.
-/// Listings measure small texts, which saves a request for each.
+/// Listings include the sizes of small texts, which saves the kernel a request
+/// for each.
 constexpr Cost TextCost(uint64_t bytes) {
   return bytes <= 4 * limits::kKiB ? Cost::kSmallRead : Cost::kDecode;
 }

@@ -32,8 +32,8 @@ struct EntryInfo {
   bool incomplete = false;      // a read for this failed or was interrupted
   Json extra = Json::object();  // other metadata of the entry
   /// Adds results of earlier reads, or facts that take too long to collect for
-  /// every entry. Shown for single files, as in extended attributes, but not in
-  /// index.json. Null: there are none.
+  /// every entry. These additions are shown for single files, as in extended
+  /// attributes, but not in index.json. Null: there are no additions.
   std::function<void(EntryInfo&, const Request&)> add_findings = nullptr;
 };
 

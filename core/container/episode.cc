@@ -34,8 +34,9 @@ struct TimeUnit {
   double per_second;
 };
 
-/// Returns the unit in the name of an array of times. Without a suffix, floats
-/// are seconds, and the unit of integers is unknown.
+/// Returns the unit in the name of an array of times; nullopt for any other
+/// name. Without a suffix, floats are seconds, and the unit of integers is
+/// unknown.
 std::optional<TimeUnit> TimeUnitOf(std::string_view name) {
   constexpr std::string_view kTimes[] = {"time",       "times", "timestamp",
                                          "timestamps", "t",     "ts"};
@@ -99,7 +100,7 @@ StepClock ClockOf(const std::vector<ArrayInfo>& arrays, uint64_t steps) {
   return {};
 }
 
-/// The array whose rows are the steps; null if none is.
+/// Returns the array whose rows are the steps; null if there is none.
 const ArrayInfo* FindLeader(const std::vector<ArrayInfo>& arrays) {
   auto found = std::ranges::find_if(arrays, &IsTimes);
   if (found == arrays.end()) {

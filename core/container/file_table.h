@@ -81,8 +81,8 @@ struct Placement {
   /// directory itself. Made safe like an entry's name.
   std::string directory = {};
   /// Set if all names are numbers. Such a table costs one node, whatever its
-  /// size: its Path is never called. A listing streams the names and calls Size
-  /// for none of them unless its cost is small.
+  /// size: its Path is never called. A listing streams the names, and calls
+  /// Size only if its cost is small.
   std::optional<Numbering> numbering = std::nullopt;
   /// For entries: directories of entries may contain files of the container's
   /// other tables, too. If not set, the directory of such files gets a free
@@ -111,7 +111,8 @@ enum class FileKind : uint8_t {
   kLink,       // a symbolic link
 };
 
-/// The index's description of a file. Finding it reads nothing.
+/// The properties of a file that its container's index states. Collecting them
+/// reads nothing.
 struct FileFacts {
   /// 0 for an unreadable file; nullopt if finding the size would read.
   std::optional<uint64_t> size = std::nullopt;
@@ -125,8 +126,8 @@ struct FileFacts {
   /// The stored target of a link; empty for other files. Links stay in the
   /// container (LinkPlan), and their content is their target.
   std::string_view target = {};
-  /// The file of which a hard link is another name: it has the same bytes and
-  /// is itself no hard link.
+  /// For a hard link, the number of the file of which it is another name. That
+  /// file has the same bytes and is no hard link.
   std::optional<uint32_t> original = std::nullopt;
 };
 

@@ -61,12 +61,12 @@ struct Traits {
   bool stays_file = false;
   /// Opening a container may open files beside it that it names.
   bool opens_neighbours = false;
-  /// A file has a single item. Inside a container such a file is not shown as a
-  /// directory: an archive may have thousands of arrays, and its views show
-  /// them.
+  /// A file of the format has a single item, such as an array. If it is in a
+  /// container, it is not shown as a directory: an archive may have thousands
+  /// of arrays, and its views show them.
   bool leaf = false;
-  /// Entries may or may not have a checksum. (If not set, either all have one,
-  /// or none can.)
+  /// Some entries of a container may have a checksum and others none. If not
+  /// set, either all have one or none has.
   bool optional_checksums = false;
   /// A file of the format that is compressed by zstd belongs to the format:
   /// `resembles` accepts it and `open` reads it.
@@ -157,8 +157,9 @@ class FormatSet {
   /// The format whose probe accepts a file that starts with `head`, or null.
   virtual const Format* Of(Bytes head) const = 0;
 
-  /// The format of an archive for which `has_file` says of a name whether there
-  /// is such a file at its root (Format::archive_files); null if there is none.
+  /// The format whose container an archive is (Format::archive_files); null if
+  /// there is none. `has_file` must return whether a file of that name is at
+  /// the root of the archive.
   virtual const Format* OfArchive(
       const std::function<bool(std::string_view)>& has_file) const = 0;
 
@@ -179,12 +180,13 @@ Result<Buffer> ReadHead(const Source& source, const Request& request);
 
 /// Whether a file that starts with `head` is a container, compressed or not.
 bool IsContainer(Bytes head);
-/// Like IsContainer, but only for formats without Traits::stays_file: a mirror
-/// shows such a container in place of the file.
+/// Whether a file that starts with `head` is a container that is not
+/// compressed, of a format without Traits::stays_file: a mirror shows such a
+/// container in place of the file.
 bool IsContainerInPlaceOfFile(Bytes head);
 /// Whether a file that starts with `head`, for which IsContainer is false, is a
-/// container if IsContainerName is true for its name. True for a compressed
-/// file of which `head` is too short to be decoded.
+/// container if IsContainerName is true for its name. Also true for a
+/// compressed file of which `head` is too short to be decoded.
 bool IsContainerIfNamed(Bytes head);
 /// Whether `name` is that of a compressed container, such as "a.tar.gz", or
 /// ends in the name_suffix of some format.

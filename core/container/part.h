@@ -8,8 +8,8 @@
 
 namespace ctxfs {
 
-/// A directory of another container, such as a sample of a record file: files
-/// alone, which the other container describes.
+/// A directory of another container, such as a sample of a record file. It has
+/// only files. The other container describes them.
 class Part final : public Container {
  public:
   Part(SourcePtr source, std::shared_ptr<const FileTable> files)

@@ -25,14 +25,15 @@ struct PartTexts {
   std::function<Result<std::string>(uint32_t part, const ReadContext&)> text;
 };
 
-/// Generates the text of one part. Its block has the key `key`.
+/// Generates the text of one part. The text is cached as a block with the key
+/// `key`.
 Result<Content> PartText(std::shared_ptr<const PartTexts> texts, Key key,
                          uint32_t part, const ReadContext& context);
 
 /// A file of all texts. The texts of parts [starts[k], starts[k + 1]) are
 /// generated together as one block; reading fails with kLimit if a block
 /// exceeds limits::kDecodedBytes. The table stores the sizes of blocks, so only
-/// the first look-up generates all of them.
+/// the first look-up generates all blocks.
 std::shared_ptr<const FileTable> JoinedTexts(
     Role role, std::string path, std::shared_ptr<const PartTexts> texts,
     std::vector<uint32_t> starts);

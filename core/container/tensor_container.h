@@ -21,7 +21,7 @@ class TensorContainer : public Container {
   /// Tensors are numbered from 0 to count() - 1, in the order of the index.
   virtual uint32_t count() const = 0;
   virtual std::string_view TensorName(uint32_t tensor) const = 0;
-  /// Bytes of the tensor's file; 0 if TensorFault.
+  /// Bytes of the tensor's file; 0 if the tensor cannot be read.
   virtual uint64_t TensorSize(uint32_t tensor) const = 0;
   /// Why the tensor cannot be read; nullopt if it can.
   virtual std::optional<Error> TensorFault(uint32_t tensor) const = 0;
@@ -32,7 +32,8 @@ class TensorContainer : public Container {
   /// The tensor as an array for views; nullopt if it cannot be read, or if its
   /// type and shape do not define its bytes.
   virtual std::optional<ArrayInfo> ArrayOf(uint32_t tensor) const = 0;
-  /// Whether there is ArrayOf, which copies the name.
+  /// Whether ArrayOf returns an array. A format may override this to avoid the
+  /// copy of the name that ArrayOf makes.
   virtual bool IsArray(uint32_t tensor) const {
     return ArrayOf(tensor).has_value();
   }
@@ -57,7 +58,8 @@ class TensorContainer : public Container {
   /// limits::kArrayEntries tensors.
   Exports TensorExports() const;
   /// Adds to info.json the number of tensors, the number of unreadable ones,
-  /// and the bytes of all; incomplete if interrupted.
+  /// and the bytes of all. The result is incomplete if `context` is
+  /// interrupted.
   void AddTotals(Json& info, const ReadContext& context) const;
 
  private:

@@ -10,13 +10,14 @@
 
 namespace ctxfs {
 
-/// Returns a substitute for a container that does not parse. It has no entries,
-/// shows the reason in info.json, and shows the file's bytes. `source` is null
-/// if there are no bytes.
+/// Returns a substitute for a container that does not parse. It has no entries.
+/// Its tree shows the reason in info.json, and the file's bytes. `source` is
+/// null if there are no bytes.
 std::shared_ptr<const Container> UnreadableContainer(
     std::shared_ptr<const Source> source, Error reason);
 
-/// The reason of such a container; nullopt for one that parses.
+/// Returns `reason` if UnreadableContainer made `container`; nullopt for any
+/// other container.
 std::optional<Error> WhyUnreadable(const Container& container);
 
 }  // namespace ctxfs

@@ -14,15 +14,16 @@ namespace ctxfs {
 
 class ReadContext;
 
-/// Bytes that take work, such as decoding. They are produced as a whole or not
-/// at all, and only through the BlockCache. Immutable. Produce may read other
-/// blocks through the cache, as long as none of them depends on this one.
+/// Bytes that take work to produce, such as decoding. They are produced as a
+/// whole or not at all, and only through the BlockCache. Immutable. Produce may
+/// read other blocks through the cache, as long as none of them depends on this
+/// one.
 class Block {
  public:
   explicit Block(Key key) : key_(key) {}
   virtual ~Block() = default;
 
-  /// Equal keys mean equal bytes.
+  /// Blocks with equal keys must have equal bytes.
   Key key() const { return key_; }
 
   /// Peak memory of Produce in bytes; 0 if unknown.
@@ -34,9 +35,9 @@ class Block {
   }
 
   /// Produces all bytes and compares them with their checksum, if any.
-  /// `context` belongs to the first request for the block. It is interrupted,
-  /// for good, once no request for the block is left that is not interrupted. A
-  /// long Produce must call context.Check() every few milliseconds.
+  /// `context` belongs to the first request for the block. Once all requests
+  /// for the block are interrupted, it is interrupted for good. A long Produce
+  /// must call context.Check() every few milliseconds.
   virtual Result<Buffer> Produce(const ReadContext& context) const = 0;
 
   /// Bytes that Stream produces; 0 if the whole block must be in memory.

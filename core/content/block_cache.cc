@@ -351,8 +351,8 @@ Result<BlockCache::Pinned> BlockCache::Find(const Block& block,
 Result<BlockCache::Pinned> BlockCache::ProduceAndKeep(
     const Block& block, const ReadContext& context, Running& running) {
   const UnmeteredHeap cached;
-  // Charges the work before it begins, because the bound of the request may be
-  // lower.
+  // Charges the work before it begins, because it may exceed the bound of the
+  // request.
   CTXFS_TRY(context.Charge(running.memory));
   if (running.inner) base_.reset();  // Get makes this block the base
   EvictTo(Room());
@@ -393,7 +393,7 @@ Status BlockCache::Once(Key key, const ReadContext& context,
   if (entered == nullptr) return {};
   const OnExit leave([&]() CTXFS_REQUIRES(mutex_) { Leave(key); });
   if (memory > 0) {
-    base_.reset();  // it would take more than `memory`
+    base_.reset();  // its block would take memory beside `memory`
     EvictTo(Room());
   }
   const MutexUnlock unlocked(mutex_);

@@ -12,7 +12,7 @@ namespace {
 // Small enough to stay in the L2 cache between pread and checksum.
 constexpr uint64_t kScanBytes = 256 * 1024;
 
-/// Sums the guarded bytes up.
+/// Computes the checksum, or the hash, of the guarded bytes.
 class GuardedSum {
  public:
   explicit GuardedSum(const ChecksumGuard::Guarded& guarded)

@@ -12,8 +12,8 @@ namespace {
 
 /// Returns whether a block that could not be streamed may be decoded in memory
 /// as a whole: if streaming needs more memory for its window than the cache
-/// has, and the block has at most limits::kDecodedBytes. If the disk is full,
-/// it may not, because memory has no more room than the disk.
+/// has, and the block has at most limits::kDecodedBytes. A block that did not
+/// fit on the disk may not, because it would not fit in memory either.
 bool MayTakeMemory(const Block& block, const Error& error) {
   return error.code == Code::kNoMemory &&
          block.streamed_size() <= limits::kDecodedBytes;
@@ -127,7 +127,8 @@ struct ExtentAsks {
   }
 };
 
-/// Bytes of work before the first byte of an extent can be read.
+/// Bytes of work for reading an extent: all bytes of a computed one; for
+/// others, the work before their first byte can be read.
 struct ExtentWork {
   uint64_t length;
 
@@ -141,7 +142,7 @@ struct ExtentWork {
   uint64_t operator()(const Computed& /*extent*/) const { return length; }
 };
 
-/// The extent from `skip` bytes on.
+/// Returns `length` bytes of an extent, after its first `skip` bytes.
 struct ExtentSlicer {
   uint64_t skip;
   uint64_t length;

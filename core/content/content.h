@@ -61,7 +61,7 @@ struct Computed {
 using Extent = std::variant<Literal, Range, Decoded, Computed>;
 
 /// A virtual file: extents in order, with their cumulative ends. Immutable once
-/// built. There is no fifth kind of extent.
+/// built. Each extent has one of the four types in Extent.
 class Content {
  public:
   Content() = default;
@@ -118,16 +118,17 @@ class Content {
   /// The peak memory of producing the largest of its blocks.
   uint64_t LargestBlock() const;
 
-  /// Returns whether a part of the file is known to be unreadable while others
-  /// may be sound. To find out, verifies up to `budget` bytes and subtracts
-  /// them from it. Once `budget` is exhausted, only earlier verdicts count.
+  /// Returns whether a part of a computed extent is known to be unreadable,
+  /// while its other parts may be sound. To find out, verifies up to `budget`
+  /// bytes and subtracts them from it. Once `budget` is exhausted, only earlier
+  /// verdicts count.
   bool HasUnreadable(uint64_t& budget, const ReadContext& context) const;
 
   /// Verifies every extent now instead of at its first read.
   Status Verify(const ReadContext& context) const;
 
-  /// Verifies every extent, and reads all bytes, except those of a guard, which
-  /// has read them.
+  /// Verifies every extent, and reads all bytes except those that a guard has
+  /// read to verify them.
   Status Scan(const ReadContext& context) const;
 
  private:

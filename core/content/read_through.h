@@ -13,7 +13,7 @@ Status ReadThrough(const Content& content, const ReadContext& context,
                    const Sink& sink) {
   // An empty file may be damaged.
   if (content.size() == 0) return content.Verify(context);
-  // Leaves the number of bytes at 0, because each extent sets it for its own
+  // Ahead::bytes is 0 here, because each extent sets that number for its own
   // source.
   const ReadContext all = context.With(Ahead{0, Ahead::Likelihood::kCertain});
   Window window;

@@ -21,8 +21,8 @@ constexpr size_t kMaxLinkTarget = 4095;
 
 /// Decides which symbolic links of an archive are shown: those that cannot lead
 /// out of the container, even through other links of it (docs/tree.md, section
-/// 6). A link has its plain path or is not shown. Stores only the paths of
-/// links. Of the other members it only records whether one has the path of a
+/// 6). A link is shown at its plain path or not at all. Stores only the paths
+/// of links. Of the other members it only records whether one has the path of a
 /// link, and whether one is below a name in the root that targets lead through.
 /// Its memory is bounded by kMaxLinks and kMaxLinkNodes; further links are not
 /// shown.

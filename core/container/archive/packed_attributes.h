@@ -11,7 +11,7 @@ namespace ctxfs {
 class PackedAttributes {
  public:
   /// Seconds since 1970. Times of 71 million years and more are dropped.
-  /// `local`: in an unknown time zone.
+  /// `local`: the time is in an unknown time zone.
   void SetMtime(int64_t seconds, bool local = false) {
     constexpr int64_t kEnd = int64_t{1} << (63 - kSecondsAt);
     if (seconds >= kEnd || seconds < -kEnd) return;

@@ -9,9 +9,10 @@ namespace ctxfs {
 
 /// Adds the facts of an adapter of PEFT from the adapter_config.json in the
 /// folder of `container`, if it exists: the method, the base model, rank and
-/// alpha, and the modules that it adapts. Fails if opening the file fails with
-/// a transient error, or if an open file cannot be read. Ignores a file of more
-/// than 4 MiB, and a file that is not a JSON object.
+/// alpha, the modules that it adapts, and the type of its task. Fails if
+/// opening the file fails with a transient error, or if an open file cannot be
+/// read. Ignores a file of more than 4 MiB, and a file that is not a JSON
+/// object.
 Status AddAdapterFacts(const Source& container, const ReadContext& context,
                        Facts& facts);
 

@@ -21,7 +21,8 @@ struct NamedFact {
   const char* unit = "";
 };
 
-/// Adds the existing `named` members of `object` whose keys are not taken.
+/// Adds the `named` members that `object` has, except those whose key `facts`
+/// already has.
 void AddNamed(const Json& object, std::initializer_list<NamedFact> named,
               Facts& facts);
 
@@ -39,8 +40,8 @@ Result<Json> ReadDocument(const std::vector<Document>& documents,
 Result<Json> ReadBeside(const Source& container, const char* name,
                         const Request& request);
 
-/// Adds the facts of a model's config.json: architecture, context length,
-/// layers, heads, vocabulary, quantisation.
+/// Adds the facts of a model's config.json, such as architecture, context
+/// length, layers, heads, vocabulary and quantisation.
 void AddConfigFacts(const Json& config, Facts& facts);
 
 /// Adds the facts of config.json and tokenizer_config.json among `documents`,

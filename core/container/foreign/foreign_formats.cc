@@ -19,7 +19,8 @@ using namespace std::string_view_literals;
 constexpr std::string_view kCowrieGo = "the Go code of Cowrie reads it";
 constexpr std::string_view kCowrieC = "the C code of Cowrie reads it";
 
-// Signatures of at least two bytes; two-byte signatures have a function, too.
+// First the formats with a signature, of at least two bytes. Those with only
+// two bytes have a function, too.
 constexpr ForeignFormat kForeign[] = {
     {0, "PAR1"sv, "a Parquet file", "pyarrow, pandas or duckdb reads it"},
     {0, "PARE"sv, "an encrypted Parquet file", "pyarrow reads it with its key"},

@@ -20,8 +20,8 @@ bool IsHdf5WithUserBlock(Bytes head, const Source* source,
 bool IsMds(Bytes head, const Source* source, const Request& request);
 /// index.json of LitData: chunks, each with chunk_bytes.
 bool IsLitData(Bytes head, const Source* source, const Request& request);
-/// index.json of the package streaming whose shards are text: JSON lines or
-/// CSV.
+/// index.json of the package streaming whose shards are text: JSON lines, or
+/// values separated by commas, tabs or the like.
 bool IsTextShards(Bytes head, const Source* source, const Request& request);
 /// The Arrow IPC stream: an encapsulated message whose header is a Schema.
 bool IsArrowStream(Bytes head, const Source* source, const Request& request);

@@ -19,7 +19,7 @@ struct Magic {
   std::string_view extension;
 };
 
-// The first that matches counts.
+// The first element that matches counts.
 constexpr std::array kMagics = {
     Magic{0, "\x89PNG\r\n\x1A\n"sv, "png"},
     Magic{0, "\xFF\xD8\xFF"sv, "jpg"},
@@ -67,7 +67,7 @@ uint8_t At(std::string_view value, size_t at) {
   return static_cast<uint8_t>(value[at]);
 }
 
-/// Whether a bitmap begins here, whose header has the size of the file.
+/// Whether `value` is a bitmap: its header states the size of the file.
 bool IsBmp(std::string_view value) {
   if (value.size() < 6 || !value.starts_with("BM")) return false;
   uint32_t size = 0;

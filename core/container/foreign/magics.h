@@ -7,9 +7,9 @@
 
 namespace ctxfs {
 
-/// Returns the extension of a value whose type no one states, by its bytes:
-/// "png", "jpg", "json", "txt" and the like; "bin" if nothing matches. The one
-/// table of ctxfs: a file of such bytes has the same extension in every format
+/// Chooses the extension for a value of undeclared type by its bytes: "png",
+/// "jpg", "json", "txt" and the like; "bin" if nothing matches. All formats use
+/// this function, so that equal bytes have the same extension in each
 /// (docs/tree.md, section 7).
 std::string_view ExtensionOf(Bytes value);
 

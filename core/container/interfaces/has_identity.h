@@ -8,9 +8,9 @@
 
 namespace ctxfs {
 
-/// A container that may be sealed: its writer stored digests of its entries,
-/// and the digest of these digests identifies the container, whatever its
-/// codec. A separate interface, because few formats have a seal.
+/// A container that may be sealed: its writer stored digests of its decoded
+/// entries, and the digest of these digests identifies the contents, however
+/// they are compressed. A separate interface, because few formats have a seal.
 class HasIdentity {
  public:
   virtual ~HasIdentity() = default;

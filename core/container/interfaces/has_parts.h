@@ -15,7 +15,7 @@ class HasParts {
  public:
   virtual ~HasParts() = default;
 
-  /// Returns the paths of these files, relative to the container's folder.
+  /// Returns the paths of the other files, relative to the container's folder.
   /// Omits files that cannot be read.
   virtual std::vector<std::string> PartsBeside() const = 0;
 

@@ -9,9 +9,10 @@
 
 namespace ctxfs {
 
-/// The paths in a container that a directory of another one shows, such as a
-/// sample of a record file. A separate interface, because few formats have such
-/// directories. Every PathsInTree that Container::FilesWithPaths gets is one.
+/// The paths in containers that are shown as directories of another container,
+/// such as the samples of a record file. A separate interface, because few
+/// formats have such directories. Every PathsInTree that
+/// Container::FilesWithPaths receives is a PathsInParts.
 class PathsInParts : public PathsInTree {
  public:
   /// Returns the paths of all entries of `part`, below the directory that shows

@@ -29,9 +29,9 @@ class ShowsSamples {
 
   virtual ~ShowsSamples() = default;
 
-  /// Returns the first samples with a caption, or with a picture or a note why
-  /// it is omitted; at most `most`. Omits other unreadable samples. May search
-  /// only the first samples of the container.
+  /// Returns at most `most` samples: the first ones with a caption, a picture,
+  /// or a note that says why the picture is omitted. Omits other unreadable
+  /// samples. May search only the first samples of the container.
   virtual Result<std::vector<ShownSample>> FirstSamples(
       size_t most, const ReadContext& context) const = 0;
 };
