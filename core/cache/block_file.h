@@ -43,7 +43,7 @@ class BlockFile {
 
   uint64_t first() const { return first_; }
   uint32_t count() const { return static_cast<uint32_t>(sums_.size()); }
-  /// The number after the last block's.
+  /// The number of the last block plus 1.
   uint64_t end() const { return first_ + sums_.size(); }
   bool Covers(uint64_t number) const {
     return number >= first_ && number < end();

@@ -19,7 +19,8 @@
 /// SHA-256 of the object's key in 64 hex digits. Its files are runs of blocks,
 /// named "FIRST-COUNT" in decimal digits; a record, named "record"; and whole
 /// files, named "whole-" and the digest in 32 hex digits. Files being written
-/// are named ".PROCESS-NUMBER". All other files are foreign.
+/// are named ".PROCESS-NUMBER". Besides directories of objects, there is the
+/// file kLock. All other files are foreign.
 namespace ctxfs::block_files {
 
 /// The first bytes of each file, except whole files.
@@ -57,7 +58,7 @@ std::optional<std::string> DigestInName(std::string_view name);
 bool HasObjects(int top);
 
 std::string FileName(uint64_t first, uint32_t count);
-/// Returns first and count of a run.
+/// Returns first and count of a run; nullopt if `name` is not a run's.
 std::optional<std::pair<uint64_t, uint32_t>> ParseFileName(
     std::string_view name);
 

@@ -42,8 +42,8 @@ namespace ctxfs {
 ///
 /// Invariants under mutex_:
 ///  - A run of an Object has 1 to kMaxBlocks blocks, and is indexed by its last
-///    block. Its file may have been removed, and files of other processes may
-///    be missing until the directory is listed again.
+///    block. Its file may have been removed. Runs that other processes have
+///    written may be missing until the object's directory is listed again.
 ///  - There are at most kMaxObjects objects, each with a descriptor.
 class BlockStore {
  public:
@@ -99,8 +99,8 @@ class BlockStore {
   /// compare its bytes with the digest.
   std::optional<Whole> OpenWhole(const std::string& key);
 
-  /// Stores an open file of the same disk, which must be unnamed, unless a file
-  /// with the same key and digest exists. Returns whether such a file exists
+  /// Stores `file`, an open file on the same disk that must be unnamed, unless
+  /// the store has a file with this key and digest. Returns whether it has one
   /// now.
   bool KeepWhole(const std::string& key, int file, const std::string& digest);
 
@@ -171,7 +171,8 @@ class BlockStore {
   int Finish(const std::string& digest, const std::string& name,
              const std::string& last, int failed);
   static std::string DigestOf(const std::string& key);
-  /// Whether much was written since the last eviction; if so, resets the count.
+  /// Whether enough was written for the next eviction to be due (MakeRoom); if
+  /// so, resets the count of written bytes.
   bool TakeDue();
   /// Returns whether an eviction for a full disk is due, and resets that.
   bool TakeFull();
@@ -198,8 +199,9 @@ class BlockStore {
   std::map<std::string, Object> objects_ CTXFS_GUARDED_BY(mutex_);
 };
 
-/// The default directory: $CTXFS_CACHE_DIR, or else ctxfs in $XDG_CACHE_HOME or
-/// ~/.cache, of which only absolute paths count; empty if there is none.
+/// The default directory: $CTXFS_CACHE_DIR, or else ctxfs in $XDG_CACHE_HOME,
+/// or else in ~/.cache; empty if there is none. Ignores a relative
+/// $XDG_CACHE_HOME or $HOME.
 std::string CacheDirectory(const Environment& environment);
 
 /// The maximum bytes of the store: $CTXFS_CACHE_BYTES, or else 10 GiB.

@@ -33,7 +33,7 @@ class WritePause {
     error_ = error;
     until_ = now + kLasts;
   }
-  /// Ends the pause: space was freed.
+  /// Ends the pause, because space was freed.
   void Shorten() { until_ = {}; }
 
   /// The errno of the last refusal; 0 if there was none, or if a write has

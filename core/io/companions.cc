@@ -23,7 +23,7 @@ Companions::Stamps Companions::Seen() const {
 }
 
 bool Companions::See(const std::string& path, const Source& file) {
-  // Of too many files any is forgotten.
+  // If there are too many files, forgets an arbitrary one.
   if (seen_.size() >= kMaxSeen) seen_.erase(seen_.begin());
   const uint64_t stamp = StampOf(file.identity());
   const auto [at, added] =

@@ -39,9 +39,10 @@ class Companions {
   /// Fails with kStale if an open companion, or one of its own companions, has
   /// changed.
   Status CheckUnchanged() const;
-  /// Whether Open was ever called, here or for `before`.
+  /// Whether Open was ever called, on this object or on `before`.
   bool asked() const { return asked_; }
-  /// Whether Open found a file that was replaced, here or for `before`.
+  /// Whether Open found a file that was replaced, on this object or on
+  /// `before`.
   bool replaced() const { return replaced_; }
 
  private:
@@ -55,12 +56,14 @@ class Companions {
   using Stamps = std::unordered_map<uint64_t, uint64_t>;
 
   static constexpr size_t kForgetAt = 1024;
-  /// Files that are compared when they are opened again: 3 MiB of memory.
+  /// Maximum number of files that are remembered, so that opening one again
+  /// detects that it was replaced. They take 3 MiB of memory.
   static constexpr size_t kMaxSeen = 65'536;
 
   Map Known() const;
   Stamps Seen() const;
-  /// Whether `file` is what was seen at `path`, if anything was.
+  /// Remembers the stamp of `file` (StampOf) for `path`. Returns false if
+  /// another stamp was seen there earlier.
   bool See(const std::string& path, const Source& file) CTXFS_REQUIRES(mutex_);
   /// Removes closed files when they may be most of the map.
   void ForgetClosed() CTXFS_REQUIRES(mutex_);

@@ -19,7 +19,8 @@ namespace {
 // longer than a magic number; a format rereads the bytes that it relies on.
 constexpr size_t kProbed = 64;
 
-/// The code of an error. A file is not found, too, if its directory is gone.
+/// Returns the code of an error: kNotFound also for ENOENT, the errno if the
+/// whole directory is missing.
 Code CodeOf(const Error& error) {
   return error.sys_errno == ENOENT ? Code::kNotFound : error.code;
 }

@@ -51,8 +51,8 @@ bool MayReach(const std::string& directory, const std::string& path,
 }
 
 /// Makes `path` absolute and resolves links, except for its last component.
-/// Returns `real` on failure, and for a path that is in /proc or ends in no
-/// name.
+/// Returns `real` on failure, and for a path that is in /proc or has no file
+/// name at its end.
 std::string AbsolutePath(const std::string& path, const std::string& real) {
   const std::filesystem::path given(path);
   const std::filesystem::path name = given.filename();

@@ -111,8 +111,8 @@ class Source {
 
   /// Reopens the same file or directory if only its ctime has changed since it
   /// was opened, even if it was removed. Fails with kStale if anything else
-  /// changed. A removed file beside it can be reopened as long as its own
-  /// source, which this source opened, still exists.
+  /// changed. Then a removed file beside it can be opened, too, as long as the
+  /// source that this source opened for that file exists.
   virtual Result<SourcePtr> Renew() const;
 
   /// Returns the file's name in its directory, or the link's name if it was
@@ -138,7 +138,8 @@ class Source {
 
   virtual bool is_directory() const { return false; }
 
-  /// Whether each file of this source is a request to a server.
+  /// Whether opening another file beside this source takes a request to a
+  /// server.
   virtual bool is_remote() const { return false; }
 
   /// Returns the contents of this directory, sorted by name. Fails with

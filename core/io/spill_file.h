@@ -39,8 +39,8 @@ class SpillFile : public std::enable_shared_from_this<SpillFile> {
     uint64_t size() const { return size_; }
     /// The separate file of this part; -1 if it is a range.
     int descriptor() const { return own_.get(); }
-    /// Both fail with kIo. The range at `at` must lie within the part. Writes
-    /// must be sequential, from the part's start to its end.
+    /// Write and Read fail with kIo. The range at `at` must lie within the
+    /// part. Writes must be sequential, from the part's start to its end.
     Status Write(uint64_t at, Bytes bytes) const;
     Status Read(uint64_t at, MutableBytes out) const;
 
@@ -101,12 +101,13 @@ class SpillFile : public std::enable_shared_from_this<SpillFile> {
   uint64_t bytes() const;
 
  private:
-  /// Takes the first gap of `size` bytes; UINT64_MAX if it would exceed the
-  /// bound, or end past the largest size of a file.
+  /// Takes the first gap of `size` bytes, and returns its offset. Returns
+  /// UINT64_MAX if the bytes would exceed the bound, or end past the largest
+  /// size of a file.
   uint64_t Take(uint64_t size);
   void GiveBack(uint64_t offset, uint64_t size);
   void GiveBackFile(Fd file, uint64_t size);
-  /// Subtracts `size` bytes, and notifies waits for room.
+  /// Subtracts `size` bytes, and notifies the threads that wait for room.
   void Uncount(uint64_t size);
   /// Reserves a separate file. Fails like Reserve, or if none can be created.
   Result<std::shared_ptr<const Part>> ReserveFile(uint64_t size);

@@ -9,8 +9,8 @@
 
 namespace ctxfs {
 
-/// A hash of all of an identity but ctime: equal for files whose bytes are
-/// taken to be the same (FileIdentity::EqualButForCtime).
+/// Returns a hash of an identity without its ctime: equal for files whose bytes
+/// are taken to be the same (FileIdentity::EqualButForCtime).
 inline uint64_t StampOf(FileIdentity identity) {
   identity.ctime = {};
   return XXH3_64bits(&identity, sizeof(identity));

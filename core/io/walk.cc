@@ -159,7 +159,7 @@ class Walker {
     char target[PATH_MAX];
     const ssize_t size = ::readlinkat(link.get(), "", target, sizeof(target));
     if (size < 0) return CannotFind(errno);
-    rest_.insert(0, target, static_cast<size_t>(size));  // before "" or "/..."
+    rest_.insert(0, target, static_cast<size_t>(size));  // rest_: "" or "/..."
     if (rest_.starts_with('/')) {
       if (below_) return CannotFind(EXDEV);
       line_.erase(line_.begin() + 1, line_.end());

@@ -21,7 +21,8 @@ namespace {
 // The client waits this much longer than the fetcher, which can report the
 // reason of a timeout.
 constexpr std::chrono::milliseconds kLater(50);
-// A request at which more fetchers than this ended is likely the reason.
+// If more fetchers than this end during one request, that request is likely the
+// reason.
 constexpr unsigned kMaxRestarts = 8;
 
 /// The request for the tail of an object that is being opened.

@@ -144,8 +144,8 @@ class FetchClient {
     std::optional<Key> key;               // nullopt: free
     PendingPtr pending;                   // null: the bytes are present
     bool ahead = false;                   // prefetched and not read yet
-    bool passing = false;                 // read once, and also in the disk
-                                          // cache
+    bool passing = false;                 // likely read only once; the disk
+                                          // cache has the bytes, too
     bool counted = false;                 // in the ServerWait of a reader
     size_t read = 0;                      // bytes read, from the start of the
                                           // granule
@@ -252,9 +252,9 @@ class FetchClient {
   /// or lets another thread read it.
   void AwaitNews(CondVar::Ticket ticket, CondVar::Clock::time_point end)
       CTXFS_REQUIRES(mutex_);
-  /// Wakes all waits, which then test their conditions.
+  /// Wakes all waiting threads, which then test their conditions.
   void Tell();
-  /// Notifies waits for slots that one may be free.
+  /// Notifies the threads that wait for slots, because one may be free.
   void Freed() CTXFS_REQUIRES(mutex_);
   void Take(FetchReply reply, std::vector<BlockFile> files)
       CTXFS_REQUIRES(mutex_);
@@ -275,7 +275,7 @@ class FetchClient {
   bool ended_ CTXFS_GUARDED_BY(mutex_) = false;  // there is no fetcher any more
   uint64_t requests_ CTXFS_GUARDED_BY(mutex_) = 0;
   uint64_t objects_ CTXFS_GUARDED_BY(mutex_) = 0;
-  /// Numbers of objects from listings.
+  /// The object numbers that Known has given, by URL, ETag and size.
   std::unordered_map<std::string, uint64_t> known_ CTXFS_GUARDED_BY(mutex_);
   uint32_t epoch_ CTXFS_GUARDED_BY(mutex_) = 0;
   size_t ahead_ CTXFS_GUARDED_BY(mutex_) = 0;  // slots with `ahead`

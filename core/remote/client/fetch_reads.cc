@@ -212,7 +212,7 @@ Result<bool> FetchClient::AwaitGranules(const PendingPtr& pending,
     return error;
   }
   // A server that refuses tails may serve the same granules by offset, so the
-  // reader requests them so.
+  // reader requests them by offset.
   if (pending->request.tail && pending->done) return true;
   const auto end = request.wait().End(timeout_);
   const bool passes = pending->done && error.sys_errno == EAGAIN;

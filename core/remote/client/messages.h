@@ -28,8 +28,9 @@ constexpr size_t kMaxGranules = 64;
 /// Granules that a fetch of an object's end covers: the last one, and a whole
 /// one before it.
 constexpr size_t kTailGranules = 2;
-/// The first of these granules, for an object of `size` bytes: the first one
-/// that lies whole within the last kTailGranules * kGranuleBytes bytes.
+/// Returns the first granule that a fetch of the end covers, for an object of
+/// `size` bytes: the first one that is wholly within the last kTailGranules *
+/// kGranuleBytes bytes.
 inline uint64_t FirstOfTail(uint64_t size) {
   const uint64_t whole = kTailGranules * kGranuleBytes;
   return size <= whole ? 0 : (size - whole + kGranuleBytes - 1) / kGranuleBytes;
@@ -41,7 +42,7 @@ inline uint64_t Granules(uint64_t size) {
 /// Granules that a request for a page of a listing needs: enough for the
 /// longest page, because the length is not known before.
 constexpr size_t kPageGranules = kMaxPageBytes / kGranuleBytes;
-/// Maximum HTTP requests with durations in a reply.
+/// Maximum number of durations of HTTP requests in a reply.
 constexpr size_t kMaxTimes = 1024;
 constexpr size_t kMaxMessageBytes = 16 * 1024;
 /// Maximum bytes of an error's text in a reply: the rest is cut.

@@ -29,8 +29,9 @@ constexpr uint64_t kIndexGrowth = 4;
 // Reads this close belong to one stream, because the kernel's reads come in any
 // order.
 constexpr uint64_t kClose = 128 * 1024;
-// So many reads in a row count as sequential, and more than so many entries in
-// a row. Two random reads are often close, three rarely.
+// This number of reads in a row counts as sequential, and so does more than
+// this number of entries in a row. Two random reads are often close, three
+// rarely.
 constexpr unsigned kInARow = 3;
 
 }  // namespace

@@ -55,7 +55,7 @@ class RemoteSource final : public Source {
  private:
   /// A sequence of reads, each near the end of an earlier one.
   struct Stream {
-    uint64_t start = 0;         // of the first read
+    uint64_t start = 0;         // offset of the first read
     uint64_t next = INT64_MAX;  // end of the reads so far
     uint64_t fetched = 0;       // end of the range fetched for them
     unsigned reads = 0;
@@ -73,8 +73,9 @@ class RemoteSource final : public Source {
   /// the entry, or more if entries were read in sequence.
   uint64_t EndOf(Stream& stream, uint64_t end, const Ahead& known) const
       CTXFS_REQUIRES(mutex_);
-  /// Starts to fetch the bytes that Ahead predicts after a read; for a certain
-  /// prediction, the bytes of the read as well.
+  /// Starts to fetch the bytes that Ahead predicts after a read; if the
+  /// prediction is certain (Ahead::Likelihood::kCertain), the bytes of the read
+  /// as well.
   void FetchKnown(Stream& stream, uint64_t offset, uint64_t length,
                   const Ahead& known) const CTXFS_REQUIRES(mutex_);
   /// If the stream has read enough (kLeastIndex), starts to fetch the bytes of

@@ -18,7 +18,7 @@ Result<std::string> LoadCertificates(const Settings& settings);
 
 /// Serves requests from `socket` until its other end is closed: from the cache,
 /// if it has the granules, otherwise by HTTP. Does not examine the bytes,
-/// whatever their format. `epoch` is FetchRequest's; `cache` may be null.
+/// whatever their format. For `epoch`, see FetchRequest. `cache` may be null.
 /// Returns false if the socket or libcurl fails.
 bool RunFetcher(int socket, const SharedSlots& slots, const Settings& settings,
                 const std::string& certificates, BlockStore* cache,

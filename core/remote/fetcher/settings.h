@@ -42,7 +42,7 @@ struct Settings {
   std::optional<MetadataService> metadata;  // if set, keys come from it
   std::string hub_token;
   std::vector<WebUser> users;
-  std::vector<WebUser> proxy_users;  // of proxies, which libcurl finds itself
+  std::vector<WebUser> proxy_users;  // libcurl finds the proxies itself
   std::string ca_file;               // PEM; empty: the system's certificates
   /// The time for which a failing request is retried.
   std::chrono::milliseconds timeout{60'000};

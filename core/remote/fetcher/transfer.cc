@@ -24,8 +24,8 @@ constexpr long kConnectMs = 15'000;
 // A connection that is slower for this long is considered dead.
 constexpr long kLeastBytesPerSecond = 1024;
 constexpr long kStalledSeconds = 15;
-// Maximum bytes per receive: few calls fetch all available data, which are
-// still in the processor's cache when they are copied.
+// Maximum bytes per receive. With this many, few calls fetch all available
+// data, and the data are still in the processor's cache when they are copied.
 constexpr long kReceiveBytes = 512 * 1024;
 constexpr size_t kMaxExplanation = 4096;
 

@@ -59,8 +59,10 @@ class TransferThread {
   void Stop(FetchJob& job);
   void FinishDone();
   void Finish(Jobs::iterator job, CURLcode result);
-  /// Schedules the next retry. Returns false if there is none: for a tail,
-  /// after too many attempts to open an object, or if the deadline is first.
+  /// Schedules the next retry, after `retry_after` seconds or more. Returns
+  /// false if there is no retry: for a tail, after too many attempts to open an
+  /// object if `retry_after` is not set, for a `retry_after` of more than an
+  /// hour, or if the deadline is earlier.
   bool Delay(FetchJob& job, std::optional<uint64_t> retry_after);
   /// Replies, and stores the `length` fetched bytes.
   void Keep(FetchJob& job, uint64_t length);

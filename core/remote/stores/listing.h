@@ -31,9 +31,9 @@ struct ListingPage {
 };
 
 /// Parses the XML of ListObjectsV2 (Amazon S3 API Reference, "ListObjectsV2",
-/// response syntax). Fails with kCorrupt and the offset for malformed XML or a
-/// document type, which could define entities; with kUnsupported for a page
-/// that contradicts itself.
+/// response syntax). Fails with kCorrupt and the offset for malformed XML; with
+/// kUnsupported for a document type, which could define entities, and for any
+/// other page that is wrong or contradicts itself.
 Result<ListingPage> ParseS3Page(std::string_view body);
 
 /// Guesses the token of the next page without parsing; empty: there is none, or
@@ -45,7 +45,8 @@ std::string LikelyNextS3Page(std::string_view body);
 Result<ListingPage> ParseBuckets(std::string_view body);
 
 /// Parses the JSON of the hub's tree API (huggingface.co/docs/hub/api), whose
-/// next page is in the header field Link (RFC 8288). Fails with kCorrupt.
+/// next page is in the header field Link (RFC 8288). Fails with kCorrupt, or
+/// with kLimit like ParseJson.
 Result<ListingPage> ParseHubPage(const PageText& page);
 
 /// Merges the pages of a directory's listing.

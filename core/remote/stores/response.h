@@ -15,7 +15,7 @@ namespace ctxfs::remote {
 /// identity have the same bytes, provided that the server is truthful.
 struct Identity {
   std::string etag;           // verbatim, with quotes; or empty
-  std::string last_modified;  // used without an ETag
+  std::string last_modified;  // set only if there is no ETag
   uint64_t size = 0;          // bytes
 
   bool operator==(const Identity&) const = default;
