@@ -27,7 +27,8 @@ struct ctxfs_arrays {
   std::shared_ptr<const Container> container;
   std::vector<ArrayInfo> infos;
   ctxfs::UniqueNames names;
-  /// Points into `infos` and `names`, which are constant.
+  /// Made by Show. Pointers refer to `infos` and `names`, which do not change
+  /// afterwards.
   std::vector<ctxfs_array> shown;
   std::unordered_map<std::string_view, size_t> by_name;
 };
@@ -43,7 +44,7 @@ uint32_t FlagsOf(const ArrayInfo& array) {
 
 ctxfs_array ShownOf(const ArrayInfo& array, const std::string& name) {
   return {name.c_str(),
-          ctxfs::DTypeName(array.dtype).data(),  // a literal
+          ctxfs::DTypeName(array.dtype).data(),  // ends with NUL
           ctxfs::DTypeBits(array.dtype),
           static_cast<uint32_t>(array.shape.size()),
           array.shape.data(),

@@ -54,7 +54,7 @@ enum ctxfs_code {
   CTXFS_STALE,          /* the file has changed since it was opened */
   CTXFS_NO_MEMORY,      /* an allocation failed; transient: retry */
   CTXFS_TOO_MANY_FILES, /* no descriptor is free; transient: retry */
-  CTXFS_LOCKED,         /* encrypted, and no key was given */
+  CTXFS_LOCKED,         /* encrypted; no key given, or keys not supported */
   CTXFS_INTERRUPTED,    /* `given_up` returned non-zero */
   CTXFS_USAGE           /* an invalid argument */
 };
@@ -115,7 +115,7 @@ typedef struct ctxfs_options {
  * which starts another ctxfs-fetch. */
 CTXFS_API int ctxfs_open(const char* source, const ctxfs_options* options,
                          ctxfs_tree** tree, ctxfs_error** error);
-/* `tree` may be NULL. Close its files and arrays before. */
+/* `tree` may be NULL. The caller must close its files and arrays first. */
 CTXFS_API void ctxfs_close(ctxfs_tree* tree);
 
 enum ctxfs_kind { CTXFS_FILE = 1, CTXFS_DIRECTORY, CTXFS_LINK };
@@ -127,8 +127,8 @@ typedef struct ctxfs_stat {
   int32_t mtime_ns; /* nanoseconds of the second */
 } ctxfs_stat;
 
-/* Returns the attributes of `path`. Follows links except the last component.
- * Computing the size of a generated file may generate the file. */
+/* Returns the attributes of `path`. Follows symbolic links, but not one in the
+ * last component. To compute the size of a generated file, may generate it. */
 CTXFS_API int ctxfs_lstat(ctxfs_tree* tree, const char* path, ctxfs_stat* stat,
                           ctxfs_error** error);
 
@@ -196,7 +196,8 @@ CTXFS_API int ctxfs_faults(ctxfs_tree* tree, const char* path,
 /* For a file that ctxfs_open has rejected with CTXFS_NOT_CONTAINER: sets
  * `*claims` to whether the file's name claims that it is a container. `head`
  * holds the first 512 bytes of the file, or all of a shorter file. If they are
- * text, an extension that text files also have claims nothing. */
+ * text, an extension that text files may also have is no claim, unless the text
+ * is a web page or a pointer that was saved in place of a container. */
 CTXFS_API int ctxfs_claims_container(const char* name, const void* head,
                                      size_t size, int* claims,
                                      ctxfs_error** error);
@@ -246,15 +247,15 @@ CTXFS_API int ctxfs_find_array(const ctxfs_arrays* arrays, const char* name,
                                size_t* index, ctxfs_error** error);
 
 /* Fails if the arrays or the table of the container at `path` are incomplete,
- * because a part is missing or damaged; the error names the gap. Reads no more
- * than ctxfs_open_arrays, so faults that only reading the data reveals, such as
- * a checksum mismatch, are errors of the later read. Fails with
+ * because a part is missing or damaged. The error names that part. Reads no
+ * more than ctxfs_open_arrays, so faults that only reading the data reveals,
+ * such as a checksum mismatch, are errors of the later read. Fails with
  * CTXFS_NOT_CONTAINER if `path` is not a container. */
 CTXFS_API int ctxfs_check_complete(ctxfs_tree* tree, const char* path,
                                    ctxfs_error** error);
 
 /* Opens the elements of an array as a file of `size` bytes: row-major,
- * little-endian, without gaps. Close it before the tree. */
+ * little-endian, without gaps. The caller must close it before the tree. */
 CTXFS_API int ctxfs_open_array(const ctxfs_arrays* arrays, size_t index,
                                ctxfs_file** file, ctxfs_error** error);
 
@@ -319,8 +320,7 @@ CTXFS_API int ctxfs_table(ctxfs_tree* tree, const char* path,
 
 enum ctxfs_report_depth {
   CTXFS_REPORT_INDEX,   /* the contents of the index; decodes nothing */
-  CTXFS_REPORT_SAMPLED, /* also statistics of samples, plots, pictures, faults
-                         */
+  CTXFS_REPORT_SAMPLED, /* also faults, plots, pictures, sampled statistics */
   CTXFS_REPORT_EXACT    /* like CTXFS_REPORT_SAMPLED, from all elements */
 };
 

@@ -16,8 +16,8 @@
 namespace ctxfs::api {
 namespace {
 
-/// The reading limits of a page if the caller allows `bytes` for each kind of
-/// value: at most the defaults; 0: the defaults.
+/// Returns the reading limits of a page: `bytes` for each kind of value, but at
+/// most the default. 0 selects the defaults.
 ReportRoom RoomOf(uint64_t bytes) {
   ReportRoom room;
   if (bytes == 0) return room;
@@ -36,7 +36,7 @@ Result<std::string> ReportOf(const std::shared_ptr<const Container>& container,
   if (depth == ReportDepth::kIndex) {
     return ContainerReport(container, name, options, room, context);
   }
-  // Unless exact, work is bounded like a request to a mount.
+  // Unless the report is exact, its work has the bound of a request to a mount.
   const bool exact = depth == ReportDepth::kExact;
   const WorkLimit limit{.factor = exact ? 0 : limits::kWorkFactor};
   const uint64_t stored = container->StoredSize();

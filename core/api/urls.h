@@ -6,9 +6,9 @@
 
 namespace ctxfs::api {
 
-/// Makes URLs available in this process through ctxfs-fetch. Starts it from the
-/// file `program` (null: the installed program), unless one that an earlier
-/// call started still serves this process.
+/// Makes URLs available in this process through ctxfs-fetch. Starts the file
+/// `program` (null: the installed program), unless a ctxfs-fetch that an
+/// earlier call started still serves this process.
 Status ServeUrls(const char* program, const Request& request);
 
 }  // namespace ctxfs::api

@@ -71,7 +71,8 @@ Status AddNumbered(const ContainerTree& tree, const ReadContext& context,
   return {};
 }
 
-/// Fails only if the request is interrupted or refused memory.
+/// Fails only if the request is interrupted, if memory is refused, or if the
+/// names of numbered files cannot be found now.
 Result<Known> KnownFaults(const ContainerTree& tree,
                           const ReadContext& context) {
   Known known;

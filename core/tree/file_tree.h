@@ -70,13 +70,14 @@ class FileTree {
   /// tree. The kernel resolves it from the directory of the link.
   virtual std::string LinkTarget(NodeId /*link*/) const { return {}; }
 
-  /// The container, or the directory of numbered files, that a directory shows
-  /// in place of children.
+  /// Whether a directory shows a container in place of children.
   virtual bool ShowsContainer(NodeId /*directory*/) const { return false; }
+  /// The container that a directory shows; nullopt if it shows none.
   virtual std::optional<ChildContainer> NestedAt(NodeId /*directory*/) const {
     return std::nullopt;
   }
-  /// Null if there is none.
+  /// The numbered files that a directory shows in place of children; null if
+  /// it shows none.
   virtual const NumberedDirectory* Numbered(NodeId /*directory*/) const {
     return nullptr;
   }

@@ -26,7 +26,7 @@ enum class Lifetime : uint8_t {
 struct Permissions {
   uid_t uid = 0;
   gid_t gid = 0;
-  mode_t bits = 0;  // of 0444, or 0555 for a directory
+  mode_t bits = 0;  // some of 0444; of 0555 for a directory
 };
 
 /// The result of stat for a file or a directory.

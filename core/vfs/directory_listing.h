@@ -24,7 +24,7 @@ class DirectoryListing final : public Listing {
 
   /// Renews a container whose ctime has changed, since listing may read it to
   /// find out whether a file exists. If more than its ctime has changed, the
-  /// renewal fails, and such names are listed unexamined.
+  /// renewal fails, and names that may have no file are listed unexamined.
   Status Rewind(const ReadContext& context) override {
     if (!layers_.back().place.source->CheckUnchanged()) {
       auto now = resolver_.Layers(directory_, /*fresh=*/true, context);

@@ -25,8 +25,9 @@ class FileHandle {
 
   /// Like Content::Read and Content::Verify. `file` must be a result of file().
   /// If it is stale, these functions reopen it and try again. They fail with
-  /// kStale once more than the ctime of the file's source has changed. After a
-  /// read to the end of the file, its blocks need not stay cached.
+  /// kStale once more than the ctime of the file's source has changed. A read
+  /// to the end of the file marks its blocks as consumed
+  /// (BlockCache::MarkConsumed).
   Status Read(const OpenFile& file, uint64_t offset, size_t length,
               const ReadContext& context, Window& window);
   Status Verify(const OpenFile& file, const ReadContext& context);

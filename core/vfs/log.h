@@ -9,7 +9,7 @@ namespace ctxfs {
 
 enum class LogLevel { kError, kWarning, kInfo, kDebug };
 
-/// Parses "error" to "debug"; false for anything else.
+/// Parses "error", "warning", "info" or "debug"; returns false for other texts.
 bool ParseLogLevel(std::string_view text, LogLevel* level);
 
 /// Drops messages above `level` from now on. Must be called before threads

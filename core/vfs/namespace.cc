@@ -133,7 +133,7 @@ Result<std::string> Namespace::ReadLink(Inode inode,
 
 Maybe<EntryInfo> Namespace::Describe(Inode inode,
                                      const ReadContext& context) const {
-  // FindFresh, because a change of ctime invalidates the verdicts.
+  // Uses FindFresh, because a change of ctime invalidates the verdicts.
   const Place place =
       CTXFS_TRY(resolver_.FindFresh(resolver_.Decode(inode), context));
   return place.source->Describe(place.node, context);

@@ -8,7 +8,8 @@ namespace {
 
 constexpr std::string_view kOwnDirectory = ".ctxfs";
 
-/// The name of the own directory at the root: one that `mirror` does not have.
+/// Returns a name for the mount's own directory at the root: a name that
+/// `mirror` does not have.
 std::string OwnName(Mirror& mirror) {
   return FreeNames().Find({.name = kOwnDirectory},
                           [&](const std::string& name) {

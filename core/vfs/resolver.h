@@ -19,7 +19,7 @@
 
 namespace ctxfs {
 
-/// What a mount shows, and how.
+/// The files that a mount shows, and the rules for them.
 struct Shown {
   /// The only container, in a directory `name` of the root, or at the root
   /// itself if `name` is empty; if null, the directories of `mirror`.
@@ -83,9 +83,9 @@ class Resolver {
 
   /// Returns the place of the files that follow those at `place` in the same
   /// directory; nullopt if there are none. These are the files of a container
-  /// or numbered directory that is attached to it, which this opens; or of the
-  /// same directory in the attached views; or in a mirrored root, the mount's
-  /// own files.
+  /// or numbered directory that is attached to the directory, which this call
+  /// opens; or of the same directory in the attached views; or in a mirrored
+  /// root, the mount's own files.
   Maybe<Place> AttachedTo(const Place& place, const ReadContext& context) const;
 
   /// The sources of the files of a directory, in order of precedence; with
@@ -150,7 +150,7 @@ class Resolver {
   bool Renew(const InodeRef& inode, const ReadContext& context) const;
   Renewal::Chain ContainersOf(const InodeRef& inode) const;
   /// If the container at `at` is lost, retires its inode, so that a look-up of
-  /// its name finds another one.
+  /// its name finds another inode.
   void RetireIfLost(const InodeRef& at) const;
 
   Result<Place> FindDirectory(const InodeRef& inode,

@@ -71,10 +71,11 @@ class SourceTree {
   Result<File> Find(std::string_view path, bool follow = true,
                     ServerWait* waits = nullptr);
 
-  /// The directory of a file that is a container, which listings leave out:
-  /// NAME~dir beside it in a mirrored directory, or views/NAME~dir in the
-  /// container that has the file (docs/tree.md, sections 1 and 4). kNotFound if
-  /// there is none.
+  /// For a container that is shown as a file, or as a folder with its own
+  /// files: the directory with its contents, which most listings leave out
+  /// (ListMode). It is NAME~dir beside the file in a mirrored directory, or
+  /// views/NAME~dir in the container that has the file (docs/tree.md, sections
+  /// 1 and 4). kNotFound if there is none.
   Result<File> FindInside(const File& file, ServerWait* waits = nullptr);
   /// Returns the container that a file or directory is. Fails with
   /// kNotContainer if it is no container, and with another error if it cannot
@@ -138,8 +139,8 @@ class SourceTree {
   }
 
  private:
-  /// Returns how the files of the source are shown; `container` is null if it
-  /// is a directory.
+  /// Returns how the files of the source are shown; `container` is null if the
+  /// source is a directory.
   using Show = std::function<Shown(std::shared_ptr<const Container> container)>;
 
   SourceTree(Show show, bool of_store, const RequestLimits& limits)

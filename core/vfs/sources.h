@@ -43,9 +43,9 @@ bool IsPlainDirectory(const std::string& path,
 /// The directories that may have the files named by the container at `path`, or
 /// by containers in the directory `path`. These are `path` itself if it is a
 /// directory, else the directory of `path` and, if `path` is a link, of its
-/// target; and the directory of the blobs of a download cache
-/// (core/io/download_cache.h). Links inside them are not followed. Empty if
-/// `path` does not exist.
+/// target; and the directories of a download cache beside them (TreesBeside,
+/// core/io/download_cache.h). Does not include the targets of links inside
+/// them. Empty if `path` does not exist.
 std::vector<std::string> TreesOf(const std::string& path);
 
 /// The last component of a path or URL, without trailing slashes; of a URL,

@@ -47,7 +47,7 @@ struct OpenFile {
   /// read by itself; null if there is none. Bytes with a checksum are already
   /// verified.
   SourcePtr backing = nullptr;
-  /// Whether the pages that the kernel has cached are still good.
+  /// Whether the pages of the file that the kernel has cached are still valid.
   bool same_pages = true;
   /// Whether the kernel has certainly not cached another size. With another
   /// size, readers would see the end of the file in the wrong place.
@@ -118,7 +118,7 @@ class TreeSource {
                                        const ReadContext& /*context*/) const {
     return Error{Code::kNotFound, "is no symbolic link"};
   }
-  /// kStale once the files' container has changed.
+  /// Fails with kStale once the files' container has changed.
   virtual Status CheckUnchanged() const { return {}; }
   /// Reopens a file from the descriptors that it holds, after a change of ctime
   /// alone. nullopt if its container has to be reopened instead.

@@ -14,8 +14,9 @@
 namespace ctxfs {
 namespace {
 
-// Fractions of the budget: 1/64 for a small opening; 1/8 is left to small ones
-// during the turn of a large one.
+// Fractions of the budget. A large opening grows in steps of 1/64, and a small
+// one takes no more than that (or kSmallWorkBytes, if less). During the turn of
+// a large opening, 1/8 is left to small ones.
 constexpr uint64_t kSmallPart = 64;
 constexpr uint64_t kSparePart = 8;
 // Bytes of a closed container that are worth a malloc_trim.

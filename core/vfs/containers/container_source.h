@@ -59,10 +59,12 @@ class ContainerSource final : public FileTreeSource {
   uint32_t number = 0;  // see MountedContainers
   unsigned depth = 0;   // how many containers the container is nested in
   std::shared_ptr<const ContainerTree> container_tree = nullptr;
-  /// Whether it repeats other files: it is in `views`, or nested in a view.
+  /// Whether the files repeat others: the source is in `views`, or nested in a
+  /// view.
   bool is_view = false;
   uint64_t bytes = 0;  // of heap used by opening it
-  /// Whether it replaces a container that needs more memory than index=.
+  /// Whether this is an unreadable container in place of one that needs more
+  /// memory than index=.
   bool refused = false;
   /// Modification time of the file or directory that stores this container; for
   /// a container in memory, that of the nearest container around it that has
@@ -70,7 +72,8 @@ class ContainerSource final : public FileTreeSource {
   FileTime mtime = {};
   std::optional<ReadAccess> readers = std::nullopt;
   std::shared_ptr<PageLedger> pages = nullptr;
-  /// The source that has `at` as a node; null if that is no container's.
+  /// The container's source that has `at` as a node; null if `at` is in no
+  /// container.
   std::shared_ptr<const ContainerSource> outer = nullptr;
 
  private:

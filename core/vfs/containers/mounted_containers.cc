@@ -241,7 +241,8 @@ Result<MountedContainers::Tree> MountedContainers::OpenWithin(
   std::optional<UnmeteredHeap> stands_in;
   if (const Status refused = HeapAllowance::Check(); !refused) {
     if (!refused.error().Permanent()) return refused.error();
-    // The unreadable container that replaces it is small, so it is not metered.
+    // An unreadable container replaces the refused one. It is small, so its
+    // heap is not metered.
     made = NewTree();
     container = UnreadableContainer((*container)->source(), refused.error());
     stands_in.emplace();

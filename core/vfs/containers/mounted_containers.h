@@ -44,9 +44,9 @@ class MountedContainers : private Admission::OpenTrees {
       0;  // the mount's only container, if it has one
   /// Bits of an inode for the node; the bits above are the tree's number.
   static constexpr unsigned kNodeBits = 32;
-  /// How many directories of numbered directories have a number at a time. An
-  /// inode of one that has lost it is stale: the kernel looks its path up
-  /// again.
+  /// Maximum number of directories in numbered directories that have a Number
+  /// at a time. Inodes in a directory that has lost its Number are stale: the
+  /// kernel looks up their paths again.
   static constexpr size_t kMaxNumbered = 65'536;
 
   /// Get and Opened lend a tree: the container is not evicted until every
@@ -91,7 +91,7 @@ class MountedContainers : private Admission::OpenTrees {
   void AttachTop(Inode at, Inode base,
                  const std::shared_ptr<const Container>& container,
                  ContainerTree::Tables own);
-  /// kLimit if the container has more files than fit into memory.
+  /// Holds kLimit if the container has more files than fit into memory.
   const Status& top_status() const { return top_status_; }
 
   /// Attaches a container and returns its number. If a container is attached at
@@ -210,7 +210,8 @@ class MountedContainers : private Admission::OpenTrees {
   /// Closes the containers nested in the slot; the next request reopens them.
   void RenewInside(const Slot& slot, Trees& closed) CTXFS_REQUIRES(mutex_);
   void DetachOne(Number number, Trees& closed) CTXFS_REQUIRES(mutex_);
-  /// Keeps at most kMaxNumbered directories of numbered ones, the latest.
+  /// Adds a directory in a numbered directory to numbered_. Detaches the oldest
+  /// one if there are more than kMaxNumbered.
   void AddNumbered(Number number, Trees& closed) CTXFS_REQUIRES(mutex_);
 
   const MountRules& rules_;
@@ -225,7 +226,7 @@ class MountedContainers : private Admission::OpenTrees {
   std::unordered_map<Number, std::shared_ptr<Slot>> slots_
       CTXFS_GUARDED_BY(mutex_);
   std::unordered_map<Inode, Number> by_place_ CTXFS_GUARDED_BY(mutex_);
-  /// Directories of numbered directories, the oldest first. Some may be
+  /// Directories in numbered directories, the oldest first. Some may be
   /// detached.
   std::deque<Number> numbered_ CTXFS_GUARDED_BY(mutex_);
   /// The open slots except kTop, most recently used first. A container precedes

@@ -16,8 +16,9 @@
 namespace ctxfs {
 namespace {
 
-// The kernel has cached all pages of a smaller file after a few reads, and
-// registering a backing file takes as long as one read.
+// Minimum bytes of a materialised file. The kernel has cached all pages of a
+// smaller file after a few reads, and registering a backing file takes as long
+// as one read.
 constexpr uint64_t kLeastSize = limits::kMiB;
 // Bounds the queue for a reader of many files.
 constexpr size_t kMaxQueued = 64;
@@ -233,8 +234,8 @@ void MaterializedFiles::Add(Inode inode, const OpenFile& file, Part part,
 
 std::optional<KeptName> MaterializedFiles::NameOf(
     Inode inode, const OpenFile& file, const ReadContext& context) const {
-  // The digit is a version. It must be raised when a file of the same path gets
-  // other bytes.
+  // The digit is a version. It must be raised when a change of the code gives a
+  // file of the same path other bytes.
   constexpr const char* kMade = "file 2 of ";
   if (kept_ == nullptr || file.made_from->descriptor() < 0 ||
       file.made_from->asked_others()) {
@@ -242,8 +243,9 @@ std::optional<KeptName> MaterializedFiles::NameOf(
   }
   const std::string path = path_(inode, context);
   if (path.empty() || !IsWanted(path)) return std::nullopt;
-  // A page is titled with the name of its container, so the files of a
-  // container with two names, which are links, may differ. No name has a slash.
+  // The key has the name of the container, because views/overview.html shows
+  // this name, and a container can have several names, which are links. A name
+  // has no slash, so the key is unambiguous.
   return KeptName{file.made_from, kMade + std::string(kVersion) + ":" +
                                       file.made_from->name() + "/" + path};
 }

@@ -24,10 +24,10 @@
 namespace ctxfs {
 
 /// Files below cache_dir with the bytes of files of containers. A background
-/// thread writes one after its file was read as a whole; opens use it once it
-/// is complete. The bytes are verified as for any reader. The least recently
-/// opened file that nobody has open is evicted first. Best effort. Safe for any
-/// number of threads.
+/// thread writes such a copy after a file of a container was read as a whole;
+/// later opens of that file use the complete copy. The bytes are verified as
+/// for any reader. The least recently opened file that nobody has open is
+/// evicted first. Best effort. Safe for any number of threads.
 class MaterializedFiles {
  public:
   /// `cache` must outlive this object.

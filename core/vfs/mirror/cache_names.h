@@ -38,7 +38,7 @@ class CacheNames {
   CacheNames(const CacheNames&) = delete;
   CacheNames& operator=(const CacheNames&) = delete;
 
-  /// Returns the place of a path that is not empty.
+  /// Returns the place of `path`, which must not be empty.
   virtual Result<Place> Find(const Directory& raw, const std::string& path,
                              const Request& request) const = 0;
 
@@ -48,7 +48,7 @@ class CacheNames {
                       const Visit& visit, const Request& request) const = 0;
 
   /// Whether listings leave out `name` at the root of `raw`, because its files
-  /// have names here.
+  /// have readable names.
   virtual bool Hides(std::string_view name) const = 0;
 
   /// The directory of `raw` to watch for changes of the directory `path`;

@@ -51,7 +51,7 @@ class Directory {
     enum class Type : uint8_t {
       kFile,       // `item` is set, but not its permissions
       kFarFile,    // like kFile, but reading its first bytes would take long
-      kDirectory,  // `item` has only device and inode
+      kDirectory,  // `item` may have only device and inode
       kAsFound,    // only Find can tell its type, and whether it is shown
       kUnknown,    // cannot be examined now
     };
@@ -82,7 +82,7 @@ class Directory {
   virtual Result<Item> FindDirectory(const std::string& path,
                                      const Request& request) const = 0;
 
-  /// Calls `visit` for each name in a directory, in no order, until `visit`
+  /// Calls `visit` for each name in a directory, in any order, until `visit`
   /// fails. Opens no directory below.
   virtual Status List(const Item& directory, const Visit& visit,
                       const Request& request) const = 0;

@@ -38,8 +38,9 @@ struct RepositorySplit {
   std::string rest;    // "REVISION/FILE"; empty for the repository itself
 };
 
-/// The possible splits of a path, the longer repository name first: a
-/// repository without an organisation has the form of an organisation.
+/// The possible splits of a path, the longer repository name first: "A/B" may
+/// be the repository B of an organisation A, or B in a repository A without an
+/// organisation.
 std::vector<RepositorySplit> SplitsOf(std::string_view path) {
   std::vector<RepositorySplit> splits;
   for (const std::string_view type : kRepositoryTypes) {

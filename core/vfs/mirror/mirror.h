@@ -34,8 +34,8 @@ namespace ctxfs {
 /// listed. Safe for any number of threads.
 class Mirror {
  public:
-  /// All inodes of mirrored files except the root have this bit, and no others
-  /// do.
+  /// Inodes of mirrored files, except the root, have this bit; other inodes do
+  /// not.
   static constexpr Inode kBit = Inode{1} << 63;
 
   /// The suffix of a directory that shows the contents of a container: of a
@@ -59,7 +59,7 @@ class Mirror {
     Inode inode = 0;
     Kind kind = Kind::kFile;
     bool directory = false;  // on the disk; a container may be one, too
-    bool link = false;       // a symbolic link made by the directory, not the
+    bool link = false;       // a symbolic link made by the Directory, not the
                              // file system
     FileIdentity identity;
     std::optional<Permissions> permissions;  // nullopt: no owner
@@ -122,8 +122,9 @@ class Mirror {
 
   /// Records that `source` is the file at `inode`, for as long as it is open.
   void NoteSource(Inode inode, const SourcePtr& source);
-  /// The file at `inode` if it has lost its name and READs carry no handle of
-  /// it; else null.
+  /// An open source of the file at `inode`, for READs of a file that has lost
+  /// its name, if the kernel opens files itself (Options::opened_by_kernel);
+  /// else null.
   SourcePtr OpenedByKernel(Inode inode) const;
 
   /// The file system that has the file at `inode`, or if the inode is not
@@ -147,7 +148,7 @@ class Mirror {
   /// from `inode`, which List returned, if that was retired.
   Inode InodeNow(Inode directory, std::string_view name, Inode inode) const;
 
-  /// Lists `directory`, in no order, without opening any sub-directory. All
+  /// Lists `directory`, in any order, without opening any sub-directory. All
   /// readers share a snapshot while the directory does not change, and one
   /// thread takes it for all who wait.
   Result<std::shared_ptr<const DirectorySnapshot>> List(
@@ -190,7 +191,7 @@ class Mirror {
 
     bool Is(Inode directory, std::string_view of, const Node& now) const;
     void NoteName(Inode directory, std::string_view looked_up);
-    /// At most `most` of its names, the latest first.
+    /// At most `most` of its names: the latest, then others in any order.
     std::vector<Name> Names(size_t most = SIZE_MAX) const;
     void NoteSize(uint64_t told) { resized = resized || told != size; }
   };
@@ -231,13 +232,15 @@ class Mirror {
   /// Like See, for the entry of directory_ with that exact name.
   Maybe<Found> SeeFile(const Place& place, std::string_view name, bool probe,
                        const Request& request) const;
-  /// Returns the container that is shown as NAME~dir. NAME is a file of a
-  /// format with Traits::stays_file, or a folder with a Format::folder_index,
-  /// or a directory of a format with Traits::stays_file.
+  /// Returns the container that is shown as NAME~dir. NAME is a container that
+  /// is shown as a file, because it is compressed or its format has
+  /// Traits::stays_file; or a folder with a Format::folder_index; or a
+  /// directory of a format with Traits::stays_file.
   Maybe<Found> SeeInside(const Place& place, std::string_view name,
                          const Request& request) const;
   /// Returns `name` if it is a directory, or a file that is a container and is
-  /// shown as a file.
+  /// shown as a file. A file that is a part of its folder's container
+  /// (Format::folder_parts) is none.
   Maybe<Found> SeeContained(const Place& place, std::string_view name,
                             const Request& request) const;
   /// The file in the folder `name` that makes the folder a container; nullopt

@@ -96,7 +96,8 @@ class Mirror::Lister {
     return Put(directory.name, node.inode, Type::kDirectory);
   }
 
-  /// Adds a name whose kind is known only after it is followed.
+  /// Adds a name whose kind only a look-up can tell, such as that of a link,
+  /// unless it is not shown.
   Status AddSeen(std::string_view name) {
     const Maybe<Found> seen =
         mirror_.See(place_, name, /*probe=*/false, context_);

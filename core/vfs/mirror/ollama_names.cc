@@ -142,9 +142,9 @@ Result<std::vector<std::pair<std::string, std::string>>> ReadManifest(
   return files;
 }
 
-/// Calls `visit` with each name in the directory `parts`, after `above`: of
-/// models MODEL:TAG, else the name of a registry or namespace. In the place of
-/// a part that ollama omits, visits the names below it.
+/// Calls `visit` with each name in the directory `parts`, preceded by `above`:
+/// MODEL:TAG for each model in a namespace, else the name of a registry or
+/// namespace. Instead of a name that ollama omits, visits the names below it.
 Status ListShort(const Directory& raw, const ModelParts& parts,
                  const std::string& above, const CacheNames::Visit& visit,
                  const Request& request) {

@@ -11,7 +11,7 @@ bool DirectorySnapshot::Add(Inode inode, std::string_view name, Type type) {
 }
 
 void DirectorySnapshot::Reserve() {
-  // From this size on malloc maps each block, and unmaps it when it is freed.
+  // malloc maps each block of this size, and unmaps it when it is freed.
   constexpr size_t kBytes = 1 << 20;
   names_.reserve(kBytes);
   items_.reserve(kBytes / sizeof(Item));

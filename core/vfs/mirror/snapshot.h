@@ -10,8 +10,8 @@
 
 namespace ctxfs {
 
-/// The names of a directory at one time, numbered from 0, for 16 bytes each
-/// plus the name. Immutable once filled.
+/// The names of a directory at one time, numbered from 0. Each takes 16 bytes
+/// and its name. Immutable once filled.
 class DirectorySnapshot {
  public:
   enum class Type : uint8_t { kUnknown, kFile, kDirectory, kLink };

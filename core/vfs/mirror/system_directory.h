@@ -23,9 +23,10 @@ class SystemDirectory final : public Directory {
   };
 
   struct Options {
-    /// The mount's own path; it is never shown in itself.
+    /// The mount point, which is never shown in its own mount.
     std::string mount_point = {};
-    /// Whether to ignore links that lead out of the directory.
+    /// Whether other users see the directory. If so, ignores links that lead
+    /// out of it, or through directories that not everyone may search.
     bool confined = false;
     /// Whether links that lead out of the directory are errors, except links of
     /// a download cache (core/io/download_cache.h).
