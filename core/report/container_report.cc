@@ -28,7 +28,7 @@ namespace {
 constexpr size_t kTextBytes = 500;
 constexpr size_t kFacts = 100;
 constexpr size_t kWarnings = 200;
-constexpr size_t kCounted = 30;  // rows of counts by codec etc.
+constexpr size_t kCounted = 30;  // rows of counts, such as by codec
 constexpr size_t kLayers = 40;
 constexpr size_t kBriefFaults = 5;
 // If less than this is left of page_bytes, no details of a container are read.
@@ -81,7 +81,8 @@ void AddFormat(const Json& info, Json& report) {
   }
 }
 
-/// Adds "facts": [[key, text]], the other fields of info.json.
+/// Adds "facts": [[key, text]], the fields of info.json that the page shows
+/// nowhere else; with `texts_only`, only texts.
 void AddFacts(const Json& info, bool texts_only, Json& report) {
   Json facts = Json::array();
   for (const auto& [key, value] : info.items()) {

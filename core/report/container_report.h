@@ -33,8 +33,8 @@ struct ReportOptions {
   ReportDepth depth = ReportDepth::kIndex;
   /// Maximum number of entries described; further ones are only counted.
   uint64_t described = UINT64_MAX;
-  /// Runs the measurements of arrays and the verification of entries; null:
-  /// sequentially.
+  /// Runs the measurements of arrays and the verification of entries. If null,
+  /// they run one after another.
   ForEachNumber for_each = nullptr;
   /// Called on any thread with the bytes of an array or entry: `expect` before
   /// it is read, `done` after. May be null.
@@ -65,7 +65,8 @@ struct ReportRoom {
   uint64_t documents = 64;
   CountedOnce counted;  // the containers of the page
 
-  /// Subtracts `amount` from `room`. Returns false if `room` is less.
+  /// Subtracts `amount` from `room`. Returns false, and subtracts nothing, if
+  /// `room` is less than `amount`.
   static bool Take(uint64_t& room, uint64_t amount = 1) {
     if (amount > room) return false;
     room -= amount;

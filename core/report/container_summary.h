@@ -34,8 +34,10 @@ struct ContainerSummary {
   uint64_t elements = 0;    // of all arrays; at most UINT64_MAX
   bool all_tensors = true;  // every array is of the kind "tensor"
   std::map<std::string, Dtype> dtypes;
-  std::map<std::string, uint64_t> codecs;     // entries by codec
-  std::map<std::string, uint64_t> checksums;  // entries by algorithm; "none"
+  std::map<std::string, uint64_t> codecs;  // entries by codec
+  /// Entries by the algorithm of their checksum; "each part": each part of the
+  /// entry has a checksum of its own; "none": no checksum.
+  std::map<std::string, uint64_t> checksums;
   std::vector<Array> largest;  // arrays, descending, at most kLargest
 
   static constexpr size_t kLargest = 5;

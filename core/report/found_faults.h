@@ -30,7 +30,7 @@ struct FoundFaults {
   std::set<std::string> texts;    // of all faults that are also warnings
   uint64_t damaged = 0;           // faults that are damage
   uint64_t unchecked = 0;         // faults that prevented a check
-  uint64_t unread = 0;            // entries not read because `room` was used up
+  uint64_t unread = 0;            // entries beyond `room` or the work limit
 
   uint64_t count() const { return damaged + unchecked; }
 };

@@ -22,7 +22,7 @@ struct Identity {
   /// unless the value is cut.
   Json FactsJson() const;
 
-  /// [[key, text]]; measured numbers have 4 digits.
+  /// [[key, text]]; floats are rounded to 4 significant digits.
   Json PageFacts() const;
 
   /// "200 more facts are left out", and the error, where they apply.

@@ -26,8 +26,8 @@ struct IndexVerdict {
   /// "complete", "partial", "incomplete", "damaged" or "cut".
   std::string_view Name() const;
 
-  /// `info` is the container's info.json. If generating it costs too much, an
-  /// empty object; then the outcome cannot be kIncomplete.
+  /// `info` is the container's info.json. If generating that costs too much,
+  /// `info` may be an empty object, but then the outcome is never kIncomplete.
   static IndexVerdict Of(const Container& container, const Json& info);
 };
 

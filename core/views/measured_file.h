@@ -10,7 +10,8 @@
 
 namespace ctxfs {
 
-/// A table of one file, built at its first look-up, never for a listing.
+/// Returns a table of one file, whose content is made at its first look-up, and
+/// never for a listing.
 inline std::shared_ptr<const FileTable> MeasuredFile(std::string path,
                                                      MadeOnce::Make make) {
   auto content = std::make_shared<const MadeOnce>(std::move(make));

@@ -75,8 +75,9 @@ std::vector<ArrayInfo> UsualArrays(const Exports& exports,
 void AddIncompleteNote(std::string_view name, const Error& why,
                        ViewTables& into);
 
-/// Whether a view may join all arrays to one file or directory `name`. If not
-/// (Viewed::incomplete), adds a note instead of `name` (AddIncompleteNote).
+/// Whether a view may join all arrays or all columns in the file or directory
+/// `name`. If not (Viewed::incomplete), adds a note instead of `name`
+/// (AddIncompleteNote).
 bool IsComplete(const Viewed& viewed, std::string_view name, ViewTables& into);
 
 /// Returns the number of elements of an array, which must be usual (IsUsual).

@@ -31,7 +31,7 @@ function chartIn(box, config, height) {
   return box;
 }
 
-/** Named numbers as bars with their whole names: rows of [name, number, ...]. */
+/** Named numbers as bars. `rows` are [name, number, ...]. Shortens names of over 120 letters. */
 function bars(title, rows, text, detail) {
   const most = Math.max(1, ...rows.map((row) => row[1]));
   const list = element("div", { className: "bars", role: "list", "aria-label": title });
@@ -57,7 +57,8 @@ function sizeBars(title, rows, detail) {
   return bars(title, rows, (row) => humanSize(row[1]), detail);
 }
 
-/** For each bin, texts of its first number and of its range. Whole numbers have all digits. */
+/** Returns the texts of the first numbers of all bins, and a function that returns the text of a
+ * bin's range. Whole numbers have all digits. */
 function binTexts(row) {
   const bins = row.bins || [];
   const step = (row.high - row.low) / Math.max(1, bins.length);

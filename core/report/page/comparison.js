@@ -5,7 +5,7 @@
 
 const DIFFERENCE_KINDS = ["failed", "changed", "renamed", "removed", "added", "same"];
 
-/** The facts of both sides, side by side. Facts that differ come first. */
+/** The facts of both sides, except JSON, side by side. Facts that differ come first. */
 function sidesOf({ first, second }) {
   const facts = new Map();
   const add = (side, index) => {
@@ -61,7 +61,7 @@ function formatsText({ first, second }) {
   return one === other ? one : `${one} \u2192 ${other}`;
 }
 
-/** Why an entry counts as different, in a few words. */
+/** Why an entry has changed or could not be compared, in a few words; empty for other kinds. */
 function whyDifferent(row) {
   if (row.error !== undefined) return row.error;
   if (row.kind !== "changed") return "";

@@ -3,7 +3,8 @@
 // The overview of a page of several containers: a table of them and their totals.
 "use strict";
 
-/** The verdict on a container as [class, words]; null if the page is made from the index alone. */
+/** The verdict on a container as [class, words]. Null for a container without known faults if its
+ * checksums were not compared, as for a page from the index alone, or if it has no entries. */
 function verdictOf(container) {
   if (container.error !== undefined) return ["damaged", "cannot be opened"];
   if (container.faults) {

@@ -217,12 +217,12 @@ function documentOf(one) {
     element("pre", {}, visibleLines(one.text)));
 }
 
-/** The sections of a container that was opened; null for those without content. */
+/** The sections of a container that was opened, except those without content. */
 function sectionsOf(container) {
   const rows = rowsOf(container);
   const values = container.arrays && panel("Values of arrays", ...arraysTable(container));
   const identity = identityOf(container);
-  // A table shows its rows first.
+  // A container with a table shows the rows first, unless it has lanes.
   const table = rows !== null && !container.lanes;
   return [
     table ? null : identity,

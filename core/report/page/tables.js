@@ -11,7 +11,8 @@ function searchBox(table, label) {
   return input;
 }
 
-/** A menu of a column's values, which restricts the table to rows of one value. */
+/** A menu of a column's values, which restricts the table to rows of one value; null if the column
+ * has fewer than two values. */
 function choiceOf(table, title, valueOf) {
   const values = [...new Set(table.rows.map(valueOf))].filter((value) => value !== "");
   values.sort();

@@ -96,8 +96,8 @@ function isWhole(dtype) {
   return /^(bool|[iu]\d+)$/.test(dtype);
 }
 
-/** The text of a fact on the page. In the range of a signal, numbers have 4 digits, and whole
- * numbers have all digits. */
+/** The text of a fact on the page. In the range of a signal, floats have at most 4 digits, and
+ * whole numbers have all digits. */
 function factText(text) {
   const whole = isWhole(text.split(" ", 1)[0]);
   const shown = (digits) => (whole && /^-?\d+$/.test(digits) ? grouped(BigInt(digits))

@@ -10,7 +10,7 @@ const ROWS_BEYOND = 8; // above and below those in sight
 const TEXT_FONT = "600 14px system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif";
 const NAME_FONT = "12.5px ui-monospace, 'DejaVu Sans Mono', monospace";
 const PADDING = 18; // of a cell, left and right
-const HEAD = 0.25; // of a long name: names differ in their last components
+const HEAD = 0.25; // of a name, before the gap: names differ in their last components
 const PEN = document.createElement("canvas").getContext("2d");
 
 function widthOf(text, font) {
@@ -54,7 +54,7 @@ class VirtualTable {
    * columns: [{title, width, value(row), text(row), number?, cell?(row)}]. `width` is in
    * pixels, or the list of names in the column (templateOf). Rows are sorted by `value`, null
    * last. `cell(row, most)` returns a node instead of text, and `short(row, most)` a text of at
-   * most so many letters.
+   * most `most` letters.
    * options: search(row) returns the text that is searched; choose(row) is called for a clicked
    * row; marked(row) returns whether a row is red; label; totals are the texts of a last row
    * that stays in sight.
@@ -66,7 +66,7 @@ class VirtualTable {
     this.needle = "";
     this.tests = new Map();
     this.sorted = null; // {column, down}
-    this.keys = new Map(); // of columns of text: a key per row
+    this.keys = new Map(); // by column: a key per row
     this.chosen = null;
     this.shown = Uint32Array.from(rows.keys());
     this.build();

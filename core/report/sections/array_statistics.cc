@@ -163,7 +163,7 @@ struct Extremes {
 /// The number of integers in each of at most kBins bins. Prefers a number that
 /// divides `values`, because the last bin would otherwise look too low.
 double BinWidth(double values) {
-  // With more values, the last bin is at least 98 % full for any width.
+  // With more values, the last bin is at least 98 % full for the least width.
   constexpr double kMany = 100'000;
   const double least = std::ceil(values / kBins);
   if (values > kMany) return least;
@@ -179,9 +179,10 @@ double BinWidth(double values) {
   return best;
 }
 
-/// Makes the bins. Each bin of integers covers equally many of them, because
-/// flat data would otherwise look like a comb. In a small range each integer
-/// has its own bin; in a larger one, a bin covers a number of steps.
+/// Makes the bins. Each bin of integers covers the same number of integers,
+/// because otherwise the bins of evenly spread data would differ. In a small
+/// range each integer has its own bin; in a larger one, a bin covers a number
+/// of steps.
 void MakeBins(DType dtype, double step, ArrayStatistics& to) {
   const double range = to.max - to.min;
   if (IsInteger(dtype)) {

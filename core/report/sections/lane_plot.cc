@@ -96,7 +96,7 @@ class Line {
   Json y_ = Json::array();
 };
 
-/// The time of each step; only its number if there is no array of times.
+/// The times of the steps; if there is no array of times, their numbers.
 class StepAxis {
  public:
   static Result<StepAxis> Open(const ArrayInfo* seconds,

@@ -13,13 +13,14 @@ namespace ctxfs {
 /// Maximum bytes of a plotted lane, because all of it is read.
 constexpr uint64_t kPlottedBytes = uint64_t{64} * 1024 * 1024;
 
-/// Whether a usual array can be plotted over its first dimension: numbers of
-/// shape [T] or [T,C] with T >= 2 and 1 <= C <= 64, at most kPlottedBytes
-/// bytes.
+/// Whether a usual array (IsUsual) can be plotted over its first dimension: it
+/// must have numbers of shape [T] or [T,C] with T >= 2 and 1 <= C <= 64, and at
+/// most kPlottedBytes bytes.
 bool IsPlottable(const ArrayInfo& array);
 
-/// The lines of a plottable array, at most 8 of its C, over the time of its
-/// steps, or over the numbers of its steps if `seconds` is null:
+/// The plot of a plottable array: a line for each channel of the C, at most the
+/// first 8, over the times of the steps, or over the numbers of the steps if
+/// `seconds` is null:
 ///
 ///   {"name", "dtype", "shape", "steps": T, "lines": [{"x"?, "y"}],
 ///    "end"?: seconds of the last step, "x"?: seconds of all steps}

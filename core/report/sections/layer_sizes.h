@@ -15,12 +15,13 @@ namespace ctxfs {
 /// Returns the group of an entry, such as a layer of a model: the part of its
 /// name up to the first number between dots and slashes ("model.layers.3" of
 /// "model.layers.3.mlp.weight"), else all but the last component ("signal" of
-/// "signal/rgb"), else the name.
+/// "signal/rgb"). A name of one component is its own group.
 std::string_view LayerOf(std::string_view name);
 
 /// Returns the module of an entry, which is the same in all layers: all but the
 /// last component of its name, with a star for each number
-/// ("model.layers.*.mlp" of "model.layers.3.mlp.weight"), else the name.
+/// ("model.layers.*.mlp" of "model.layers.3.mlp.weight"). A name of one
+/// component is its own module.
 std::string ModuleOf(std::string_view name);
 
 /// The entries with one layer or module.

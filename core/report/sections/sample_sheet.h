@@ -17,8 +17,9 @@ Result<const char*> PictureType(Bytes file);
 
 /// At most 12 samples of a container (ShowsSamples), the first ones: [{"key",
 /// "caption", "picture"?: base64 with its "type", "note"?: why it has no
-/// picture}]. Empty if no sample has a caption or picture. Subtracts the bytes
-/// of pictures from `picture_bytes`.
+/// picture}]. Empty if the container does not show samples, or none has a
+/// caption, a picture or a note. Subtracts the bytes of pictures from
+/// `picture_bytes`.
 Result<Json> SampleSheet(const Container& container, uint64_t& picture_bytes,
                          const ReadContext& context);
 

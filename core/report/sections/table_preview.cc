@@ -42,8 +42,8 @@ std::string TypeOf(const TableColumn& column) {
   return type;
 }
 
-/// Formats a number or list of numbers as JSON. Fractions have 4 digits; a long
-/// list is cut between numbers.
+/// Formats a number or list of numbers as JSON. Floats are rounded to 4
+/// significant digits; a long list is cut between numbers.
 std::string NumbersText(std::string_view json) {
   std::string shown;
   while (!json.empty()) {

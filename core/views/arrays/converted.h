@@ -8,9 +8,10 @@
 
 namespace ctxfs {
 
-/// Applies to `array`, which must be usual (IsUsual), what a converter did
-/// (`how`): reorders its rows, adds a number to each element, which makes it
-/// float32, or both. nullopt if its shape or its type does not allow that.
+/// Returns `array`, which must be usual (IsUsual), after the changes that a
+/// converter makes (`how`): its rows are reordered, a number is added to each
+/// element, which makes it float32, or both. Returns nullopt if its shape or
+/// its type does not allow that.
 std::optional<ArrayInfo> Converted(const ArrayInfo& array, const HubArray& how);
 
 }  // namespace ctxfs

@@ -20,7 +20,8 @@ constexpr DType Widened(DType dtype) {
 constexpr bool IsPacked(DType dtype) { return DTypeBits(dtype) < 8; }
 
 /// Returns the bytes of all elements of a usual array (IsUsual), as stored or
-/// converted to `as`. The last byte of a packed type may be partly used.
+/// converted to `as`. Does not count a last byte that elements of a packed type
+/// fill only partly.
 uint64_t BytesOf(const ArrayInfo& array);
 uint64_t BytesOf(const ArrayInfo& array, DType as);
 

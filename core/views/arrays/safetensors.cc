@@ -62,8 +62,8 @@ std::string MetadataText(Json metadata) {
 std::optional<SafetensorsLayout> LayOutSafetensors(
     const std::vector<ArrayInfo>& arrays, Json metadata) {
   SafetensorsLayout layout;
-  // For each array: two copies of its place in the order, because sorting needs
-  // a second one, and its name.
+  // Memory for each array: its place in the order, twice, because sorting needs
+  // a copy; and its name.
   const size_t lists = 2 * sizeof(uint32_t) + sizeof(std::string);
   if (!HeapAllowance::Admit(arrays.size() * lists)) return std::nullopt;
   layout.order.reserve(arrays.size());

@@ -32,8 +32,8 @@ std::optional<SafetensorsLayout> LayOutSafetensors(
     const std::vector<ArrayInfo>& arrays, Json metadata);
 
 /// Returns a table of one file, at `path`, with the arrays of `viewed` except
-/// widened ones; null if there are none, or LayOutSafetensors fails. Reads the
-/// container's metadata and descriptions.
+/// widened ones (ArrayInfo::widened); null if there are none, or
+/// LayOutSafetensors fails. Reads the container's metadata and descriptions.
 std::shared_ptr<const FileTable> SafetensorsFile(const Viewed& viewed,
                                                  std::string path,
                                                  const ReadContext& context);

@@ -19,7 +19,7 @@ Result<uint64_t> CountZeros(const Content& bytes, const ReadContext& context);
 /// Arrow's buffers for a column of lines.
 struct TextBuffers {
   bool wide = false;   // 64-bit offsets: the data exceeds 2^31 - 1 bytes
-  uint64_t nulls = 0;  // rows
+  uint64_t nulls = 0;  // number of null rows
   Content valid;       // one bit a row
   Content offsets;     // offsets in `data` of each row, and of the end
   Content data;        // the values of the rows, without separators

@@ -12,9 +12,9 @@ constexpr size_t kArrowAlignment = 64;  // of messages and buffers, in bytes
 /// The first 8 bytes of the file.
 constexpr std::string_view kArrowMagic("ARROW1\0\0", 8);
 
-/// Encodes the metadata of the Arrow IPC format, version 5, for flat tables
-/// (arrow.apache.org, "Arrow Columnar Format", "Serialization"; the tables of
-/// Schema.fbs, Message.fbs and File.fbs).
+// Encodes the metadata of the Arrow IPC format, version 5, for flat tables
+// (arrow.apache.org, "Arrow Columnar Format", "Serialization"; the tables of
+// Schema.fbs, Message.fbs and File.fbs).
 
 enum class ArrowKind : uint8_t {
   kInt,
@@ -58,8 +58,9 @@ struct ArrowBlock {
 };
 
 /// These functions return a message with its prefix and padding. A file
-/// consists of the magic, the schema, the record batch and the footer. Schema
-/// and record batch both end at a multiple of 64 bytes.
+/// consists of the magic, the schema, the record batch and the footer. The
+/// messages of the schema and of the record batch end at multiples of 64 bytes
+/// in the file.
 std::string ArrowSchemaMessage(const std::vector<ArrowField>& fields);
 std::string ArrowBatchMessage(int64_t rows, const std::vector<ArrowNode>& nodes,
                               const std::vector<ArrowBuffer>& buffers,

@@ -16,8 +16,8 @@
 namespace ctxfs {
 namespace {
 
-/// value - first. Integers are subtracted exactly before the result is rounded
-/// to a double.
+/// Returns value - first. Integers are subtracted exactly before the result is
+/// rounded to a double.
 template <typename T>
 double Since(T value, T first) {
   if constexpr (std::is_floating_point_v<T>) {

@@ -20,7 +20,8 @@
 namespace ctxfs {
 namespace {
 
-// The usual maximum of cells, and that of rows, in a block.
+// Maximum cells and maximum rows of a block, if the cache can hold the blocks
+// that the rows are read from (RowsAtOnce).
 constexpr uint64_t kCellsABlock = 65'536;
 constexpr uint64_t kTextRowsABlock = 4096;
 // Rows rendered between two checks of interrupt and limits.
