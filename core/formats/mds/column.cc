@@ -45,7 +45,7 @@ struct Encoding {
 };
 constexpr auto kValue = ColumnKind::kValue;
 constexpr auto kList = ColumnKind::kList;
-constexpr uint64_t kListMark = 4;  // a u32 0
+constexpr uint64_t kListMark = 4;  // bytes of the u32 0 that starts a list
 constexpr Encoding kEncodings[] = {
     {"str", kValue, JsonKind::kText, ".txt"},
     {"str_int", kValue, JsonKind::kDigits, ".txt"},
@@ -69,7 +69,8 @@ Error Bad(const Column& column, const std::string& why) {
                       Quote(column.name), Quote(column.encoding), why)};
 }
 
-/// Sets dtype and shape of values of one size, and compares the size.
+/// Makes a column of kind kJoined. Fails if its dtype and shape contradict
+/// column.size.
 Status SetJoined(Column& column, DType dtype, std::vector<uint64_t> shape) {
   column.kind = ColumnKind::kJoined;
   column.json = JsonKind::kNumbers;
@@ -95,7 +96,7 @@ std::optional<std::vector<uint64_t>> ParseShape(std::string_view text) {
   return std::nullopt;
 }
 
-/// Parses the rest of "ndarray:DTYPE:SHAPE".
+/// Parses `config`, the text after "ndarray" in "ndarray:DTYPE:SHAPE".
 Status SetArray(Column& column, std::string_view config) {
   column.kind = ColumnKind::kArray;
   column.suffix.clear();
@@ -166,8 +167,8 @@ Result<Column> MakeColumn(std::string name, std::string encoding,
   return column;
 }
 
-// u8 dtype, unless the column states it; u8 rank << 2 | log2 of the bytes of a
-// dimension; the dimensions; the elements.
+// A stored array is: u8 dtype, unless the column states it; u8 rank << 2 | log2
+// of the bytes of a dimension; the dimensions; the elements.
 Result<StoredArray> ParseArray(const Column& column, Bytes head,
                                uint64_t size) {
   ByteReader in(head);
@@ -206,7 +207,8 @@ Result<uint64_t> ListHead(const Column& column, Bytes start, uint64_t size) {
   return in.offset() + 4 * items;
 }
 
-// u32 0 for some encodings; u32 number of items, as many u32 sizes, the items.
+// A stored list is: a u32 0 in some encodings, the u32 number of items, as many
+// u32 sizes, the items.
 Result<std::vector<uint64_t>> ParseList(const Column& column, Bytes head,
                                         uint64_t size) {
   uint64_t at = CTXFS_TRY(ListHead(column, head, size));

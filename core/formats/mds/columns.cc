@@ -13,7 +13,7 @@
 namespace ctxfs::mds {
 namespace {
 
-/// The values of one shard of a column of one size.
+/// The values of a joined column in one shard.
 class ShardColumn final : public Transform {
  public:
   ShardColumn(std::shared_ptr<const Shards> shards, uint32_t shard,
@@ -75,11 +75,11 @@ class ShardColumn final : public Transform {
   const uint32_t column_;
 };
 
-/// First bytes of a value that decide about its extension.
+/// Number of first bytes of a value that decide its extension.
 constexpr uint64_t kExaminedBytes = 16 * limits::kMiB;
 
-/// Returns the extension of the first value of a shard, before sample `end`,
-/// that is not empty; an empty text if all are empty.
+/// Returns the extension of the first value that is not empty among the shard's
+/// samples before `end`; an empty text if all are empty.
 Result<std::string> SuffixIn(const Shards& shards, uint32_t shard,
                              uint32_t column, uint32_t end,
                              const ReadContext& context) {

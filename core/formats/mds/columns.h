@@ -10,7 +10,7 @@
 
 namespace ctxfs::mds {
 
-/// The values of a column of one size, over all shards.
+/// The content of a column of kind kJoined: its values in all shards.
 Content JoinedContent(const std::shared_ptr<const Shards>& shards,
                       uint32_t column);
 

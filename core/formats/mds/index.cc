@@ -25,7 +25,7 @@ constexpr uint64_t kVersion = 2;
 constexpr std::string_view kZipNames[] = {"",       "br",   "bz2",    "gz",
                                           "snappy", "zstd", "unknown"};
 
-/// The kind of "ALGO" or "ALGO:LEVEL".
+/// Returns the compression that "ALGO" or "ALGO:LEVEL" names.
 ZipKind ZipNamed(std::string_view text) {
   const std::string_view name = text.substr(0, text.find(':'));
   const auto* const end = std::end(kZipNames) - 1;
@@ -38,8 +38,8 @@ constexpr const char* kColumnLists[] = {"column_names", "column_encodings",
 constexpr const char* kRequired[] = {"compression", "raw_data", "samples",
                                      "version", "zip_data"};
 
-/// Builds an Index from the events of its text. Of the text only the shard
-/// being read is in memory.
+/// Builds an Index from JSON events. Only the JSON of the shard being read is
+/// in memory.
 class IndexReader final : public JsonEvents {
  public:
   void OnKey(std::string& key) override { key_ = std::move(key); }
@@ -82,7 +82,7 @@ class IndexReader final : public JsonEvents {
     Json& parent = *open_.back();
     if (parent.is_object()) return &(parent[key_] = std::move(value));
     auto& items = parent.get_ref<Json::array_t&>();
-    // A value whose memory is refused is dropped: the next event fails.
+    // If memory is refused, the value is dropped, and the next event fails.
     if (items.empty() || AdmitGrowth(items)) items.push_back(std::move(value));
     return &items.back();
   }
@@ -185,7 +185,8 @@ class IndexReader final : public JsonEvents {
     return {};
   }
 
-  /// Keeps the columns of the first shard with samples.
+  /// Stores the columns of the first shard with samples, and compares those of
+  /// later shards with them.
   Status CompareColumns(Json& json, ShardRecord& shard) {
     Json lists = Json::array();
     for (const char* const key : kColumnLists) {
@@ -238,10 +239,10 @@ class IndexReader final : public JsonEvents {
     return MakeColumn(name, encoding, size.get<uint64_t>());
   }
 
-  /// Fails if values of fixed sizes do not fit into a shard. Otherwise a column
-  /// would have a size that no bytes stand for.
+  /// Fails if a shard is too small for its samples. Otherwise an index could
+  /// claim a column that is larger than all shards.
   Status CheckRoom() {
-    uint64_t sample = 4;  // bytes of a sample at least, with its offset
+    uint64_t sample = 4;  // minimum bytes of a sample and its offset
     for (const Column& column : index_.columns) {
       if (column.size == 0) ++index_.varying;
       const uint64_t size = column.size == 0 ? 4 : column.size;

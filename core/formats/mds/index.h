@@ -32,7 +32,7 @@ struct StoredFile {
   uint64_t bytes = 0;
   std::vector<ExpectedHash> hashes;  // the fastest first
 
-  /// The hash to verify by; null if none is known.
+  /// The hash that reads verify; null if the index has no known hash.
   const ExpectedHash* hash() const {
     return hashes.empty() ? nullptr : &hashes.front();
   }
@@ -44,7 +44,7 @@ struct ShardRecord {
   ZipKind zip_kind = ZipKind::kNone;
   uint32_t first = 0;  // the number of its first sample
   uint32_t samples = 0;
-  /// Whether its columns are not those of the index.
+  /// Whether its columns differ from Index::columns.
   bool other_columns = false;
 };
 
@@ -55,14 +55,14 @@ struct Index {
   uint32_t samples = 0;
   std::string compression;                  // as stored in the first shard
   std::vector<std::string> unknown_hashes;  // each once
-  uint32_t varying = 0;  // number of the columns without one size
+  uint32_t varying = 0;  // number of columns with values of varying size
 };
 
 /// Whether a file that starts with `head` is the index of a data set.
 bool StartsIndex(Bytes head);
 
-/// Fails with kNotContainer for shards of another format, and otherwise by
-/// section 8.
+/// Parses the text of index.json. Fails with kNotContainer if its shards are of
+/// another format, and with the other errors of docs/formats/mds.md, section 8.
 Result<Index> ParseIndex(std::string_view text, const ReadContext& context);
 
 }  // namespace ctxfs::mds

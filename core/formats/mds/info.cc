@@ -14,13 +14,14 @@
 namespace ctxfs::mds {
 namespace {
 
-// Faults of lists that a check looks for, besides those of opening.
+// Faults after which a check examines no further lists.
 constexpr size_t kMaxFaults = 2 * kMaxWarnings;
-// Estimated memory of a column or shard in info.json.
+// Estimated memory of a column in info.json.
 constexpr uint64_t kObjectBytes = 1024;
 
-/// The result of reading all shards: "failed" if one failed, "yes" if all with
-/// samples passed.
+/// EntryInfo::verified of a joined column: "failed" if a shard failed, "yes" if
+/// all shards with samples passed, "none" if none of them has a hash, else
+/// "no".
 std::string VerifiedTextOf(const Shards& shards) {
   bool any = false;
   bool all = true;
@@ -79,8 +80,9 @@ EntryInfo MdsContainer::DescribeValue(uint32_t column, uint32_t sample,
   info.extra["encoding"] = of.encoding;
   info.extra["sample"] = sample;
   info.extra["file"] = shards_->record(shard).raw.name;
-  // Describing a value decodes no shard, and says the same whether it was
-  // decoded before: index.json would change while it is read.
+  // A description must not decode a shard. It must not depend on whether the
+  // shard has been decoded, either, or index.json would change while it is
+  // read.
   if (shards_->compressed(shard)) {
     info.codec = ZipName(shards_->record(shard).zip_kind);
     return info;
@@ -171,7 +173,7 @@ void MdsContainer::InspectLists(uint32_t shard, const ReadContext& context,
                                 std::vector<Error>& faults) const {
   const ShardRecord& record = shards_->record(shard);
   Result<SampleReader> reader = SampleReader::Open(*shards_, shard, context);
-  if (!reader) return;  // reading its values fails, too
+  if (!reader) return;  // a check also reads the values, which fails
   for (uint32_t i = 0; i < record.samples && context.Check(); ++i) {
     if (faults.size() >= kMaxFaults) return;
     const uint32_t sample = record.first + i;

@@ -25,8 +25,8 @@ namespace {
 constexpr const char* kIndexName = "index.json";
 constexpr size_t kHeadBytes = 4096;
 
-/// The start of the index of a directory, or of the file itself; empty if it
-/// cannot be read.
+/// Returns the first bytes of index.json if `source` is a directory, else of
+/// `source` itself; none if they cannot be read.
 Buffer IndexHead(const Source& source, const Request& request) {
   const auto head = [&request](const Source& file) -> Buffer {
     Result<Buffer> read =

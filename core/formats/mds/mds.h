@@ -17,9 +17,9 @@
 namespace ctxfs::mds {
 
 /// A data set of mosaicml-streaming: a directory, opened as such or by its
-/// index.json (docs/formats/mds.md). The entries are the columns whose values
-/// have one size, joined over all shards; other columns are directories of
-/// numbered files.
+/// index.json (docs/formats/mds.md). A column of kind kJoined is one file; any
+/// other column is a directory that has a numbered file or directory for each
+/// sample.
 class MdsContainer final : public Container,
                            public SaysFacts,
                            public ShowsSamples {
@@ -55,7 +55,7 @@ class MdsContainer final : public Container,
   FileFacts FactsOf(uint32_t sample) const;
   std::shared_ptr<const FileTable> JoinedFiles() const;
   std::shared_ptr<const FileTable> ValueFiles(uint32_t column) const;
-  /// A value as a file: without the header of an array.
+  /// Opens a value as its file shows it: an array without its header.
   Result<Content> OpenValue(uint32_t column, uint32_t sample,
                             const ReadContext& context) const;
   Result<std::shared_ptr<const Container>> OpenList(
@@ -67,13 +67,13 @@ class MdsContainer final : public Container,
   uint64_t JoinedSize(uint32_t column) const;
   std::vector<uint64_t> ShapeOf(const Column& column) const;
   Json ColumnsJson() const;
-  /// Files of columns, without items of lists.
+  /// Number of files of columns, without the items of lists.
   uint64_t EntryCount() const;
 
   const OpenOptions options_;
   SourcePtr index_file_;
   std::shared_ptr<Shards> shards_;
-  std::vector<uint32_t> joined_;  // the columns that are entries
+  std::vector<uint32_t> joined_;  // the columns of kind kJoined
   mutable Mutex mutex_;
   mutable std::vector<std::optional<std::string>> suffixes_
       CTXFS_GUARDED_BY(mutex_);
@@ -83,15 +83,15 @@ class MdsContainer final : public Container,
 std::shared_ptr<const FileTable> SampleLines(
     std::shared_ptr<const MdsContainer> of, const PathsInTree& paths);
 
-/// "columns/NAME", before its parts are made safe.
+/// Returns "columns/NAME". The tree makes the components of NAME safe.
 inline std::string DirectoryOf(const Column& column) {
   return "columns/" + column.name;
 }
 
-/// "000042".
+/// Returns a number with at least six digits, such as "000042".
 std::string NumberText(uint64_t number);
 
-/// "column 'x', sample 42".
+/// Returns the name of a value for messages, such as "column 'x', sample 42".
 std::string PlaceOf(const Column& column, uint32_t sample);
 
 }  // namespace ctxfs::mds

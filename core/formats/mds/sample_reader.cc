@@ -95,7 +95,7 @@ Error SampleReader::Damaged(uint32_t index, const std::string& why,
 Status SampleReader::FindBounds(uint32_t index, uint64_t& begin,
                                 uint64_t& end) {
   const uint64_t at = 4 + 4 * uint64_t{index};
-  // The offset before tells whether this one is below it.
+  // Reads the offset before this one, too, because offsets must not decrease.
   const bool first = index == 0;
   ByteReader in(
       CTXFS_TRY(At(offsets_, first ? at : at - 4, first ? 2 * 4 : 3 * 4)));

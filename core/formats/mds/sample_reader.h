@@ -16,14 +16,14 @@ struct Value {
   uint64_t size = 0;
 };
 
-/// A value as its file has it: an array without its header.
+/// A value as its file shows it: an array without its header.
 struct ShownValue : Value {
   std::optional<DType> dtype;
   std::vector<uint64_t> shape = {};
 };
 
-/// Reads samples of one shard, mostly in order. Not thread-safe. Reads bytes
-/// that are not verified, unless Verify was called.
+/// Reads samples of one shard; fastest if the samples are read in order. Not
+/// thread-safe. The bytes of an uncompressed shard are verified only by Verify.
 class SampleReader {
  public:
   /// Opens the shard; `shards` and `context` must outlive this object.
@@ -32,27 +32,28 @@ class SampleReader {
   /// Opens the shard of a sample of the data set, and finds the sample.
   static Result<SampleReader> OpenAt(const Shards& shards, uint32_t number,
                                      const ReadContext& context);
-  /// Verifies the shard before.
+  /// Like OpenAt, but verifies the shard first.
   static Result<SampleReader> OpenVerified(const Shards& shards,
                                            uint32_t number,
                                            const ReadContext& context);
 
-  /// Verifies all bytes of the shard, once.
+  /// Verifies all bytes of the shard, unless they have been verified before.
   Status Verify() const;
 
   /// Finds a sample of this shard by its number in the data set. Fails with
   /// kCorrupt if its offsets or sizes are damaged.
   Status Find(uint32_t number);
 
-  // Of the sample that was found last.
+  // These describe the sample that the last Find found.
   uint32_t number() const { return number_; }
   Value ValueOf(uint32_t column) const {
     return {starts_[column], starts_[column + 1] - starts_[column]};
   }
-  /// Fails with kCorrupt if the value is no array of its column.
+  /// Returns the value as its file shows it. Fails with kCorrupt if the column
+  /// has arrays and the value is not one.
   Result<ShownValue> ShownOf(uint32_t column);
-  /// Where the items of a list are in the shard: the end of item i is item i +
-  /// 1.
+  /// Returns the offset in the shard of each item of a list, and then the end
+  /// of the last item. Item i ends where item i + 1 begins.
   Result<std::vector<uint64_t>> ItemsOf(uint32_t column);
 
   /// Reads bytes of the shard.
@@ -70,8 +71,9 @@ class SampleReader {
   const Column& column(uint32_t number) const {
     return shards_.index().columns[number];
   }
-  /// At most WindowReader::kMax bytes; valid until the next call of the same
-  /// reader.
+  /// Returns bytes of the shard. For an uncompressed shard, `length` must be at
+  /// most WindowReader::kMax, and the bytes are valid until the next call with
+  /// the same `reader`.
   Result<Bytes> At(WindowReader& reader, uint64_t offset, size_t length);
   Status FindBounds(uint32_t index, uint64_t& begin, uint64_t& end);
   Status FindValues(uint32_t index, uint64_t begin, uint64_t end);

@@ -27,7 +27,8 @@ double ShortestOf(uint16_t half) {
   const double value = HalfToFloat(half);
   if (value == 0 || !std::isfinite(value)) return value;
   if (value < 0) return -ShortestOf(half & kMagnitude);
-  // Every number between these is nearest to `value`.
+  // Every number between `below` and `above` is nearer to `value` than to any
+  // other half.
   const double below = (value + HalfToFloat(half - 1)) / 2;
   constexpr uint16_t kGreatest = 0x7BFF;
   const double above = half == kGreatest ? value + (value - below)
@@ -44,8 +45,8 @@ double ShortestOf(uint16_t half) {
   return value;
 }
 
-/// Appends an element; null for a float that JSON does not have. `in_list`:
-/// floats as numpy's tolist() has them, which widens them to doubles.
+/// Appends an element; null for NaN and infinities, which JSON does not have.
+/// With `in_list`, floats have the digits of doubles, as in numpy's tolist().
 void AppendElement(DType dtype, const std::byte* at, bool in_list,
                    std::string& text) {
   const auto put_float = [&text](auto value) {
@@ -66,12 +67,12 @@ void AppendElement(DType dtype, const std::byte* at, bool in_list,
     }
   };
   VisitNumber(dtype, put, [&] {
-    const auto half = LoadLe<uint16_t>(at);  // the only other type
+    const auto half = LoadLe<uint16_t>(at);  // f16 is the only other type
     put_float(in_list ? double{HalfToFloat(half)} : ShortestOf(half));
   });
 }
 
-/// Appends elements of `shape` as nested lists.
+/// Appends elements of `shape` as nested lists, and moves `at` past them.
 Status AppendNested(DType dtype, std::span<const uint64_t> shape,
                     const std::byte*& at, std::string& text,
                     const Request& request) {
@@ -106,7 +107,7 @@ bool IsNumber(std::string_view text, const ReadContext& context) {
   return passed && *passed == text;
 }
 
-/// A word for the reason in "$error".
+/// The value of "$error" in the line of a sample that cannot be read.
 std::string_view ReasonOf(const Error& error) {
   switch (error.code) {
     case Code::kChecksum:
@@ -227,6 +228,7 @@ Result<std::string> TryLine(const MdsContainer& set, const PathsInTree& paths,
   return LineWriter(set, paths, std::move(sample), context).Line();
 }
 
+/// Returns the line of a sample; for a damaged sample, a line with "$error".
 /// Fails only with transient errors.
 Result<std::string> LineOf(const MdsContainer& set, const PathsInTree& paths,
                            uint32_t number, const ReadContext& context) {
@@ -236,7 +238,8 @@ Result<std::string> LineOf(const MdsContainer& set, const PathsInTree& paths,
          "\n";
 }
 
-/// Adds the caption or the picture of a value to `shown`, if it is the first.
+/// Uses a value as the caption or the picture of `shown`, if it is suitable and
+/// `shown` has none yet.
 Status AddShown(SampleReader& sample, const Column& column, uint32_t number,
                 ShownSample& shown) {
   const bool text = column.encoding == "str" && shown.caption.empty();
@@ -262,7 +265,8 @@ std::shared_ptr<const FileTable> SampleLines(
     std::shared_ptr<const MdsContainer> of, const PathsInTree& paths) {
   std::vector<uint32_t> starts;
   const uint32_t samples = of->index().samples;
-  // A hostile index costs few blocks, however many samples it claims.
+  // Bounds the number of blocks, because a hostile index may claim any number
+  // of samples.
   const uint64_t step =
       std::max<uint64_t>(kSamplesPerBlock, samples / kMaxBlocks);
   for (uint64_t i = 0; i < samples; i += step) {

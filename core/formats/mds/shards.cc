@@ -50,7 +50,8 @@ Status DecodeZip(ZipKind kind, Bytes stored, MutableBytes out,
   }
 }
 
-/// Compares the hash of `bytes`, as messages call them.
+/// Compares a computed hash with the expected one. `bytes` names the hashed
+/// bytes in the message.
 Status Conclude(Hasher& hasher, const ExpectedHash& hash,
                 const std::string& bytes) {
   const std::string hex = hasher.Hex();
@@ -74,7 +75,8 @@ Status Compare(const ExpectedHash& hash, Bytes bytes,
                   fmt::format("checksum mismatch: {} bytes", bytes.size()));
 }
 
-/// Compares all hashes of the shard `label`.
+/// Compares `bytes` with all hashes that the index has of the file `of`. Fails
+/// with kChecksum if one differs; the message begins with `label`.
 Status Compare(const StoredFile& of, const Content& bytes,
                const std::string& label, const ReadContext& context) {
   for (const ExpectedHash& hash : of.hashes) {
@@ -130,7 +132,8 @@ std::string Shards::Label(uint32_t shard) const {
 }
 
 uint32_t Shards::ShardOf(uint32_t sample) const {
-  // Of several shards that begin with it, all but the last are empty.
+  // Of several shards whose first sample is `sample`, all but the last are
+  // empty.
   const auto after =
       std::ranges::upper_bound(index_.shards, sample, {}, &ShardRecord::first);
   return static_cast<uint32_t>(after - index_.shards.begin()) - 1;
@@ -179,7 +182,7 @@ Status Shards::Examine(uint32_t shard, const Request& request) {
   const Trouble raw = state.fault;
   if (raw != Trouble::kNone && of.zip) {
     CTXFS_TRY(Examine(shard, Form::kZip, *of.zip, request));
-    // The raw file tells more if the compressed one is not there.
+    // If there is no compressed file, the fault of the raw file says more.
     if (state.fault == Trouble::kMissing && raw != Trouble::kMissing) {
       state.form = Form::kRaw;
       state.fault = raw;
@@ -226,7 +229,7 @@ Shards::Trouble Shards::TroubleOfZip(const ShardRecord& record) const {
 std::optional<Error> Shards::Fault(uint32_t shard) const {
   struct Fault {
     Code code;
-    const char* text;  // {1}, {2}: bytes of the file, and decoded
+    const char* text;  // {0} label, {1} file's bytes, {2} decoded bytes
   };
   static constexpr Fault kFaults[] = {
       {Code::kCorrupt, ""},
@@ -266,7 +269,7 @@ Result<SourcePtr> Shards::SourceOf(uint32_t shard,
       source->size() != File(shard).bytes) {
     return Error{Code::kStale, Label(shard) + " has changed"};
   }
-  LruMap<uint32_t, SourcePtr>::Removed closed;  // freed unlocked
+  LruMap<uint32_t, SourcePtr>::Removed closed;  // closed without the lock
   const MutexLock lock(mutex_);
   closed = open_.Put(shard, source);
   if (open_.size() > kOpenFiles)

@@ -23,9 +23,10 @@ namespace ctxfs::mds {
 /// The file of a shard: the raw one, or the compressed one.
 struct ShardFile {
   SourcePtr source;
-  /// Of a raw shard with a hash; else null.
+  /// Verifies the bytes of a raw shard. Null for a compressed shard, without a
+  /// known hash, or with verify=off.
   std::shared_ptr<const ChecksumGuard> guard;
-  /// The decoded bytes of a compressed shard; else null.
+  /// The decoded bytes of a compressed shard; null for a raw one.
   std::shared_ptr<const Block> block;
 
   /// The bytes [offset, offset + length) of the decoded shard, verified before
@@ -55,17 +56,17 @@ class Shards : public std::enable_shared_from_this<Shards> {
   bool compressed(uint32_t shard) const {
     return states_[shard].form == Form::kZip;
   }
-  /// Bytes of all files that are there.
+  /// Bytes of all files of shards that exist.
   uint64_t stored_bytes() const { return stored_bytes_; }
 
-  /// Why the shard cannot be read, according to the index and the files that
-  /// are there.
+  /// Returns the reason why the shard cannot be read, as far as Load found one
+  /// in the index and the file's attributes.
   std::optional<Error> Fault(uint32_t shard) const;
-  /// Whether the file of the shard is not there.
+  /// Whether the file of the shard does not exist.
   bool IsMissing(uint32_t shard) const {
     return states_[shard].fault == Trouble::kMissing;
   }
-  /// "yes", "no", "failed" or "none", as in EntryInfo::verified.
+  /// Returns "yes", "no", "failed" or "none", as in EntryInfo::verified.
   std::string VerifiedText(uint32_t shard) const;
   bool HasHash(uint32_t shard) const;
   Verdict verdict(uint32_t shard) const { return states_[shard].verdict; }
@@ -74,16 +75,17 @@ class Shards : public std::enable_shared_from_this<Shards> {
   /// has changed since Load.
   Result<ShardFile> Open(uint32_t shard, const Request& request) const;
 
-  /// Fails unless the header of the shard fits to the index. `header`: its
-  /// first 8 bytes.
+  /// Fails unless the header of the shard agrees with the index. `header` must
+  /// have its first 8 bytes.
   Status CheckHeader(uint32_t shard, Bytes header) const;
-  /// Whether CheckHeader has passed already.
+  /// Whether CheckHeader has passed for the shard.
   bool KnowsHeader(uint32_t shard) const { return states_[shard].header; }
 
-  /// Compares all hashes of the shard's file, and of what it decodes to.
+  /// Compares all hashes of the shard's file and of its decoded bytes.
   Status CompareHashes(uint32_t shard, const ReadContext& context) const;
 
-  /// "shard 'shard.00000.mds'".
+  /// Returns the name of a shard for messages, such as "shard
+  /// 'shard.00000.mds'".
   std::string Label(uint32_t shard) const;
 
  private:
@@ -116,7 +118,9 @@ class Shards : public std::enable_shared_from_this<Shards> {
   Result<SourcePtr> OpenNamed(const std::string& name,
                               const Request& request) const;
   Status Examine(uint32_t shard, const Request& request);
-  /// Sets the state if `file` is there with its size, else the fault.
+  /// Examines one form of the shard, and sets the shard's state to this form
+  /// and to the fault of `file`, if any. Fails only on errors that are not the
+  /// file's, such as an interruption.
   Status Examine(uint32_t shard, Form form, const StoredFile& file,
                  const Request& request);
   Trouble TroubleOfZip(const ShardRecord& record) const;
@@ -135,7 +139,7 @@ class Shards : public std::enable_shared_from_this<Shards> {
   uint64_t stored_bytes_ = 0;
   mutable std::vector<State> states_;
   mutable Mutex mutex_;
-  /// The files that were used last.
+  /// The files that were used most recently.
   mutable LruMap<uint32_t, SourcePtr> open_ CTXFS_GUARDED_BY(mutex_);
 };
 

@@ -19,7 +19,7 @@ namespace {
 
 struct List {
   ShardFile file;
-  std::vector<uint64_t> items;  // where they begin, and the last end
+  std::vector<uint64_t> items;  // offsets of items, and the end of the last
   std::string suffix;
 
   uint64_t SizeOf(uint32_t item) const { return items[item + 1] - items[item]; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Protocol Buffers of tf.train.Example and SequenceExample
-// (docs/formats/tfrecord.md, section 3), as protobuf's own readers read them.
+// Parses the Protocol Buffers messages tf.train.Example and SequenceExample
+// (docs/formats/tfrecord.md, section 3) as protobuf's own readers do.
 #include "core/formats/tfrecord/example.h"
 
 #include <utility>
@@ -25,19 +25,19 @@ constexpr unsigned kFixed32Type = 5;
 
 Error NotAnExample() { return {Code::kCorrupt, "not_an_example"}; }
 
-/// A field of a message; of a group its start or its end.
+/// A field of a message. A group is two fields: its start and its end.
 struct Field {
   uint64_t number = 0;
   unsigned type = 0;
-  Span span = {};    // with its tag
-  Bytes bytes = {};  // of kBytesType
+  Span span = {};    // the tag included
+  Bytes bytes = {};  // the value, for kBytesType only
 
   bool IsBytes(uint64_t wanted) const {
     return number == wanted && type == kBytesType;
   }
 };
 
-/// Returns false if the bytes are no field.
+/// Reads the next field. Returns false if it is malformed.
 bool ReadField(ByteReader& in, Field& field) {
   const uint64_t begin = in.offset();
   const uint64_t tag = in.Uvarint();
@@ -65,7 +65,9 @@ bool ReadField(ByteReader& in, Field& field) {
   return in.ok() && field.number >= 1 && field.number <= kHighestField;
 }
 
-/// Enters or leaves a group. `open`: the numbers of those around the field.
+/// Enters or leaves a group if `field` is its start or end. `open` has the
+/// field numbers of the enclosing groups. Returns false if groups do not match
+/// or are nested too deep.
 bool Nest(const Field& field, std::vector<uint64_t>& open) {
   if (field.type == kStartGroup) {
     open.push_back(field.number);
@@ -77,7 +79,7 @@ bool Nest(const Field& field, std::vector<uint64_t>& open) {
   return true;
 }
 
-/// Whether two steps are rows of one array of numbers.
+/// Whether two steps can be rows of one array of numbers.
 bool IsLike(const Feature& a, const Feature& b) {
   return a.HoldsNumbers() && a.kind == b.kind && a.count == b.count;
 }
@@ -101,7 +103,7 @@ class Parser {
     });
   }
 
-  /// What a record is that parses as kSequence.
+  /// The message type of the record. Parse(kSequence) must have succeeded.
   RecordKind kind() const {
     if (has_lists_) return RecordKind::kSequence;
     return has_features_ && !has_others_ ? RecordKind::kExample
@@ -110,7 +112,7 @@ class Parser {
   Example Take() && { return std::move(example_); }
 
  private:
-  /// Calls `handle` for each field of a message, and skips what is in groups.
+  /// Calls `handle` for each field of a message that is not inside a group.
   template <typename Handle>
   Status ForEach(Bytes message, const Handle& handle) {
     const auto begin = message.data() - record_.bytes.data();
@@ -146,7 +148,7 @@ class Parser {
     if (!known) names_ += key.size();
     example_.too_many |=
         !known && (map.size() == kMaxFiles || names_ > kMaxNames);
-    // Of a name that comes twice the last counts.
+    // If a name occurs twice, the last value counts.
     if (known || !example_.too_many) map[key] = std::move(value);
     return HeapAllowance::Check();
   }
@@ -155,7 +157,7 @@ class Parser {
     return ForEach(message, [&](const Field& field) -> Status {
       if (field.type != kBytesType || field.number > 3) return {};
       const auto kind = static_cast<ValueKind>(field.number);
-      // Of two kinds in one feature the last counts.
+      // A value of another kind replaces all values before it.
       if (feature.kind != kind) feature = {.kind = kind};
       return ForEach(field.bytes, [&](const Field& values) {
         return AddValues(values, feature);
@@ -171,14 +173,14 @@ class Parser {
       CTXFS_TRY(AdmitGrowth(steps));
       CTXFS_TRY(ParseValue(field.bytes, steps.emplace_back()));
       list.regular = list.regular && IsLike(steps.back(), steps.front());
-      // Otherwise each step has a file of its own.
+      // Steps that are not rows of one array have a file each.
       example_.too_many |= !list.regular && steps.size() > kMaxFiles;
       return {};
     });
   }
 
-  /// Adds the values in a field of a list. A field of another type is unknown,
-  /// and has none.
+  /// Adds the values in a field of a list. A field of an unexpected number or
+  /// type is skipped, like any unknown field.
   Status AddValues(const Field& field, Feature& feature) {
     if (field.number != 1) return {};
     const bool numbers = feature.HoldsNumbers();
@@ -227,7 +229,7 @@ class Parser {
   const RecordBytes& record_;
   const ReadContext& context_;
   Example example_;
-  uint64_t steps_ = 0;  // of loops
+  uint64_t steps_ = 0;  // of all loops over fields
   uint64_t names_ = 0;  // bytes
   bool has_features_ = false;
   bool has_lists_ = false;
@@ -243,8 +245,8 @@ Result<Example> ParseExample(const RecordBytes& record, RecordKind kind,
   return std::move(parser).Take();
 }
 
-// A record that is no SequenceExample because of its feature lists is no
-// Example, either: that has features alone.
+// Parses a record only as a SequenceExample. A record whose feature lists do
+// not parse is no Example either, because an Example has only features.
 Result<RecordKind> KindOf(Bytes record, const ReadContext& context) {
   const RecordBytes bytes{record};
   Parser parser(bytes, context);

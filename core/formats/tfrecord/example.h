@@ -20,7 +20,8 @@ struct Span {
   uint64_t size() const { return end - begin; }
 };
 
-/// The data of a record in memory, or a part of it, and its place in the file.
+/// The data of a record in memory, or a part of it, and the offset in the file
+/// of its first byte.
 struct RecordBytes {
   Bytes bytes;
   uint64_t at = 0;
@@ -39,33 +40,35 @@ enum class ValueKind : uint8_t {
   kInts = 3
 };
 
-/// One value of bytes, or at most kMaxCount numbers.
+/// The place of one value of bytes, or of at most kMaxCount numbers.
 struct Run {
-  /// So that a read in the middle of 10^8 varints does not start at the first.
+  /// Bounds a run, so that a read in the middle of 10^8 varints need not decode
+  /// all varints before it.
   static constexpr uint32_t kMaxCount = 4096;
 
   Span span;
   uint32_t count = 1;
-  /// Whether it has values alone. Otherwise a tag is before each number.
+  /// If false, a tag precedes each number in the span.
   bool packed = true;
 };
 
-/// A feature of a record: where its values are, in order. Of values of bytes it
-/// has kMaxFiles and one more at most.
+/// A feature of a record. `runs` has the places of its values, in order; of
+/// values of bytes, at most the first kMaxFiles + 1.
 struct Feature {
   ValueKind kind = ValueKind::kNone;
-  uint64_t count = 0;  // of values
+  uint64_t count = 0;  // number of values
   std::vector<Run> runs = {};
 
   bool HoldsNumbers() const {
     return kind == ValueKind::kInts || kind == ValueKind::kFloats;
   }
-  /// Bytes of a number in a file: of an i64 or an f32.
+  /// Size in bytes of a number in a file of a sample: an i64 or an f32.
   size_t width() const { return kind == ValueKind::kInts ? 8 : 4; }
 };
 
-/// Calls `use` with the bits of each number of a run. Returns false if `bytes`
-/// are not what was parsed.
+/// Calls `use` with the bits of each number of a run. `bytes` must be the bytes
+/// of run.span. Returns false if they no longer parse because the file has
+/// changed.
 template <typename Use>
 bool ForEachNumber(ValueKind kind, const Run& run, Bytes bytes,
                    const Use& use) {
@@ -81,33 +84,33 @@ bool ForEachNumber(ValueKind kind, const Run& run, Bytes bytes,
 
 struct FeatureList {
   std::vector<Feature> steps;
-  /// Whether all steps have the same kind of numbers, and as many.
+  /// Whether all steps have numbers of the same kind, and equally many.
   bool regular = true;
 
-  /// Whether the numbers are one array.
+  /// Whether the numbers of all steps are shown as one array.
   bool IsArray() const { return regular && !steps.empty(); }
 };
 
 /// A record as tf.train.Example or, with `lists`, tf.train.SequenceExample
-/// (docs/formats/tfrecord.md, section 3). Names refer to the bytes of the
-/// record. They are in order, because protobuf writers order maps by hash, so
-/// that two records of one file differ.
+/// (docs/formats/tfrecord.md, section 3). Names point into the bytes of the
+/// record. The maps sort them, because protobuf writers order maps by hash, so
+/// the order of names differs between records.
 struct Example {
-  std::map<std::string_view, Feature> features;  // or those of the context
+  std::map<std::string_view, Feature> features;  // a sequence: of its context
   std::map<std::string_view, FeatureList> lists;
-  bool too_many = false;  // names: the rest is left out
+  bool too_many = false;  // over a limit, so some are missing
 };
 
-/// What all records of a file are.
+/// The message type of all records of a file.
 enum class RecordKind : uint8_t { kUnknown, kExample, kSequence };
 
-/// Parses a record of this kind, not kUnknown. Fails with kCorrupt if it is
-/// none.
+/// Parses a record as `kind`, which must not be kUnknown. Fails with kCorrupt
+/// if it does not parse.
 Result<Example> ParseExample(const RecordBytes& record, RecordKind kind,
                              const ReadContext& context);
 
-/// Returns what a record is, by its bytes alone. Fails only if interrupted or
-/// refused memory.
+/// Returns the message type of a record, judged by its bytes alone. Fails only
+/// if interrupted or refused memory.
 Result<RecordKind> KindOf(Bytes record, const ReadContext& context);
 
 }  // namespace ctxfs::tfrecord

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `ctxfs info` and a report say of a TFRecord (docs/formats/tfrecord.md,
-// section 5).
+// The facts about a TFRecord that `ctxfs info` and a report show
+// (docs/formats/tfrecord.md, section 5).
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -47,8 +47,8 @@ void AddLists(const std::map<std::string_view, FeatureList>& lists,
   }
 }
 
-/// Whether a file is of a split of TensorFlow Datasets, by the pattern of the
-/// names of its files.
+/// Whether the name of a file matches the pattern of file names that a data set
+/// of TensorFlow Datasets states for `split`.
 bool IsOfSplit(std::string_view file, const Json& split,
                const std::string& data_set) {
   constexpr std::string_view kShard = "{SHARD_X_OF_Y}";
@@ -94,7 +94,8 @@ bool IsCaption(std::string_view name) {
   return std::find(kNames.begin(), kNames.end(), last) != kNames.end();
 }
 
-/// Adds a caption or a picture that is a value of a feature.
+/// Uses a value of a feature as the caption or the picture of `sample`, if it
+/// is suitable and `sample` has none yet.
 void AddShown(std::string_view name, Bytes value, ShownSample& sample) {
   if (sample.caption.empty() && IsCaption(name) &&
       value.size() <= ShowsSamples::kMaxTextBytes && IsReadableText(value)) {

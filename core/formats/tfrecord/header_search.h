@@ -14,8 +14,9 @@ constexpr uint64_t kHeaderSize = 12;   // u64 length, u32 checksum of it
 constexpr uint64_t kChecksumSize = 4;  // after the data
 constexpr uint64_t kAround = kHeaderSize + kChecksumSize;
 
-/// A checksum as TFRecord stores it (docs/formats/tfrecord.md, section 1): a
-/// file of checksummed files is then no bad input for CRC-32C.
+/// TFRecord stores checksums masked (docs/formats/tfrecord.md, section 1),
+/// because a CRC-32C of data that has its own CRC-32C inside detects errors
+/// badly.
 constexpr uint32_t kMaskDelta = 0xA282EAD8;
 constexpr uint32_t Mask(uint32_t crc) {
   return (crc >> 15 | crc << 17) + kMaskDelta;
@@ -25,15 +26,17 @@ constexpr uint32_t Unmask(uint32_t masked) {
   return rotated >> 17 | rotated << 15;
 }
 
-/// Whether `head` starts with the header of a record: its checksum matches.
+/// Whether `head` starts with the header of a record: 12 bytes in which the
+/// checksum matches the length.
 bool StartsWithHeader(Bytes head);
 
-/// Whether a record with this header, which must be sound, fits into `room`
-/// bytes.
+/// Whether a record with this header fits into `room` bytes. StartsWithHeader
+/// must hold for `header`.
 bool EndsWithin(Bytes header, uint64_t room);
 
-/// Returns the first offset from `at` on of a header whose record ends within
-/// the `size` bytes that `reader` reads; `size` if there is none.
+/// Returns the first offset, not below `at`, of a header whose record ends
+/// within the file. `size` is the size of the file, and the result if there is
+/// none.
 Result<uint64_t> FindHeader(WindowReader& reader, uint64_t size, uint64_t at,
                             const ReadContext& context);
 

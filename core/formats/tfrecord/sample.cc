@@ -96,7 +96,7 @@ class Maker {
 /// Runs of one file.
 using Runs = std::span<const Run>;
 
-/// The bytes of runs in the container, and of what is between them.
+/// The place of `runs` in the container, with the bytes between them.
 Span StoredOf(Runs runs) {
   if (runs.empty()) return {};
   return {runs.front().span.begin, runs.back().span.end};
@@ -107,7 +107,7 @@ uint64_t SizeOf(const Feature& data) {
                              : StoredOf(data.runs).size();
 }
 
-/// The numbers of some runs of a file.
+/// A block that decodes the numbers of some consecutive runs of a file.
 class NumberBlock final : public Block {
  public:
   NumberBlock(Key key, std::shared_ptr<const Sample> sample,
@@ -146,13 +146,14 @@ class NumberBlock final : public Block {
   const Range& record() const { return sample_->record; }
 
   const std::shared_ptr<const Sample> sample_;
-  const Feature& data_;  // in sample_, as are its runs
+  const Feature& data_;  // points into sample_, as runs_ does
   const Runs runs_;
   const uint64_t size_;
 };
 
-/// Returns a file of numbers in blocks, each of the first runs that have at
-/// least Run::kMaxCount of them, and so of fewer than twice as many.
+/// Returns a file of numbers in blocks. Runs are added to a block until it has
+/// at least Run::kMaxCount numbers. A run has no more than that, so a block has
+/// fewer than twice as many.
 Content NumberContent(const std::shared_ptr<const Sample>& sample,
                       const Feature& data, Key key) {
   Content content;
@@ -171,13 +172,15 @@ Content NumberContent(const std::shared_ptr<const Sample>& sample,
   return content;
 }
 
-// A value, and floats in one row, are a range of the container.
+// A value of bytes, and floats that are stored without gaps, are a range of the
+// container. Other numbers are decoded.
 Content Open(const std::shared_ptr<const Sample>& sample, uint32_t file,
              uint64_t owner) {
   const Feature& data = sample->files[file].data;
   const Span stored = StoredOf(data.runs);
   if (data.kind == ValueKind::kInts || stored.size() != SizeOf(data)) {
-    // A file has fewer than 2^40 numbers, and a sample fewer than 2^24 files.
+    // Keys are unique: a file has fewer than 2^40 blocks, and a sample fewer
+    // than 2^24 files.
     return NumberContent(sample, data, {owner, uint64_t{file} << 40});
   }
   if (data.runs.empty()) return {};

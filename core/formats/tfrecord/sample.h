@@ -20,7 +20,8 @@ struct SampleFile {
 };
 
 /// Returns the files of a record (docs/formats/tfrecord.md, section 4), in the
-/// order of its features. Fails with kLimit if it has too many.
+/// order of its features. Fails with kLimit if they exceed kMaxFiles or
+/// kMaxNames.
 Result<std::vector<SampleFile>> FilesOf(const Example& example, RecordKind kind,
                                         const RecordBytes& record,
                                         const ReadContext& context);
@@ -33,7 +34,7 @@ struct Sample {
 };
 std::shared_ptr<const Container> DirectoryOf(Sample sample);
 
-/// EntryInfo::verified of a record.
+/// Returns the text of EntryInfo::verified for a record. `verdict` may be null.
 const char* VerifiedTextOf(const AtomicVerdict* verdict);
 
 }  // namespace ctxfs::tfrecord

@@ -23,7 +23,8 @@
 namespace ctxfs::tfrecord {
 namespace {
 
-// Bounds of a block: records, and bytes of them.
+// A block of lines ends after kRecordsPerBlock records, or after the record
+// with which its records reach kBytesPerBlock bytes.
 constexpr uint32_t kRecordsPerBlock = 256;
 constexpr uint64_t kBytesPerBlock = limits::kMiB;
 
@@ -32,7 +33,8 @@ using FindPaths = std::function<std::vector<std::string>()>;
 /// Writes the line of a record.
 class LineWriter {
  public:
-  /// `find_paths` returns those of the record's files, in their order.
+  /// `find_paths` must return the paths of the record's files, in the order of
+  /// FilesOf.
   LineWriter(const RecordBytes& record, const ReadContext& context,
              FindPaths find_paths)
       : record_(record),
@@ -81,7 +83,8 @@ class LineWriter {
     return json_.status();
   }
 
-  /// `has_files`: whether its values have files of their own.
+  /// `has_files`: whether the feature has files of its own. A step of an array
+  /// has none.
   Status PutFeature(const Feature& feature, bool has_files) {
     if (feature.kind == ValueKind::kNone) {
       json_.Null();
@@ -101,7 +104,8 @@ class LineWriter {
 
   void PutNumbers(const Feature& feature, const Run& run) {
     const auto put = [&](uint64_t bits) {
-      // Not Value, which makes large integers texts, and floats doubles.
+      // JsonWriter::Value would write large integers as strings, and floats as
+      // doubles.
       std::string digits;
       if (feature.kind == ValueKind::kInts) {
         digits = std::to_string(static_cast<int64_t>(bits));
@@ -135,7 +139,7 @@ class LineWriter {
   const ReadContext& context_;
   const FindPaths find_paths_;
   std::optional<std::vector<std::string>> paths_;
-  size_t files_ = 0;  // of the features before
+  size_t files_ = 0;  // number of files of the features before
   JsonWriter json_{limits::kDecodedBytes,
                    {Code::kLimit, "a line of samples.jsonl is too long"}};
 };
@@ -151,7 +155,8 @@ std::vector<std::string> PathsOf(const TfRecord& file,
   return paths;
 }
 
-/// The reason of a line for a record that is no sample.
+/// The value of "$error" in the line of a record that cannot be read as a
+/// sample.
 const char* ReasonOf(const Error& error) {
   if (error.code == Code::kChecksum) return "checksum";
   return error.code == Code::kLimit ? "too_many" : "not_an_example";
@@ -172,7 +177,7 @@ Result<std::string> LineOf(const TfRecord& file, const PathsInParts& in_part,
       .Line(sample->example, file.kind());
 }
 
-/// The first records of blocks, and the number of records.
+/// Returns the first record of each block, and then the number of records.
 std::vector<uint32_t> BlockStarts(const TfRecord& file) {
   std::vector<uint32_t> starts;
   uint64_t bytes = 0;
@@ -188,7 +193,8 @@ std::vector<uint32_t> BlockStarts(const TfRecord& file) {
   return starts;
 }
 
-/// The only file of `table`, unless it is longer than any text may be.
+/// Opens the only file of `table`. Fails with kLimit if it is longer than
+/// limits::kTableText.
 Result<Content> OpenShort(const FileTable& table, const ReadContext& context) {
   Content content = CTXFS_TRY(table.Open(0, context));
   if (content.size() <= limits::kTableText) return content;

@@ -125,8 +125,8 @@ Status TfRecord::Load(const ReadContext& context) {
   return FindKind(context);
 }
 
-// The first record that is not empty tells for all. One that is damaged tells
-// nothing.
+// The first record that is neither empty nor damaged determines the kind of all
+// records.
 Status TfRecord::FindKind(const ReadContext& context) {
   uint64_t examined = 0;
   for (uint32_t i = 0; i < count(); ++i) {

@@ -22,11 +22,11 @@ struct ReadRecord {
   Buffer buffer;
   RecordBytes data;
   Example example;                // refers to `buffer`
-  std::vector<SampleFile> files;  // unless only parsed
+  std::vector<SampleFile> files;  // set by ReadSample only
 };
 
-/// A file of records (docs/formats/tfrecord.md). Of each record it keeps 8
-/// bytes and a verdict.
+/// A file of records (docs/formats/tfrecord.md). For each record it stores an
+/// offset of 8 bytes and a verdict of one byte.
 class TfRecord final : public Container, public SaysFacts, public ShowsSamples {
  public:
   TfRecord(std::shared_ptr<const Source> source, const OpenOptions& options)
@@ -36,15 +36,17 @@ class TfRecord final : public Container, public SaysFacts, public ShowsSamples {
 
   uint32_t count() const { return static_cast<uint32_t>(starts_.size()); }
   RecordKind kind() const { return kind_; }
-  /// The data of a record.
+  /// The place of a record's data in the file.
   Span At(uint32_t record) const;
   Result<Content> Open(uint32_t record, const ReadContext& context) const;
 
-  /// Reads a record of a file of samples, and finds its files. kChecksum or
-  /// kCorrupt if it is no sample, kLimit if it is too large.
+  /// Reads and parses a record, and finds its files. kind() must not be
+  /// kUnknown. Fails with kChecksum or kCorrupt if the record is damaged or of
+  /// another type, and with kLimit if it is too large or has too many files.
   Result<ReadRecord> ReadSample(uint32_t record,
                                 const ReadContext& context) const;
-  /// Opens views/samples/N. A record that has no files has an empty directory.
+  /// Opens views/samples/N. The directory is empty if the record has no files,
+  /// or if ReadSample fails permanently.
   Result<std::shared_ptr<const Container>> OpenSample(
       uint32_t record, const ReadContext& context) const;
 
@@ -55,7 +57,7 @@ class TfRecord final : public Container, public SaysFacts, public ShowsSamples {
       size_t most, const ReadContext& context) const override;
 
  private:
-  /// The end of a record that other bytes than a record follow.
+  /// A record that no other record follows directly, and the offset of its end.
   struct Gap {
     uint32_t record;
     uint64_t end;
@@ -64,20 +66,23 @@ class TfRecord final : public Container, public SaysFacts, public ShowsSamples {
   void AddInfo(Json& info, const ReadContext& context) const override;
   Result<Checksum> StoredChecksum(uint32_t record,
                                   const ReadContext& context) const;
-  /// Null if checksums are not compared.
+  /// Returns the verdict on a record; null if the options disable verification.
   std::shared_ptr<AtomicVerdict> VerdictOf(uint32_t record) const;
-  /// The data of a record with what verifies it.
+  /// The data of a record, with its ChecksumGuard unless the options disable
+  /// verification.
   Result<Range> RangeOf(uint32_t record, const ReadContext& context) const;
-  /// The data of a record of at most `most` bytes, verified.
+  /// Reads and verifies the data of a record. Fails with kLimit if it has more
+  /// than `most` bytes.
   Result<Buffer> Read(uint32_t record, uint64_t most,
                       const ReadContext& context) const;
   Result<ReadRecord> Parse(uint32_t record, uint64_t most,
                            const ReadContext& context) const;
 
-  // Of Load.
+  // Steps of Load.
   Status Walk(const ReadContext& context);
   std::optional<Error> FaultAt(uint64_t at, Bytes header) const;
-  /// Goes on after a fault. Returns where.
+  /// Returns the offset at which the walk continues after a fault. Fails with
+  /// `fault` unless OpenOptions::salvage is set.
   Result<uint64_t> Salvage(const Error& fault, WindowReader& headers,
                            const ReadContext& context);
   void WarnOfGap(const Error& fault, uint64_t next);
