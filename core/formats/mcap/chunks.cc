@@ -72,7 +72,7 @@ class ChunkBlock final : public Block {
         verify_(verify),
         verdict_(std::move(verdict)) {}
 
-  // A chunk that cannot be decoded fails at once.
+  // A chunk that cannot be decoded costs 1, because it fails at once.
   uint64_t cost() const override {
     return CheckChunk(chunk_) ? chunk_.size + chunk_.record.length : 1;
   }
@@ -102,7 +102,8 @@ class ChunkBlock final : public Block {
 
 /// Sorts and counts the messages of a layout.
 void Conclude(Layout& layout) {
-  // Not a stable sort, which would take half as much memory again.
+  // Sorts by offset, too, instead of stably, because a stable sort needs half
+  // as much memory again.
   std::ranges::sort(layout.places, {}, [](const Place& one) {
     return std::pair(one.fields.channel, one.at);
   });
@@ -194,7 +195,7 @@ void Chunks::Keep(uint32_t number, const std::shared_ptr<const Layout>& layout,
   constexpr uint64_t kShare = 8;
   const uint64_t most = cache.budget() / kShare;
   Result<BlockCache::Lease> lease = cache.Lend(layout->bytes());
-  LruMap<uint32_t, Kept>::Removed removed;  // freed without the lock
+  LruMap<uint32_t, Kept>::Removed removed;  // freed after unlocking
   const MutexLock lock(mutex_);
   unordered_.insert(layout->unordered.begin(), layout->unordered.end());
   if (!lease || layout->bytes() > most) return;

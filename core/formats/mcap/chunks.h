@@ -18,19 +18,19 @@
 
 namespace ctxfs::mcap {
 
-/// A message in a decoded chunk.
+/// The fields of a message, and its place in a decoded chunk.
 struct Place {
   Message fields;
-  uint32_t at;      // of the fields; the data follows
+  uint32_t at;      // offset of the fields; the data follows
   uint32_t length;  // of fields and data
 };
 
 /// The messages of a decoded chunk.
 struct Layout {
-  std::vector<Place> places;  // by channel, in their order
+  std::vector<Place> places;  // sorted by channel and offset
   Counts counts;              // by channel
-  /// The channels of which a message has an earlier log time than the one
-  /// before it.
+  /// The channels of which a message has an earlier log time than the channel's
+  /// message before it in the chunk.
   std::vector<uint16_t> unordered;
 
   std::span<const Place> Messages(uint16_t channel) const;
@@ -53,8 +53,9 @@ class Chunks : public std::enable_shared_from_this<Chunks> {
   Chunks(std::shared_ptr<const Source> source, bool verify)
       : source_(std::move(source)), verify_(verify) {}
 
-  /// Sets the chunks, which have `verdict`, and the channels that are known not
-  /// to be in the order of their log times. Must be called once.
+  /// Sets the chunks, the verdict that all of them start with, and the channels
+  /// whose messages are known not to be in the order of their log times. Must
+  /// be called once, before any other function except BlockOf(chunk, verdict).
   void Set(std::vector<Chunk> chunks, std::set<uint16_t> unordered,
            Verdict verdict);
 
@@ -64,19 +65,21 @@ class Chunks : public std::enable_shared_from_this<Chunks> {
     return verdicts_[number].load(std::memory_order_acquire);
   }
 
-  /// The decoded records of a chunk. Producing them fails with kCorrupt if the
-  /// file has another chunk there.
+  /// Returns a block of the decoded records of a chunk. Its Produce fails with
+  /// kCorrupt if the file has another chunk at that place.
   std::shared_ptr<const Block> BlockOf(uint32_t number) const;
   /// Like BlockOf by number, for a chunk found while the file is walked, before
   /// Set has been called.
   std::shared_ptr<const Block> BlockOf(
       const Chunk& chunk, std::shared_ptr<AtomicVerdict> verdict) const;
-  /// Where its messages are. Decodes the chunk unless the layout is kept. Fails
-  /// with kCorrupt if the chunk has other messages than the index says.
+  /// Returns the layout of a chunk. Decodes the chunk unless its layout is
+  /// cached. Fails with kCorrupt if the numbers of its messages differ from
+  /// those in the index.
   Result<std::shared_ptr<const Layout>> Find(uint32_t number,
                                              const ReadContext& context) const;
-  /// The channels that are not in the order of their log times, as far as
-  /// chunks were decoded.
+  /// The channels known to have messages that are not in the order of their log
+  /// times: those passed to Set, and those found in chunks that were decoded
+  /// since.
   std::set<uint16_t> Unordered() const;
 
  private:
@@ -84,8 +87,9 @@ class Chunks : public std::enable_shared_from_this<Chunks> {
     std::shared_ptr<const Layout> layout;
     BlockCache::Lease lease;
   };
-  /// Keeps a layout, and drops old ones beyond an eighth of the cache's budget:
-  /// what it lends to one container, others cannot have.
+  /// Caches a layout, and drops the oldest layouts until all take at most an
+  /// eighth of the cache's budget, because other containers need the rest. Does
+  /// not cache a layout that is larger than that.
   void Keep(uint32_t number, const std::shared_ptr<const Layout>& layout,
             BlockCache& cache) const;
 

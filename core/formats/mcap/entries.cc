@@ -17,7 +17,8 @@ namespace {
 
 enum class Kind : uint8_t { kArray, kSchema, kAttachment, kMetadata };
 
-/// An entry, and what the index says of it.
+/// An entry, and its description in the index: at most one of the pointers is
+/// set.
 struct Entry {
   Kind kind;
   uint32_t number;  // among those of its kind
@@ -165,7 +166,8 @@ std::optional<EntryInfo> EntryTable::Describe(
   return info;
 }
 
-/// A map of strings as an object; of a key that repeats the last counts.
+/// Returns a map of strings as an object. If a key repeats, its last value
+/// counts.
 Json MapJson(std::string_view map) {
   Json object = Json::object();
   ByteReader in(AsBytes(map));
@@ -191,7 +193,7 @@ Result<Content> Recording::OpenAttachment(uint32_t number,
   if (file.size != indexed.size) {
     return BadRecord(file.record, "the index has another size of its data");
   }
-  // The checksum stands behind the data, and covers all before itself.
+  // The checksum follows the data, and covers the record's content before it.
   const uint64_t begin = file.record.content();
   const uint64_t end = file.data + file.size;
   const Buffer crc = CTXFS_TRY(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Describes a recording: info.json, facts, and what views use.
+// Describes a recording: info.json, facts, and the exports for views.
 #include <fmt/chrono.h>
 #include <fmt/core.h>
 
@@ -15,7 +15,7 @@
 namespace ctxfs::mcap {
 namespace {
 
-/// "2024-05-01T12:00:00.000000123Z"
+/// Returns a time such as "2024-05-01T12:00:00.000000123Z".
 std::string IsoTime(uint64_t nanoseconds) {
   const auto seconds = static_cast<std::time_t>(nanoseconds / kNanoseconds);
   return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:09}Z", fmt::gmtime(seconds),

@@ -24,10 +24,10 @@
 namespace ctxfs::mcap {
 namespace {
 
-/// The byte of the magic number that is the version.
+/// Offset in the magic number of the byte that is the version.
 constexpr size_t kVersionAt = 5;
 
-/// Whether `head` is that of MCAP in any version.
+/// Whether `head` starts with the magic number of any version of MCAP.
 bool IsMcap(Bytes head) {
   const std::string_view text = AsText(head);
   return text.size() >= kMagic.size() &&
@@ -38,7 +38,8 @@ bool IsMcap(Bytes head) {
 /// Whether line ends were converted in the magic number.
 bool IsConverted(Bytes head) { return AsText(head).starts_with("\x89MCAP0\n"); }
 
-/// Fails unless `head` is that of a file which can be read.
+/// Fails if `head` starts a file of another version, or if line ends were
+/// converted.
 Status CheckMagic(Bytes head) {
   if (IsConverted(head)) {
     return Error{Code::kNotContainer,
@@ -47,7 +48,8 @@ Status CheckMagic(Bytes head) {
                  0};
   }
   const std::string_view magic = AsText(head);
-  // A file that was cut since it was recognised has no header, either.
+  // Only a file that was truncated after its format was recognised is this
+  // short. LoadHeader rejects it.
   if (magic.size() <= kVersionAt) return {};
   if (magic[kVersionAt] == kMagic[kVersionAt]) return {};
   return Error{Code::kVersion,
@@ -120,7 +122,7 @@ Container::Tables Recording::Files() const {
   return tables;
 }
 
-// The data section has a checksum that covers the whole file before it.
+// The data end record has a checksum of the whole file before it.
 std::vector<Error> Recording::Inspect(const ReadContext& context) const {
   std::vector<Error> faults = Faults();
   if (!index_.data_end || !options_.verify) return faults;

@@ -18,7 +18,7 @@
 
 namespace ctxfs::mcap {
 
-/// A field of messages that is an array of each channel.
+/// A field of messages, of which each channel has an array.
 struct Field {
   const char* name;
   DType dtype;
@@ -35,7 +35,7 @@ constexpr std::array<Field, 3> kFields = {
 struct FoundMessage {
   Message fields;
   std::optional<uint32_t> chunk;  // nullopt: outside of chunks
-  uint64_t data;                  // byte of the decoded chunk or the file
+  uint64_t data;                  // offset in the decoded chunk or the file
   uint64_t size;
 };
 
@@ -51,7 +51,8 @@ class Recording final : public Container,
   Status Load(const ReadContext& context);
 
   void AddInfo(Json& info, const ReadContext& context) const override;
-  /// Whether a topic is ordered is known when its chunks are decoded.
+  /// info.json lists the topics that are not in the order of log times, which
+  /// are only known once their chunks have been decoded.
   bool InfoMayChange() const override { return true; }
   bool PartsFailAlone() const override { return true; }
   Tables Files() const override;
@@ -67,7 +68,8 @@ class Recording final : public Container,
   const Channel& ChannelAt(uint32_t number) const {
     return index_.channels[number];
   }
-  /// TOPIC/FIELD, below the directory of topics or arrays.
+  /// Returns TOPIC/FIELD: the path of an array below topics/, and the array's
+  /// name in views.
   std::string ArrayName(uint32_t array) const {
     return paths_[array / kFields.size()] + "/" + FieldOf(array).name;
   }
@@ -83,21 +85,24 @@ class Recording final : public Container,
   /// Finds message `message` of channel `channel`. Decodes its chunk.
   Result<FoundMessage> Find(uint32_t channel, uint32_t message,
                             const ReadContext& context) const;
-  /// The size of a message's data, if the index has it.
+  /// The size of a message's data. nullopt for a message in a chunk, because
+  /// only the decoded chunk has it.
   std::optional<uint64_t> KnownSize(uint32_t channel, uint32_t message) const;
   Content DataOf(const FoundMessage& message) const;
   Result<Content> OpenMessage(uint32_t channel, uint32_t message,
                               const ReadContext& context) const;
-  /// EntryInfo::verified of all messages of a channel.
+  /// Returns the text of EntryInfo::verified for all messages of a channel.
   std::string VerifiedOf(const Channel& channel) const;
-  /// The values of a field of all messages of a channel, in their order.
+  /// The values of an array: one field of all messages of a channel, in the
+  /// order of the messages.
   Content ValuesOf(uint32_t array) const;
   uint64_t SizeOf(uint32_t array) const {
     return uint64_t{ChannelOf(array).messages} *
            DTypeSize(FieldOf(array).dtype);
   }
 
-  /// Fails with kCorrupt if the file has another attachment there.
+  /// Opens the data of an attachment. Fails with kCorrupt if the file does not
+  /// have the attachment that the index describes.
   Result<Content> OpenAttachment(uint32_t attachment,
                                  const ReadContext& context) const;
   void DescribeAttachment(uint32_t attachment, EntryInfo& info,
@@ -107,17 +112,17 @@ class Recording final : public Container,
                                const ReadContext& context) const;
 
  private:
-  /// Reads the header record. Returns the end of it.
+  /// Reads the header record. Returns the offset of its end.
   Result<uint64_t> LoadHeader(const ReadContext& context);
-  /// Finds out whether chunks can be read and verified.
+  /// Warns if a chunk has an unknown compression, and sets verifies_chunks_.
   Status LookAtChunks(const ReadContext& context);
-  /// The entries (entries.cc).
+  /// The table of the entries (entries.cc).
   std::shared_ptr<const FileTable> EntryFiles() const;
   std::string ChannelsJson(const std::vector<std::string>& paths) const;
-  /// topics/TOPIC/messages and, of JSON messages, views/messages/TOPIC.jsonl
-  /// (messages.cc).
+  /// Adds topics/TOPIC/messages and, if the messages are JSON,
+  /// views/messages/TOPIC.jsonl (messages.cc).
   void AddMessageFiles(uint32_t channel, Tables& tables) const;
-  /// views/pictures (pictures.cc)
+  /// Adds views/pictures (pictures.cc).
   void AddPictureFiles(Tables& tables) const;
 
   const OpenOptions options_;
@@ -134,15 +139,16 @@ class Recording final : public Container,
 
 /// The directory of each channel below topics/, as names that the tree makes
 /// safe (docs/formats/mcap.md, section 8): the topic without one leading slash.
-/// Repeated ones get "~2", and so do components that are called like a file of
-/// the topic above them.
+/// A repeated directory gets "~2", "~3" and so on after it. A component gets
+/// "~2" if it has the name of a file of the topic above it.
 std::vector<std::string> TopicPaths(const std::vector<Channel>& channels);
 
-/// `path` with `suffix` after its last component. One that the tree makes safe
-/// as a whole, such as "..", is made safe first.
+/// Returns `path` with `suffix` after its last component. A component that the
+/// tree would replace as a whole, such as "..", is replaced first.
 std::string WithSuffix(std::string_view path, std::string_view suffix);
 
-/// The extension of messages of an encoding, and of schemas.
+/// The file extensions of messages and of schemas, by their encoding; "bin" for
+/// an unknown encoding.
 std::string_view MessageExtension(std::string_view encoding);
 std::string_view SchemaExtension(std::string_view encoding);
 

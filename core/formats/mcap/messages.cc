@@ -19,8 +19,8 @@
 namespace ctxfs::mcap {
 namespace {
 
-/// Finds messages of a channel by number. Remembers where those of one run are:
-/// the layout of a chunk may be too large to be kept.
+/// Finds messages of a channel by number. Holds the layout of the chunk that it
+/// used last, because Chunks does not cache a large layout.
 class Finder {
  public:
   Finder(const Recording& recording, const Channel& channel)
@@ -89,7 +89,8 @@ class Values final : public Transform {
 Status Values::Compute(uint64_t offset, MutableBytes out,
                        const ReadContext& context) const {
   constexpr uint64_t kMessagesPerCheck = 256;
-  // Layouts may be kept from before a change of the file.
+  // A cached layout may be from before a change of the file, and using it reads
+  // nothing from the file.
   CTXFS_TRY(recording_->source()->CheckUnchanged());
   const uint64_t width = DTypeSize(field_.dtype);
   Finder finder(*recording_, channel_);
@@ -150,9 +151,10 @@ Result<std::string> LineOf(const FoundMessage& message, const Content& stored,
       value ? "\"message\": " + *value : "\"$error\": \"not_json\"");
 }
 
-/// The first message of each part of views/messages/TOPIC.jsonl that is made as
-/// a whole, so that the messages of a chunk are looked for once: those of a
-/// chunk, or some messages outside of chunks.
+/// Returns the first message of each part of views/messages/TOPIC.jsonl, and
+/// then the number of messages. A part is generated as a whole. It has either
+/// all messages of one chunk, so that the chunk's layout is found only once, or
+/// at most kLooseLines messages that are outside of chunks.
 std::vector<uint32_t> LineStarts(const Channel& channel) {
   constexpr uint32_t kLooseLines = 1024;
   std::vector<uint32_t> starts;
@@ -168,7 +170,7 @@ std::vector<uint32_t> LineStarts(const Channel& channel) {
   return starts;
 }
 
-/// The decoded bytes that the lines of messages [first, end) are made of.
+/// Number of bytes that are decoded to make the lines of messages [first, end).
 uint64_t BytesOf(const Recording& recording, uint32_t channel, uint32_t first,
                  uint32_t end) {
   const Channel& of = recording.ChannelAt(channel);
@@ -186,7 +188,7 @@ Result<std::string> LinesOf(const Recording& recording, uint32_t channel,
                             const ReadContext& context) {
   Finder finder(recording, recording.ChannelAt(channel));
   std::string text;
-  // PartTexts refuses a text that is longer.
+  // JoinedTexts rejects a longer text.
   for (uint32_t i = first; i < end && text.size() <= limits::kDecodedBytes;
        ++i) {
     CTXFS_TRY(context.Check());
@@ -198,7 +200,7 @@ Result<std::string> LinesOf(const Recording& recording, uint32_t channel,
   return text;
 }
 
-/// views/messages/TOPIC.jsonl
+/// Returns the file views/messages/TOPIC.jsonl.
 std::shared_ptr<const FileTable> LineFile(
     const std::shared_ptr<const Recording>& recording, uint32_t channel,
     std::string path) {

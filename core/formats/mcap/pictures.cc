@@ -21,7 +21,8 @@ namespace {
 /// Returns the picture in a message's data; nullopt if there is none.
 using FindPicture = std::optional<Bytes> (*)(Bytes data);
 
-/// Skips a string of CDR: aligned to 4 bytes after the encapsulation.
+/// Takes a string or byte sequence of CDR: a length, aligned to 4 bytes, and
+/// the bytes.
 Bytes TakeCdr(ByteReader& in) {
   constexpr uint64_t kAlignment = 4;
   in.Skip((kAlignment - in.offset() % kAlignment) % kAlignment);
@@ -29,7 +30,7 @@ Bytes TakeCdr(ByteReader& in) {
   return in.Take(length);
 }
 
-/// sensor_msgs/msg/CompressedImage in CDR.
+/// Finds the picture in a sensor_msgs/msg/CompressedImage in CDR.
 std::optional<Bytes> FindInCdr(Bytes data) {
   ByteReader in(data);
   in.Skip(1);
@@ -43,7 +44,7 @@ std::optional<Bytes> FindInCdr(Bytes data) {
   return in.ok() ? std::optional(picture) : std::nullopt;
 }
 
-/// sensor_msgs/CompressedImage of ROS 1.
+/// Finds the picture in a sensor_msgs/CompressedImage of ROS 1.
 std::optional<Bytes> FindInRos1(Bytes data) {
   ByteReader in(data);
   in.Skip(3 * sizeof(uint32_t));  // sequence and time stamp
@@ -53,7 +54,8 @@ std::optional<Bytes> FindInRos1(Bytes data) {
   return in.ok() ? std::optional(picture) : std::nullopt;
 }
 
-/// foxglove.CompressedImage in protobuf: the last field 2.
+/// Finds the picture in a foxglove.CompressedImage in protobuf, which is its
+/// last field 2.
 std::optional<Bytes> FindInProtobuf(Bytes data) {
   enum WireType : uint8_t { kVarint, kFixed64, kBytes, kFixed32 = 5 };
   constexpr uint64_t kDataField = 2;
@@ -94,7 +96,8 @@ constexpr std::array<PictureLayout, 3> kLayouts = {
      {"sensor_msgs/CompressedImage", "ros1", &FindInRos1},
      {"foxglove.CompressedImage", "protobuf", &FindInProtobuf}}};
 
-/// How messages of a channel store a picture; null: they do not.
+/// Returns the function that finds the picture in a channel's messages; null if
+/// they have none.
 FindPicture PictureIn(const Index& index, const Channel& channel) {
   const Definition* const schema = index.SchemaOf(channel);
   if (schema == nullptr || channel.messages == 0) return nullptr;
@@ -106,7 +109,7 @@ FindPicture PictureIn(const Index& index, const Channel& channel) {
   return nullptr;
 }
 
-/// The picture in a message; fails with kCorrupt if there is none.
+/// Opens the picture in a message. Fails with kCorrupt if there is none.
 Result<Content> OpenPicture(const Recording& recording, uint32_t channel,
                             uint32_t message, const ReadContext& context) {
   const Content data =
@@ -115,7 +118,7 @@ Result<Content> OpenPicture(const Recording& recording, uint32_t channel,
     return OverLimit("limit: bytes of a message with a picture",
                      limits::kPictureBytes);
   }
-  // One slice: of the decoded chunk, or of what is read from the file.
+  // The window has the message in one slice, because a message is one extent.
   Window window;
   CTXFS_TRY(data.Read(0, static_cast<size_t>(data.size()), context, window));
   const Bytes bytes =
@@ -130,7 +133,8 @@ Result<Content> OpenPicture(const Recording& recording, uint32_t channel,
                     picture->size());
 }
 
-/// The extension of a channel's pictures, by the first one.
+/// Returns the extension of a channel's pictures, judged by the first picture;
+/// ".bin" if that cannot be read.
 Result<std::string> PictureSuffix(const Recording& recording, uint32_t channel,
                                   const ReadContext& context) {
   const auto read = [&]() -> Result<std::string> {

@@ -16,37 +16,38 @@
 namespace ctxfs::mcap {
 namespace {
 
-/// Bytes of a MessageIndex record without messages, and of each message.
+/// Bytes of a MessageIndex record without its items.
 constexpr uint64_t kIndexHead = kHeadSize + 2 + 4;
+/// Bytes of an item of a MessageIndex record, which has one for each message.
 constexpr uint64_t kIndexItem = 16;
 constexpr uint64_t kFooterSize = 20;
 constexpr uint64_t kDataEndSize = 4;
-/// Maximum of warnings of chunks.
+/// Maximum number of chunks that get a warning each.
 constexpr uint64_t kChunksNamed = 100;
 
-/// The footer record, and where it stands.
+/// Fields of the footer record, and its offset.
 struct Footer {
   uint64_t at;
   uint64_t summary;  // byte of the file; 0: none
   uint32_t crc;      // 0: none
 };
 
-/// Which records of a part of a file count.
+/// Which records of a part of a file are used.
 enum class Take : uint8_t {
   kSummary,      // definitions, indexes and statistics
   kDefinitions,  // schemas and channels
-  kData,         // those of the data section, which ends with its data end
-  kSalvaged,     // the same, and definitions behind it
+  kData,         // all up to the data end record
+  kSalvaged,     // like kData; after the data end, definitions
 };
 
-/// A record of the data section by its index.
+/// A record of the data section, as the summary describes it.
 struct Indexed {
   uint64_t begin;
-  uint64_t end;  // with the message indexes of a chunk
+  uint64_t end;  // for a chunk, of its message indexes
   std::variant<FileRecord, std::pair<Chunk, Counts>> record;
 };
 
-/// What the statistics of a summary count.
+/// The statistics record of a summary.
 struct Statistics {
   uint64_t messages;
   std::map<Op, uint64_t> records;  // of the summary
@@ -61,46 +62,49 @@ class IndexReader {
         context_(context),
         work_(WorkLimit().On(chunks.source().size())) {}
 
-  /// The index by the summary if it is complete, else by a walk.
+  /// Returns the index from the summary if that is complete, else from a walk.
   Result<Index> ReadOrWalk(const Footer& footer);
-  /// Walks as far as records fit. `reason`: why the file is damaged; `footer`:
-  /// that of a sound summary, or null.
+  /// Walks the file up to its first invalid record, and warns of `reason`, the
+  /// damage. `footer` must be null unless CheckSummary has passed.
   Result<Index> Salvage(const Footer* footer, const Error& reason);
 
  private:
   /// Adds the records in [begin, end) to the index, one by one.
   Status Read(Take take, uint64_t begin, uint64_t end);
 
-  // A summary.
+  // Functions that read a summary.
   Status AddIndex(const Record& record, Bytes content);
   void AddChunkIndex(ByteReader& in);
   void AddFileIndex(Op op, ByteReader& in);
   void AddStatistics(ByteReader& in);
-  /// The record of `length` bytes, head included, at `at`; nullopt if it or the
-  /// bytes `behind` it do not lie in the data section.
+  /// Returns the record at byte `at` that has `length` bytes, opcode and length
+  /// included, and is followed by `behind` bytes of message indexes. If these
+  /// bytes exceed the data section, returns nullopt and calls Contradict.
   std::optional<Record> Locate(Op op, uint64_t at, uint64_t length,
                                uint64_t behind = 0);
-  /// Returns the number of messages of each channel in a chunk, by the places
-  /// of its message indexes, which must fill [begin, end).
+  /// Returns the number of messages of each channel in a chunk, computed from
+  /// the offsets of its message indexes. Calls Contradict unless these fill
+  /// [begin, end).
   Counts CountsOf(std::string_view map, uint64_t begin, uint64_t end);
   void Contradict(std::string why) {
     if (contradiction_.empty()) contradiction_ = std::move(why);
   }
   /// Whether the summary proves that it is complete.
   bool IsComplete();
-  /// Adds what the indexes of a complete summary describe.
+  /// Adds the records that a complete summary describes.
   Status AddIndexed();
-  /// Whether the statistics of the summary are those of the records.
+  /// Whether the statistics of the summary agree with the records of the walk.
   bool Agrees() const;
 
-  // A walk.
+  // Functions that walk the data section.
   Status AddData(const Record& record, RecordReader& reader);
   Status AddChunk(const Record& record);
   struct Examined {
     BlockCache::Pinned decoded;
     std::vector<Record> definitions;
   };
-  /// Compares all records of a chunk with it, before any of them counts.
+  /// Decodes a chunk and parses all its records, before any of them is added to
+  /// the index.
   Result<Layout> Examine(const Chunk& chunk, Examined& found);
   void WarnOfChunk(const Chunk& chunk, Error error);
   Index FinishWalk();
@@ -113,13 +117,13 @@ class IndexReader {
   uint64_t summary_ = 0;          // end of the data section
   std::map<Op, uint64_t> found_;  // records of the summary
   std::vector<Indexed> indexed_;
-  uint64_t messages_ = 0;  // in all chunks of the summary
+  uint64_t messages_ = 0;  // of all chunks in the summary
   std::optional<Statistics> statistics_;
-  /// Why the summary contradicts itself or the file; empty if it is complete,
-  /// or only lacks records.
+  /// Why the summary contradicts itself or the file. Empty for a summary that
+  /// is complete or only lacks records.
   std::string contradiction_;
 
-  Work work_;  // bounds what all chunks of a walk decode to
+  Work work_;  // bounds the decoded bytes of a walk
   uint64_t bad_chunks_ = 0;
 };
 
@@ -256,7 +260,7 @@ bool IndexReader::IsComplete() {
   for (const auto& [op, count] : statistics_->records) {
     const uint64_t found = found_[op];
     complete = complete && found == count;
-    // Writers may leave out a whole group of records, but not some of it.
+    // Writers may omit all records of a kind, but not some of them.
     if (found == 0 || found == count) continue;
     Contradict(
         fmt::format("its statistics count {} records of a kind, and it has {}",
@@ -284,8 +288,8 @@ Status IndexReader::AddIndexed() {
     }
   }
   if (messages_ > 0) builder_.index.times = statistics_->times;
-  // The data end ends where the summary begins. If it has bytes after its
-  // checksum, it is not found here, and the checksum is not compared.
+  // The data end record ends where the summary begins. If it has bytes after
+  // its checksum, it is not found here, and its checksum is not compared.
   const Record end{Op::kDataEnd, summary_ - kHeadSize - kDataEndSize,
                    kDataEndSize};
   if (ReadRecord(chunks_.source(), end, 0, context_)) {
@@ -372,7 +376,8 @@ Index IndexReader::FinishWalk() {
   return std::move(builder_).Finish();
 }
 
-// With a summary that is complete, nothing else is read.
+// If the summary is complete, the data end record is the only other part of the
+// file that is read.
 Result<Index> IndexReader::ReadOrWalk(const Footer& footer) {
   const bool has_summary = footer.summary != 0;
   summary_ = has_summary ? footer.summary : footer.at;
@@ -387,7 +392,8 @@ Result<Index> IndexReader::ReadOrWalk(const Footer& footer) {
   }
   builder_ = IndexBuilder();
   CTXFS_TRY(Read(Take::kData, data_, summary_));
-  // Writers may leave out of the data those channels that no message uses.
+  // Reads the definitions of the summary, too, because writers may omit
+  // channels without messages from the data section.
   CTXFS_TRY(Read(Take::kDefinitions, summary_, footer.at));
   if (statistics_ && bad_chunks_ == 0 && !Agrees()) {
     Contradict("its statistics are not those of the records");
@@ -418,8 +424,8 @@ Result<Index> IndexReader::Salvage(const Footer* footer, const Error& reason) {
   return index;
 }
 
-/// Compares the place and the checksum of the summary with the file. Fails with
-/// "summary" or "summary_crc".
+/// Fails with "summary" if the summary is not between the header and the
+/// footer, and with "summary_crc" if its checksum is wrong.
 Status CheckSummary(const Source& source, const Footer& footer, uint64_t data,
                     bool verify, const Request& request) {
   if (footer.summary == 0) return {};
@@ -431,14 +437,15 @@ Status CheckSummary(const Source& source, const Footer& footer, uint64_t data,
                  footer.at + kHeadSize};
   }
   if (!verify) return {};
-  // The checksum covers the footer up to itself, too.
+  // The checksum also covers the footer up to the checksum itself.
   const uint64_t end = footer.at + kHeadSize + 2 * sizeof(uint64_t);
   return CompareCrc(
       source, footer.summary, end, footer.crc,
       {Code::kChecksum, "summary_crc: the summary", footer.summary}, request);
 }
 
-/// Fails with kCorrupt, "no_footer", if the file does not end in a footer.
+/// Reads the footer. Fails with kCorrupt, "no_footer", if the file does not end
+/// in one.
 Result<Footer> ReadFooter(const Source& source, const Request& request) {
   constexpr uint64_t kTail = kHeadSize + kFooterSize + kMagic.size();
   const uint64_t size = source.size();
@@ -488,7 +495,8 @@ Result<Index> ReadIndex(const Chunks& chunks, const Result<uint64_t>& data,
   if (!data && !data.error().Permanent()) return data.error();
   const Result<Footer> footer = ReadFooter(chunks.source(), context);
   if (data) return ReadFrom(chunks, *data, footer, options, context);
-  // A file that ends within its header was cut.
+  // The header is damaged. A file with a footer is refused for this. A file
+  // without one was truncated, which salvage accepts.
   if (footer) return data.error();
   if (!options.salvage) return footer.error();
   return ReadFrom(chunks, kMagic.size(), footer, options, context);

@@ -110,7 +110,7 @@ Compression CompressionOf(std::string_view name) {
 
 Result<ChunkFields> ReadChunk(const Source& source, const Record& record,
                               const Request& request) {
-  // Bytes of the fields with the name of any known compression.
+  // Bytes that suffice for the fields, with the name of any known compression.
   constexpr uint64_t kFields = 128;
   const Buffer start = CTXFS_TRY(ReadRecord(source, record, kFields, request));
   ByteReader in(start.span(), record.at);

@@ -50,21 +50,23 @@ struct Record {
   bool defines() const { return op == Op::kSchema || op == Op::kChannel; }
 };
 
-/// The fault `what` of a record.
+/// Returns an error that says what is wrong with a record.
 Error BadRecord(const Record& record,
                 std::string_view what = "a field leads past its end");
 
-/// Parses the opcode and length at the start of `bytes`, which stand at `at`.
-/// Fails with kCorrupt if the record is invalid or does not end by `end`.
+/// Parses the opcode and length at the start of `bytes`. `at` and `end` are
+/// offsets in the file or decoded chunk: of `bytes`, and of the end of all
+/// records. Fails with kCorrupt if the record is invalid or goes past `end`.
 Result<Record> ParseRecord(Bytes bytes, uint64_t at, uint64_t end);
 
-/// Reads `record` up to the first `most` bytes of its content. Fails with
-/// kCorrupt if the file has another record there.
+/// Reads opcode, length and at most the first `most` bytes of the content of
+/// `record`. Fails with kCorrupt if the file has another record there.
 Result<Buffer> ReadRecord(const Source& source, const Record& record,
                           uint64_t most, const Request& request);
 
-/// Fails with kChecksum, and `fault`, unless the bytes [begin, end) have this
-/// CRC-32; 0: none was computed.
+/// Fails with kChecksum, and the text and offset of `fault`, unless the bytes
+/// [begin, end) have the CRC-32 `crc`. Does nothing if `crc` is 0: its writer
+/// computed none.
 Status CompareCrc(const Source& source, uint64_t begin, uint64_t end,
                   uint32_t crc, const Error& fault, const Request& request);
 
@@ -82,8 +84,8 @@ class RecordReader {
 
   /// Returns the next record; nullopt at the end. Fails like ParseRecord.
   Maybe<Record> Next();
-  /// The first `most` bytes of the content of `record`, or all of a shorter
-  /// one. Valid until the next call.
+  /// Returns the first `most` bytes of the content of `record`, or all of a
+  /// shorter content. They are valid until the next call of Start or Next.
   Result<Bytes> Start(const Record& record, uint64_t most);
 
  private:
@@ -100,7 +102,7 @@ inline std::string_view TakeText(ByteReader& in) {
   const uint32_t length = in.U32();
   return AsText(in.Take(length));
 }
-/// Whether `map` is pairs of strings, each with its length.
+/// Whether `map` is a sequence of pairs of strings, as TakeText reads them.
 bool IsTextMap(std::string_view map);
 
 struct Message {
@@ -109,8 +111,8 @@ struct Message {
   uint64_t log_time;
   uint64_t publish_time;
 };
-/// Parses a message, which may be cut after its fields; nullopt if these do not
-/// fit.
+/// Parses the fields of a message, whose data `content` need not have; nullopt
+/// if `content` is shorter than the fields.
 std::optional<Message> ParseMessage(Bytes content);
 
 enum class Compression : uint8_t { kNone, kZstd, kLz4, kOther };
@@ -123,7 +125,7 @@ struct Chunk {
   Compression compression;
 };
 
-/// What a chunk itself says of its records.
+/// The fields of a chunk record.
 struct ChunkFields : Chunk {
   uint32_t crc;     // of the decoded records; 0: none
   uint64_t data;    // byte of the file
@@ -134,9 +136,9 @@ struct ChunkFields : Chunk {
 struct FileRecord {
   Record record;
   std::string name = {};
-  // Of an attachment:
+  // The members below are only of an attachment.
   std::string media_type = {};
-  uint64_t time = 0;  // of its creation, or else of its log
+  uint64_t time = 0;  // creation time; log time if that is 0
   uint64_t size = 0;  // of its data
   uint64_t data = 0;  // byte of the file; 0: not known yet
 };

@@ -13,7 +13,7 @@
 namespace ctxfs::mcap {
 namespace {
 
-/// The files of a topic.
+/// Whether each topic has a file or directory of this name.
 bool IsFixedName(std::string_view component) {
   return component == "messages" || component == "log_time" ||
          component == "publish_time" || component == "sequence";
@@ -24,9 +24,10 @@ std::string_view PlainTopic(std::string_view topic) {
   return topic;
 }
 
-/// `topic` with a mark after each component that is called like a file of the
-/// topic above it. `topics` are all topics. Directories have at most
-/// limits::kComponents components, and topics may have millions.
+/// Returns `topic` with "~2" after each component that has the name of a file
+/// of the topic above it. `topics` are all topics, without leading slashes.
+/// Looks at limits::kComponents components at most: a directory has no more,
+/// but a topic may have millions.
 std::string BesideFiles(std::string_view topic,
                         const std::unordered_set<std::string_view>& topics) {
   std::string path;
@@ -76,7 +77,9 @@ std::string WithSuffix(std::string_view path, std::string_view suffix) {
 std::vector<std::string> TopicPaths(const std::vector<Channel>& channels) {
   std::unordered_set<std::string_view> topics;
   for (const Channel& one : channels) topics.insert(PlainTopic(one.name));
-  std::unordered_map<std::string, uint32_t> taken;  // and the last mark
+  // Taken paths, each with the last N for which "~N" was tried after the path;
+  // 1: none was tried.
+  std::unordered_map<std::string, uint32_t> taken;
   std::vector<std::string> paths;
   paths.reserve(channels.size());
   for (const Channel& channel : channels) {

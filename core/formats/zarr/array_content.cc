@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Windows of arrays of elements that have a size.
+// Computes windows of arrays whose elements have a fixed size.
 #include "core/formats/zarr/array_content.h"
 
 #include <algorithm>
@@ -14,15 +14,16 @@
 namespace ctxfs::zarr {
 namespace {
 
-// A chunk of stored elements up to this size is read and cached as a whole;
-// windows of a larger one are read directly.
+// Maximum number of bytes of a chunk without codecs that is read and cached as
+// a whole. Of a larger one, only the window is read.
 constexpr uint64_t kWholeChunk = 4 * limits::kMiB;
 
-// Opening a chunk costs as much as decoding so many bytes.
+// Number of bytes whose decoding costs as much as opening a chunk.
 constexpr uint64_t kOpeningCost = 16 * limits::kKiB;
 
-/// Calls use(box) for boxes that have the bytes [begin, end) of `box`, in
-/// order. From `dimension` on, `box` is all of the array.
+/// Divides the bytes [begin, end) of `box` into boxes, and calls use(box) for
+/// each, in order. From `dimension` on, `box` must have the whole extent of the
+/// array.
 template <typename Use>
 Status Divide(const Indices& strides, size_t dimension, uint64_t begin,
               uint64_t end, const Box& box, const Use& use) {
@@ -52,7 +53,8 @@ Indices With(Indices indices, uint64_t last) {
   return indices;
 }
 
-/// The last dimension is the bytes of an element.
+/// Computes the elements of an array. Shapes have a last dimension for the
+/// bytes of an element.
 class Elements final : public Transform {
  public:
   explicit Elements(std::shared_ptr<const ChunkReader> reader)
@@ -76,7 +78,7 @@ class Elements final : public Transform {
     return done;
   }
 
-  /// Reads all chunks, if they are few.
+  /// Reads all chunks, unless this costs more than `budget`.
   bool HasUnreadable(uint64_t& budget,
                      const ReadContext& context) const override {
     if (reader_->is_damaged()) return true;
@@ -161,8 +163,8 @@ class Elements final : public Transform {
                         });
   }
 
-  /// Calls use(bytes, byte of the array, byte of the chunk) for each piece of
-  /// `to` that is contiguous in both.
+  /// Calls use(bytes, offset in the array, offset in the chunk) for each piece
+  /// of `to` that is contiguous in array and chunk.
   template <typename Use>
   Status ForEachPiece(const Box& box, const Layout& chunk, const Target& to,
                       const Use& use) const {

@@ -13,8 +13,8 @@ namespace ctxfs::zarr {
 /// only its chunks.
 Content ArrayContent(std::shared_ptr<const ChunkReader> reader);
 
-/// The texts of an array as JSON lines, in row-major order: a table of one
-/// file. Decodes all chunks to measure them.
+/// Returns a table of one file: the texts of an array as JSON lines, in
+/// row-major order. Finding the file's size decodes all chunks.
 std::shared_ptr<const FileTable> ArrayLines(
     std::shared_ptr<const ChunkReader> reader);
 

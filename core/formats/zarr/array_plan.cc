@@ -62,9 +62,11 @@ Status SetShapes(const Json& shape, const Json& chunk, ArrayPlan& plan) {
   return Wrong("chunk_shape: an extent is 0");
 }
 
-/// The product of a shape and the size of an element; nullopt if it wraps.
+/// The product of a shape and the size of an element; nullopt if it exceeds
+/// kMaxExtent.
 std::optional<uint64_t> BytesOf(const Indices& shape, uint64_t element) {
-  // An extent of 0 makes the product 0, but must not hide that others wrap.
+  // An extent of 0 makes the product 0, but must not hide that the product of
+  // the other extents exceeds kMaxExtent.
   uint64_t bytes = element;
   bool empty = false;
   for (const uint64_t extent : shape) {
@@ -76,7 +78,8 @@ std::optional<uint64_t> BytesOf(const Indices& shape, uint64_t element) {
   return empty ? 0 : bytes;
 }
 
-/// Computes sizes from shapes and type, and checks that they do not wrap.
+/// Computes the size from shape and type, and checks that array and chunk do
+/// not exceed kMaxExtent bytes.
 Status SetSize(ArrayPlan& plan) {
   // An empty text as a line of JSON has two quotes and the end of the line.
   constexpr uint64_t kLeastLine = 3;
@@ -102,7 +105,8 @@ Status CheckChunkBytes(const Chain& chain) {
                                  : CheckChunkBytes(chain.shards->inner);
 }
 
-/// Sets what depends on shapes and type. `add_codecs` adds those of the chain.
+/// Sets the members that depend on shapes and type. `add_codecs` must add the
+/// codecs of the array to a ChainBuilder.
 template <typename AddCodecs>
 Status Complete(const Json& fill, const AddCodecs& add_codecs,
                 ArrayPlan& plan) {
@@ -115,7 +119,7 @@ Status Complete(const Json& fill, const AddCodecs& add_codecs,
   return CheckChunkBytes(plan.chain);
 }
 
-/// Sets the type of v2 elements; "|O" is what a filter says.
+/// Sets the type of v2 elements. For "|O", the first filter decides it.
 Status SetType(const Json& root, ArrayPlan& plan) {
   const Json dtype = JsonAt(root, "dtype");
   if (dtype.is_null()) return Wrong("dtype: there is none");
@@ -164,7 +168,8 @@ Status AddV2Codecs(const Json& root, ChainBuilder& builder) {
   return compressor.is_null() ? Status() : AddV2Codec(compressor, builder);
 }
 
-/// Fails for a member of v3 metadata that must be understood.
+/// Fails for an unknown member of v3 metadata, unless it states that readers
+/// need not understand it.
 Status CheckMembers(const Json& root) {
   static constexpr std::string_view kKnown[] = {"zarr_format",
                                                 "node_type",
@@ -187,7 +192,7 @@ Status CheckMembers(const Json& root) {
   return NotRead("storage transformers are not read");
 }
 
-/// The name of a part of v3 metadata.
+/// The name of a part of v3 metadata: a text, or its member "name".
 std::string NameOf(const Json& part) {
   return part.is_string() ? part.get<std::string>() : TextAt(part, "name");
 }

@@ -12,18 +12,19 @@
 
 namespace ctxfs::zarr {
 
-/// Chunks in a dimension. The last one may be partly outside of the array.
+/// The number of chunks in a dimension. The last one may be partly outside of
+/// the array.
 constexpr uint64_t ChunksIn(uint64_t extent, uint64_t chunk) {
   return extent / chunk + (extent % chunk == 0 ? 0 : 1);
 }
 
-/// What the metadata of an array says (docs/formats/zarr.md, section 2).
+/// The parsed metadata of an array (docs/formats/zarr.md, section 2).
 struct ArrayPlan {
   int version = 3;
   ElementType type;
   Indices shape;
   Indices chunk;
-  uint64_t size = 0;  // bytes of all elements; for lines, of empty ones
+  uint64_t size = 0;  // bytes of all elements; of lines, a minimum
   std::string fill;   // FillElement
   Json fill_value;    // as stored; null: undefined
   Chain chain;
@@ -33,15 +34,17 @@ struct ArrayPlan {
   bool separator_guessed = false;
   Json dimension_names;  // a list, or null
 
-  /// The bytes that chunks must justify (kChunkWeight).
+  /// The bytes of the array, where each chunk counts as at least kChunkWeight
+  /// bytes, and each inner chunk as at least kInnerChunkWeight. The limit
+  /// kUnjustifiedBytes applies to their sum over all arrays.
   uint64_t Weight() const;
   /// The key of a chunk below the array's path.
   std::string KeyOf(const Indices& chunk_index) const;
 };
 
-/// Returns the plan of an array. `root`: its metadata. Fails with kUnsupported
-/// for a type or codec that is not read, with kLimit, and with kCorrupt; the
-/// message starts with the faulty part.
+/// Parses `root`, the metadata of an array. Fails with kUnsupported for an
+/// unknown type or codec, with kLimit if a limit is exceeded, and with kCorrupt
+/// if the metadata is invalid. The message starts with the faulty part.
 Result<ArrayPlan> PlanOfV2(const Json& root);
 Result<ArrayPlan> PlanOfV3(const Json& root);
 

@@ -19,7 +19,8 @@
 
 namespace ctxfs::zarr {
 
-/// Bytes between two codecs, and the memory that they are in, if it is theirs.
+/// Bytes between two codecs. `memory` owns them, or is empty if another object
+/// does.
 struct Coded {
   Buffer memory;
   Bytes bytes;
@@ -32,10 +33,11 @@ struct Coded {
 
 /// One codec of a chain.
 struct Step {
-  /// Decodes `coded` in place. The offsets of errors are bytes of it.
+  /// Decodes `coded` in place. The offset of an error is relative to the
+  /// encoded bytes.
   std::function<Status(Coded& coded, const ReadContext& context)> undo;
-  std::optional<uint64_t> stored;  // encoded bytes; nullopt: it varies
-  bool checks = false;             // whether damage is found
+  std::optional<uint64_t> stored;  // encoded bytes; nullopt: varies
+  bool checks = false;             // whether it detects damage
 };
 
 struct Sharding;
@@ -46,23 +48,24 @@ struct Chain {
   std::vector<Step> steps;
   /// The codec sharding_indexed; null if there is none.
   std::shared_ptr<const Sharding> shards;
-  /// Whether `shards` is the first step: its chunks can be read one by one.
+  /// Whether `shards` is the first step, so that inner chunks can be read one
+  /// by one.
   bool is_divided = false;
   /// Bytes of a decoded chunk; nullopt for lines.
   std::optional<uint64_t> size;
-  /// Bytes of a stored chunk, where they do not depend on the data.
+  /// Bytes of a stored chunk; nullopt if their number depends on the data.
   std::optional<uint64_t> stored;
   /// For lines: the dimensions in the order in which texts are stored.
   Indices text_order;
   std::vector<std::string> names;  // as stored
 
-  /// Whether every chunk has a checksum.
+  /// Whether decoding a chunk detects damage, by a checksum.
   bool checks() const;
   /// Whether the stored bytes of a chunk are its elements.
   bool stores_elements() const { return steps.empty() && size.has_value(); }
 };
 
-/// A chunk of chunks (section 7).
+/// A chunk that consists of inner chunks, called a shard (section 7).
 struct Sharding {
   Indices chunk;   // shape of an inner chunk
   Indices counts;  // inner chunks in each dimension
@@ -74,13 +77,15 @@ struct Sharding {
   Chain inner;
 
   uint64_t index_bytes() const { return *index.stored; }
-  /// Where the index of a shard of `size` bytes begins.
+  /// Returns the offset of the index in a shard of `size` bytes. Fails with
+  /// kCorrupt if the shard is smaller than its index.
   Result<uint64_t> IndexAt(uint64_t size) const;
 };
 
 struct ChainBuilder;
 
-/// A codec by its name in numcodecs.
+/// A codec that can be decoded. `name` is its name in version 3, or in
+/// numcodecs.
 struct ChunkCodec {
   enum class Stage : uint8_t {
     kArray,    // of arrays of any type; not in numcodecs
@@ -95,37 +100,40 @@ struct ChunkCodec {
   Status (*add)(const Json& configuration, ChainBuilder& chain);
 };
 
-// Codecs of filters.cc, compressors.cc and shard.cc.
+// These are defined in filters.cc, compressors.cc and shard.cc.
 std::span<const ChunkCodec> ArrayCodecs();
 std::span<const ChunkCodec> ByteCodecs();
 Status AddShards(const Json& configuration, ChainBuilder& chain);
 
-/// Whether a codec of v2 takes and makes arrays, or takes texts.
+/// Whether a codec of v2 encodes arrays of numbers, or texts, instead of bytes.
 bool IsArrayFilter(std::string_view name);
 
-/// Adds the codecs of an array in the order of writing, and checks that they
-/// form a chain. The first failure is final. The members say what the codecs so
-/// far make of a chunk.
+/// Builds a Chain. Codecs must be added in the order of writing; each is
+/// checked against the codecs before it. After a failure, the builder must not
+/// be used again. The members describe the output of the codecs added so far.
 struct ChainBuilder {
-  /// For chunks of `shape`, none of whose extents is 0. `level`: the number of
-  /// shards around them.
+  /// Starts a chain for chunks of `shape`, whose extents must not be 0. `level`
+  /// is the number of shards that enclose the chunks.
   ChainBuilder(const ElementType& type, std::string fill, Indices shape,
                size_t level = 0);
 
-  /// Adds codec `name` of v3, or "numcodecs." and the name of v2.
-  /// Fails with kUnsupported for one that is not decoded, and with kCorrupt.
+  /// Adds a codec. `name` is its name in v3, or "numcodecs." and its name in
+  /// v2. Fails with kUnsupported for an unknown codec, and with kCorrupt if its
+  /// configuration is invalid or it cannot follow the codec before it.
   Status Add(const std::string& name, const Json& configuration);
-  /// Adds the list `codecs` of v3.
+  /// Adds all codecs of a v3 list. Fails with kCorrupt if there is no list.
   Status AddAll(const Json* codecs);
-  /// Makes bytes of the elements of v2, unless a filter has.
+  /// Adds the conversion of v2 elements to bytes, unless an earlier filter has
+  /// made bytes of them.
   Status EndArray();
   Result<Chain> Build() &&;
 
-  // For codecs.
-  /// Adds a step that makes `after` bytes of `bytes`.
+  // The rest is for the functions `add` of codecs.
+  /// Adds a step whose output has `after` bytes; nullopt if their number
+  /// varies.
   void Push(decltype(Step::undo) undo, std::optional<uint64_t> after,
             bool checks = false);
-  /// Reverses the bytes of each number.
+  /// Adds a step that reverses the bytes of each number.
   void AddSwap();
 
   const ElementType type;
@@ -134,37 +142,39 @@ struct ChainBuilder {
   Indices shape;
   NumberType number;              // of elements
   uint64_t width;                 // bytes of an element
-  std::optional<uint64_t> bytes;  // nullopt: it varies
+  std::optional<uint64_t> bytes;  // nullopt: varies
   bool is_array = true;
   bool filtered = false;
   Chain chain;
 };
 
-/// Undoes the steps of a chain from the last to number `first`.
+/// Decodes `coded`: undoes the steps of a chain from the last down to number
+/// `first`, inclusive.
 Result<Buffer> Undo(const Chain& chain, Coded coded, const ReadContext& context,
                     size_t first = 0);
 
-/// Fails if the bytes that are there are not as many as shape and type demand.
+/// Fails with kCorrupt unless `found`, the number of bytes at `offset`, is
+/// `wanted`.
 Status CheckSize(uint64_t found, uint64_t wanted, uint64_t offset = 0);
 
-/// "codecs: TEXT", with kCorrupt.
+/// Returns the error "codecs: TEXT" with kCorrupt.
 Error BadCodecs(const std::string& text);
 Error UnreadCodec(std::string_view name);
 
-/// Where chunk `number` of a shard of `size` bytes is in it.
+/// The place of an inner chunk in its shard.
 struct Part {
   uint64_t offset = 0;
   uint64_t size = 0;
 };
-/// Returns nullopt if the chunk is missing. `index`: that of the shard,
-/// decoded.
+/// Returns the place of inner chunk `number` in a shard of `size` bytes;
+/// nullopt if the chunk is missing. `index` is the decoded index of the shard.
 Maybe<Part> FindPart(const Sharding& shards, Bytes index, uint64_t number,
                      uint64_t size);
 /// Adds `by` to the offset of an error, if it has one.
 Error Moved(Error error, uint64_t by);
 
 /// Fills `out`, which starts `phase` bytes after the start of an element, with
-/// elements of `width` bytes: `fill`, and zeros after it.
+/// elements of `width` bytes. Each element is `fill`, followed by zeros.
 void FillWith(std::string_view fill, uint64_t width, uint64_t phase,
               MutableBytes out);
 

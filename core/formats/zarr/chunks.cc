@@ -16,12 +16,13 @@
 namespace ctxfs::zarr {
 namespace {
 
-// Files of a store that stay open, if descriptors are not short.
+// Maximum number of files of a store that stay open: kMaxOpenChunks, or
+// kOpenIfShort if fewer than kRoom descriptors are left.
 constexpr size_t kMaxOpenChunks = 256;
 constexpr size_t kOpenIfShort = 4;
 constexpr uint64_t kRoom = 1024;
 
-/// Cached bytes, as a source.
+/// A source whose bytes are those of a cached block.
 class PinnedSource final : public DerivedSource {
  public:
   PinnedSource(SourcePtr from, BlockCache::Pinned bytes)
@@ -42,10 +43,12 @@ class PinnedSource final : public DerivedSource {
   const BlockCache::Pinned bytes_;
 };
 
-/// Reads and undoes a region, but not the codecs before number `first`.
+/// Reads a region and undoes its codecs, except for those before number
+/// `first`.
 Result<Buffer> DecodeRegion(const Chain& chain, size_t first,
                             const Region& region, const ReadContext& context) {
-  // The most bytes that a chunk may take: incompressible data in any codec.
+  // Maximum bytes of a stored chunk. No codec makes more of incompressible
+  // data.
   const bool sized = chain.shards == nullptr && chain.size;
   const uint64_t most = sized ? std::min(2 * *chain.size + 64 * limits::kKiB,
                                          limits::kStoredBytes)
@@ -202,8 +205,9 @@ Key ChunkReader::KeyOf(size_t level, bool is_index, const Indices& element,
   for (size_t i = 0; i < element.size(); ++i) {
     number = number * ChunksIn(plan_->shape[i], box[i]) + element[i] / box[i];
   }
-  // Arrays of 2^60 chunks are not read (kChunkWeight). A file that replaces
-  // another one has blocks of its own.
+  // `number` is below 2^60, because an array of more chunks is refused
+  // (kChunkWeight). With the stamp, a file that replaces another one has keys
+  // of its own.
   const uint64_t index = 8 * number + 2 * level + (is_index ? 1 : 0);
   return {owner_, index ^ region.stamp};
 }
@@ -214,7 +218,8 @@ Result<BlockCache::Pinned> ChunkReader::Decode(
   const Key key = KeyOf(levels_.size() - 1, false, OriginOf(index), region);
   BlockCache::Pinned chunk =
       CTXFS_TRY(GetDecoded({key, chain(), 0, region}, context));
-  // The stamps of files are hashes: different ones may be equal.
+  // Stamps are hashes, so that two files may have equal keys, and the block may
+  // be that of another chunk.
   if (chain().size) CTXFS_TRY(CheckSize(chunk->size(), *chain().size));
   return chunk;
 }

@@ -17,7 +17,7 @@
 
 namespace ctxfs::zarr {
 
-/// The files of a store, some of which stay open. Thread-safe.
+/// Opens the files of a store, and keeps some of them open. Thread-safe.
 class ChunkFiles {
  public:
   explicit ChunkFiles(SourcePtr store) : store_(std::move(store)) {}
@@ -39,12 +39,12 @@ struct Region {
   uint64_t stamp = 0;  // of the file: StampOf its identity
 };
 
-/// Finds and decodes the chunks of an array. The chunks are those of the
-/// innermost shards.
+/// Finds and decodes the chunks of an array. If the array has shards, "chunk"
+/// means an inner chunk of the innermost shards.
 class ChunkReader {
  public:
-  /// `owner`: of the array's blocks. `verdict`: kFailed as soon as a chunk of
-  /// the array is known to be damaged.
+  /// `owner` is the owner in the keys of the array's blocks. NoteDamage sets
+  /// `verdict` to kFailed.
   ChunkReader(std::shared_ptr<const ChunkFiles> files, std::string path,
               std::shared_ptr<const ArrayPlan> plan, uint64_t owner,
               std::shared_ptr<AtomicVerdict> verdict);
@@ -61,7 +61,7 @@ class ChunkReader {
   /// its elements are the fill value.
   Maybe<Region> Find(const Indices& index, const ReadContext& context) const;
 
-  /// Decodes all of a chunk.
+  /// Returns all decoded bytes of a chunk. `region` must be the result of Find.
   Result<BlockCache::Pinned> Decode(const Indices& index, const Region& region,
                                     const ReadContext& context) const;
 
@@ -69,18 +69,20 @@ class ChunkReader {
   Error At(const Indices& index, Error error) const;
 
  private:
-  /// Chunks, or shards of the next level.
+  /// The chunks of one level. At all levels but the last they are shards.
   struct Level {
     const Indices* chunk;
     const Chain* chain;
   };
   std::string FileOf(const Indices& index) const;
-  /// The first element of a chunk.
+  /// The indices of the first element of a chunk.
   Indices OriginOf(const Indices& index) const;
-  /// The key of the box of `level` that has the element, or of its index.
+  /// The key of the block of the chunk of `level` that has `element`; with
+  /// `is_index`, of the block of that shard's index.
   Key KeyOf(size_t level, bool is_index, const Indices& element,
             const Region& region) const;
-  /// Returns where the chunk with the element is in a shard.
+  /// Returns where a shard of `level` stores the inner chunk that has
+  /// `element`; nullopt if it is missing.
   Maybe<Region> FindInShard(size_t level, const Region& shard,
                             const Indices& element,
                             const ReadContext& context) const;
@@ -90,7 +92,7 @@ class ChunkReader {
   const std::shared_ptr<const ArrayPlan> plan_;
   const uint64_t owner_;
   const std::shared_ptr<AtomicVerdict> verdict_;
-  std::vector<Level> levels_;  // outermost first; all but the last are shards
+  std::vector<Level> levels_;  // outermost first
 };
 
 }  // namespace ctxfs::zarr

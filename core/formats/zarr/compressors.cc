@@ -20,8 +20,8 @@
 namespace ctxfs::zarr {
 namespace {
 
-/// Decodes bytes of one codec to `size` bytes; nullopt: to as many as they say,
-/// at most limits::kDecodedBytes.
+/// Decodes the output of one codec to `size` bytes. If `size` is nullopt, `in`
+/// determines the size, which is at most limits::kDecodedBytes.
 using Decompress = Result<Buffer> (*)(Bytes in, std::optional<uint64_t> size,
                                       const Interrupt& interrupt);
 
@@ -72,9 +72,9 @@ Status DecodeSizedLz4(Bytes in, MutableBytes out, const Interrupt& interrupt) {
   return DecodeLz4(in.subspan(sizeof(uint32_t)), out, interrupt);
 }
 
-/// For codecs whose bytes declare the decoded size. 4 stored bytes decode to at
-/// most 1 KiB of LZ4, and to more with the other compressors of blosc, whose
-/// blocks are at most as large as the whole.
+/// Decodes the output of a codec that stores the decoded size. That size is not
+/// compared with the stored bytes, because compressors of blosc have no common
+/// ratio: 4 bytes of LZ4 decode to at most 1 KiB, 4 bytes of others to more.
 template <Result<uint64_t> (*kSizeOf)(Bytes), DecodeInto kDecode>
 Result<Buffer> DecompressSized(Bytes in, std::optional<uint64_t> size,
                                const Interrupt& interrupt) {
@@ -110,7 +110,8 @@ Status AddCompressor(const Json& /*configuration*/, ChainBuilder& chain) {
   return {};
 }
 
-/// Writers add no checksum unless they are asked to.
+/// Frames have a checksum only if the configuration says so; by default writers
+/// add none.
 Status AddZstd(const Json& configuration, ChainBuilder& chain) {
   const Json* const checksum = MemberAt(configuration, "checksum");
   PushCompressor(&DecompressZstd, checksum != nullptr && *checksum == true,
@@ -126,7 +127,8 @@ Status AddLzma(const Json& configuration, ChainBuilder& chain) {
   return {};
 }
 
-/// Byte j of element i is at j * n + i.
+/// Undoes a shuffle, which has stored byte j of element i at j * n + i, where n
+/// is the number of elements.
 Status UndoShuffle(Coded& coded, size_t unit) {
   const Bytes in = coded.bytes;
   if (in.size() % unit != 0) {
@@ -158,7 +160,7 @@ uint32_t Adler32(Bytes bytes) {
       adler32_z(1, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
 
-/// Compares the checksum of the other bytes, and removes it.
+/// Compares the stored checksum with that of the other bytes, and removes it.
 Status UndoChecksum(Coded& coded, uint32_t (*sum)(Bytes), bool at_start) {
   constexpr size_t kSize = sizeof(uint32_t);
   const Bytes in = coded.bytes;

@@ -73,7 +73,8 @@ ElementType TicksOf(std::string name) {
       .kind = Kind::kTicks, .size = sizeof(int64_t), .name = std::move(name)};
 }
 
-/// `length` characters. Elements of no bytes are not read.
+/// Returns the type of elements of `length` characters, each of `character`
+/// bytes; kUnknown if `length` is 0.
 Result<ElementType> OpaqueOf(uint64_t length, uint32_t character,
                              std::string name) {
   if (length == 0) return Unknown(std::move(name));
@@ -97,7 +98,7 @@ Result<ElementType> TypeOfText(const std::string& text) {
   return OpaqueOf(length.value_or(0), kind == 'U' ? 4 : 1, text);
 }
 
-/// Multiplies `size` by the members of an optional shape of a field.
+/// Multiplies `size` by the extents of a field's shape.
 Status MultiplyByShape(const Json& shape, uint64_t& size) {
   if (!shape.is_array()) return BadType("a field has an invalid shape");
   for (const Json& extent : shape) {
@@ -172,8 +173,8 @@ Result<ElementType> TypeOfName(const std::string& name,
   return OpaqueOf(known ? *bits / 8 : 0, 1, name);
 }
 
-/// Rounds `value` to a float with `fraction` bits after the point and the
-/// exponents of 15 - `fraction` bits; ties to even.
+/// Rounds `value` to a float of 16 bits, with `fraction` bits after the point
+/// and an exponent of 15 - `fraction` bits; ties to even.
 uint64_t SmallFloat(double value, int fraction) {
   const int bias = (1 << (14 - fraction)) - 1;
   const unsigned infinity = 0x8000U - (1U << fraction);
@@ -184,11 +185,12 @@ uint64_t SmallFloat(double value, int fraction) {
   if (size == 0) return sign;
   int exponent = 0;
   (void)std::frexp(size, &exponent);
-  // The exponent of the last bit, which subnormal numbers share.
+  // The exponent of the last bit. All subnormal numbers have the same.
   const int last = std::max(exponent - 1, 1 - bias) - fraction;
   const auto digits =
       static_cast<unsigned>(std::nearbyint(std::ldexp(size, -last)));
-  // A carry of the digits increases the exponent, as it must.
+  // If rounding carries into the next power of two, the addition increases the
+  // exponent, as it must.
   const unsigned bits =
       (static_cast<unsigned>(last + fraction + bias - 1) << fraction) + digits;
   return sign | std::min(bits, infinity);
@@ -256,7 +258,8 @@ uint64_t BitsOf(DType dtype, Number number) {
     case DType::kBf16:
       return SmallFloat(static_cast<double>(number), 7);
     case DType::kF32:
-      // numpy rounds a 64-bit integer to float32 once.
+      // Does not convert to double first, because numpy rounds a 64-bit integer
+      // to float32 only once.
       return std::bit_cast<uint32_t>(static_cast<float>(number));
     case DType::kF64:
       return std::bit_cast<uint64_t>(static_cast<double>(number));

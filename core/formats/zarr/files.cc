@@ -16,7 +16,8 @@
 namespace ctxfs::zarr {
 namespace {
 
-/// The codecs of a chunk, in the order of writing, those in shards last.
+/// The names of a chunk's codecs in the order of writing, then in parentheses
+/// those of inner chunks.
 std::string CodecsOf(const Chain& chain) {
   std::string text = fmt::format("{}", fmt::join(chain.names, ","));
   if (chain.shards != nullptr) {

@@ -26,8 +26,8 @@ std::string BytesOfBits(uint64_t bits, size_t size) {
   return bytes.substr(0, size);
 }
 
-/// The value of a JSON number or boolean; for floats, also the texts of values
-/// that JSON has no numbers for.
+/// The value of a JSON number; for integers also of a boolean; for floats also
+/// of the texts "NaN", "Infinity" and "-Infinity".
 std::optional<Number> NumberIn(const Json& value, bool is_float) {
   using Limits = std::numeric_limits<Number>;
   if (value.is_number_unsigned()) return value.get<uint64_t>();
@@ -40,7 +40,8 @@ std::optional<Number> NumberIn(const Json& value, bool is_float) {
   return std::nullopt;
 }
 
-/// The bits in a text such as "0x7fc00000", which has all of them.
+/// The bits in a text such as "0x7fc00000", which must have two digits for each
+/// of `size` bytes.
 std::optional<uint64_t> HexIn(const Json& value, size_t size) {
   if (!value.is_string()) return std::nullopt;
   const std::string_view text = value.get_ref<const std::string&>();
@@ -50,14 +51,14 @@ std::optional<uint64_t> HexIn(const Json& value, size_t size) {
   return WholeNumber<uint64_t>(text.substr(2), 16);
 }
 
-/// An element of a type that is not complex.
+/// The bytes of an element of type `dtype`, which must not be complex.
 Result<std::string> RealElement(const ElementType& type, DType dtype,
                                 const Json& value) {
   const bool is_float = IsFloat(dtype);
   std::optional<uint64_t> bits;
   if (const std::optional<Number> number = NumberIn(value, is_float)) {
     bits = BitsOf(dtype, *number);
-    // An integer that does not fit has other bits.
+    // The bits of an integer that does not fit are those of another number.
     if (!is_float && NumberOf(dtype, *bits) != *number) return Unfit(type);
   } else if (is_float) {
     bits = HexIn(value, DTypeSize(dtype));
@@ -66,7 +67,8 @@ Result<std::string> RealElement(const ElementType& type, DType dtype,
   return BytesOfBits(*bits, DTypeSize(dtype));
 }
 
-/// A list of the real and the imaginary part, or the real part alone.
+/// The bytes of a complex element. `value` is a list of the real and the
+/// imaginary part, or the real part alone.
 Result<std::string> ComplexElement(const ElementType& type, const Json& value) {
   const DType part = type.size == 8 ? DType::kF32 : DType::kF64;
   if (value.is_array() && value.size() != 2) return Unfit(type);
@@ -95,7 +97,7 @@ std::string Characters(const std::string& text, uint32_t character) {
   return units;
 }
 
-/// All bytes of an element as a list of numbers.
+/// The bytes of an element, which are the numbers in `list`.
 Result<std::string> ListedElement(const ElementType& type, const Json& list) {
   std::string bytes;
   for (const Json& one : list) {
@@ -106,7 +108,8 @@ Result<std::string> ListedElement(const ElementType& type, const Json& list) {
   return bytes.size() == type.size ? Result<std::string>(bytes) : Unfit(type);
 }
 
-/// A fill value of opaque elements: base64 of an element, its text, or a list.
+/// The bytes of an opaque element. `value` is base64 of all bytes, a text, a
+/// list of bytes, or 0 or false for zeros.
 Result<std::string> OpaqueElement(const ElementType& type, const Json& value) {
   if (value.is_array()) return ListedElement(type, value);
   if (value == 0 || value == false) return std::string();
@@ -119,7 +122,7 @@ Result<std::string> OpaqueElement(const ElementType& type, const Json& value) {
   return bytes;
 }
 
-/// zarr 2 writes 0 for an empty text.
+/// The text of an element of lines. zarr 2 writes 0 for an empty one.
 Result<std::string> LineElement(const ElementType& type, const Json& value) {
   if (value == 0) return std::string();
   if (!value.is_string()) return Unfit(type);

@@ -16,7 +16,7 @@
 namespace ctxfs::zarr {
 namespace {
 
-/// Byte i of a number begins at this bit.
+/// The bit of a number at which its stored byte i begins.
 size_t ShiftOf(const NumberType& type, size_t i) {
   return 8 * (type.big ? type.size() - 1 - i : i);
 }
@@ -36,8 +36,9 @@ void StoreNumber(const NumberType& type, Number number, std::byte* at) {
   }
 }
 
-/// The sum in a type, as numpy adds in that type: integers modulo 2^n. A sum of
-/// two float32 as doubles, rounded, is the sum of float32.
+/// The sum of two numbers of type `dtype`, as numpy adds them: integers modulo
+/// 2^n, floats rounded. For float32 the sum is computed in double and rounded
+/// once, which gives the same bits.
 Number Sum(DType dtype, Number a, Number b) {
   const uint64_t bits =
       IsFloat(dtype)
@@ -46,7 +47,7 @@ Number Sum(DType dtype, Number a, Number b) {
   return NumberOf(dtype, bits);
 }
 
-/// The type that a configuration names, or `otherwise`.
+/// The type that a configuration names at `key`; `otherwise` if it names none.
 Result<NumberType> TypeAt(const Json& configuration, const char* key,
                           const NumberType& otherwise) {
   const Json* const name = MemberAt(configuration, key);
@@ -57,7 +58,7 @@ Result<NumberType> TypeAt(const Json& configuration, const char* key,
   return BadCodecs(std::string(key) + " of a filter is no type of numbers");
 }
 
-/// The types of elements before and after a filter.
+/// The types of elements before and after a filter has encoded them.
 struct Types {
   NumberType shown;
   NumberType stored;
@@ -71,8 +72,9 @@ Result<Types> TypesAt(const Json& configuration, const char* shown,
   return types;
 }
 
-/// Adds a filter of single elements. make() returns a function that makes a
-/// shown element of the next stored one.
+/// Adds a filter that encodes elements one by one. make() must return a
+/// function that is called for all stored elements in order, and returns the
+/// shown element for each.
 template <typename Make>
 Status AddElementwise(const Types& types, ChainBuilder& chain,
                       const Make& make) {
@@ -117,8 +119,8 @@ Status AddDelta(const Json& configuration, ChainBuilder& chain) {
   });
 }
 
-/// numpy computes in float32 if the stored numbers are float32, and in float64
-/// if they are integers.
+/// Computes in float32 if the stored numbers are float32, else in float64.
+/// numpy does the same for float32 and for integers.
 Status AddScale(const Json& configuration, ChainBuilder& chain) {
   const Types types =
       CTXFS_TRY(TypesAt(configuration, "dtype", "astype", chain));
@@ -153,7 +155,7 @@ Status AddAsType(const Json& configuration, ChainBuilder& chain) {
       TypesAt(configuration, "decode_dtype", "encode_dtype", chain), chain);
 }
 
-/// Rounding is not undone.
+/// Decoding needs no step, because rounding cannot be undone.
 Status AddBitRound(const Json& /*configuration*/, ChainBuilder& /*chain*/) {
   return {};
 }
@@ -206,8 +208,8 @@ Status ReadOrder(const Json& configuration, size_t rank, Indices& order) {
   return {};
 }
 
-/// Copies the elements of an array of `shape` whose neighbours in dimension d
-/// are strides[d] bytes apart.
+/// Copies the elements of `coded` into row-major order. In `coded`, they are an
+/// array of `shape` whose neighbours in dimension d are strides[d] bytes apart.
 Status UndoTranspose(Coded& coded, const Indices& shape, const Indices& strides,
                      uint64_t width, const ReadContext& context) {
   Buffer out(coded.bytes.size());

@@ -46,7 +46,8 @@ struct Layout {
 };
 
 /// Calls use(at_a, at_b, length) for each run of bytes of a box that is
-/// contiguous in both layouts. In the last dimension an element is a byte.
+/// contiguous in both layouts. The elements must be bytes, so larger elements
+/// need a last dimension for their bytes.
 template <typename Use>
 Status ForEachRun(const Box& box, const Layout& a, const Layout& b,
                   const Use& use) {

@@ -9,26 +9,32 @@
 /// Limits of Zarr stores (docs/formats/zarr.md, section 10).
 namespace ctxfs::zarr {
 
-/// Bytes and nesting of a metadata file, and its values without attributes.
+/// Bytes of a metadata file.
 constexpr uint64_t kMaxMetadataBytes = 16 * limits::kMiB;
+/// Nesting depth of the JSON in a metadata file.
 constexpr size_t kMaxNesting = 64;
+/// JSON values in a metadata file, without those in its attributes.
 constexpr uint64_t kMaxValues = 100'000;
 
-/// Groups and arrays of a store, and nesting of groups.
+/// Groups and arrays of a store together.
 constexpr size_t kMaxNodes = 1'000'000;
+/// Nesting depth of groups.
 constexpr size_t kMaxDepth = 64;
 
+/// Codecs of a chain.
 constexpr size_t kMaxCodecs = 16;
-/// Chunks of a shard, and shards within shards.
+/// Inner chunks of a shard.
 constexpr uint64_t kMaxInnerChunks = uint64_t{1} << 24;
+/// Levels of shards in shards.
 constexpr size_t kMaxShardLevels = 2;
 
-/// Bytes of all arrays of a store that no chunk has to justify, and bytes that
-/// one stored byte justifies.
+/// All arrays of a store may have kUnjustifiedBytes in total, and
+/// kJustifiedPerByte more for each stored byte of their chunks.
 constexpr uint64_t kUnjustifiedBytes = 64 * limits::kGiB;
 constexpr uint64_t kJustifiedPerByte = 1024;
-/// A chunk counts as at least so many bytes there, because looking for its file
-/// takes as long; a chunk of a shard as fewer.
+/// For this limit, a chunk counts as at least kChunkWeight bytes, because
+/// finding its file takes as long as reading kChunkWeight bytes. An inner chunk
+/// of a shard counts as at least kInnerChunkWeight.
 constexpr uint64_t kChunkWeight = 64 * limits::kKiB;
 constexpr uint64_t kInnerChunkWeight = limits::kKiB;
 

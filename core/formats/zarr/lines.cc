@@ -23,10 +23,11 @@
 namespace ctxfs::zarr {
 namespace {
 
-// Blocks of lines of one array.
+// Maximum number of blocks of lines of one array.
 constexpr uint64_t kMaxBlocks = 65'536;
 
-/// Where the texts of a chunk are: u32 count, and u32 length and bytes of each.
+/// Returns the offset of each text in a chunk of `wanted` texts. The chunk is a
+/// u32 count, then the u32 length and the bytes of each text.
 Result<std::vector<uint32_t>> FindTexts(Bytes bytes, uint64_t wanted,
                                         const ReadContext& context) {
   ByteReader in(bytes);
@@ -64,7 +65,8 @@ std::string LineOf(const std::string_view text, bool binary) {
   return JsonLine(Json(text)) + '\n';
 }
 
-/// The lines of an array in bands: the rows of a chunk in the first dimension.
+/// Generates the lines of an array band by band. A band is the part of the
+/// array that one chunk covers in the first dimension.
 class Lines {
  public:
   explicit Lines(std::shared_ptr<const ChunkReader> reader)
@@ -130,7 +132,7 @@ class Lines {
       Result<Loaded> loaded = Load(index, context);
       if (!loaded) return reader_->At(index, std::move(loaded).error());
       bytes += loaded->bytes == nullptr ? 0 : loaded->bytes->size();
-      // The chunks of a band are in memory together.
+      // All chunks of a band are in memory at once.
       if (bytes > limits::kDecodedBytes) {
         return OverLimit("decoded bytes of chunks in a row are",
                          limits::kDecodedBytes);
@@ -161,7 +163,7 @@ class Lines {
     return number;
   }
 
-  /// The place of an element among the stored ones of its chunk.
+  /// The position of an element in the stored order of its chunk.
   uint64_t PlaceInChunk(const Indices& element) const {
     const Indices& order = plan_.chain.text_order;
     uint64_t place = 0;

@@ -19,7 +19,7 @@ namespace {
 constexpr uint64_t kAbsent = UINT64_MAX;
 constexpr uint64_t kRecordBytes = 2 * sizeof(uint64_t);
 
-/// Sets the shape of inner chunks, which divide an outer one of `shape`.
+/// Sets the shape of inner chunks, which must divide a shard of `shape` evenly.
 Status SetChunks(const Json& configuration, const Indices& shape,
                  Sharding& shards) {
   const Json* const inner = MemberAt(configuration, "chunk_shape");
@@ -35,7 +35,7 @@ Status SetChunks(const Json& configuration, const Indices& shape,
     }
     shards.chunk.push_back(extent);
     shards.counts.push_back(shape[i] / extent);
-    // Cannot wrap: neither factor is over 2^24 before it.
+    // The product cannot wrap, because neither factor is over 2^24.
     if (shards.counts.back() > kMaxInnerChunks ||
         (shards.count *= shards.counts.back()) > kMaxInnerChunks) {
       return OverLimit("chunks of a shard are", kMaxInnerChunks);
@@ -65,13 +65,14 @@ Status SetIndex(const Json& configuration, Sharding& shards) {
                "checksums, and no fixed size"};
 }
 
-/// A shape in bytes: the last dimension is the bytes of an element.
+/// Returns a shape with a last dimension for the bytes of an element.
 Indices InBytes(Indices shape, uint64_t width) {
   shape.push_back(width);
   return shape;
 }
 
-/// Copies inner chunk number `at` to its place in an outer one.
+/// Copies the inner chunk with the indices `at` to its place in the decoded
+/// shard.
 Status PlaceChunk(const Sharding& shards, const Indices& at, Bytes chunk,
                   const Indices& outer_strides, MutableBytes out) {
   const Indices shape = InBytes(shards.chunk, shards.width);
@@ -89,8 +90,8 @@ Status PlaceChunk(const Sharding& shards, const Indices& at, Bytes chunk,
                     });
 }
 
-/// Decodes all chunks of a shard that is in memory. `shape`: of the outer
-/// chunk.
+/// Decodes all inner chunks of a shard that is in memory. `shape` is the shape
+/// of the decoded shard.
 Result<Buffer> JoinChunks(const Sharding& shards, const Indices& shape,
                           Bytes shard, const ReadContext& context) {
   const auto decode = [&](const Chain& chain, uint64_t offset, uint64_t size) {
@@ -192,7 +193,7 @@ void FillWith(std::string_view fill, uint64_t width, uint64_t phase,
     const uint64_t at = (phase + i) % width;
     out[i] = at < fill.size() ? static_cast<std::byte>(fill[at]) : std::byte{};
   }
-  // Doubles the filled part: its length stays a multiple of the element.
+  // Doubles the filled part. Its length stays a multiple of `width`.
   for (size_t done = first; done < out.size();) {
     const size_t more = std::min(done, out.size() - done);
     std::memcpy(out.data() + done, out.data(), more);

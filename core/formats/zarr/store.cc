@@ -22,11 +22,12 @@ struct MetadataFile {
   bool is_array;  // of v2
 };
 
-// The first that is there counts.
+// If a directory has several of these files, the first in this order counts.
 constexpr MetadataFile kMetadataFiles[] = {
     {kV3Name, 3, false}, {kV2Array, 2, true}, {kV2Group, 2, false}};
 
-/// Builds a Json of all but the parts that are passed over.
+/// Builds a Json of a metadata file, except for the attributes and the copy of
+/// other metadata, of which it only records the places.
 class MetadataBuilder final : public JsonEvents {
  public:
   explicit MetadataBuilder(MetadataText& text) : text_(text) {}
@@ -35,7 +36,7 @@ class MetadataBuilder final : public JsonEvents {
     if (part_ == nullptr) {
       Place(AsJson(scalar));
     } else if (depth() == 1) {
-      part_ = nullptr;  // no object: there is nothing to show
+      part_ = nullptr;  // not an object, so ignored
     }
   }
 
@@ -84,7 +85,7 @@ class MetadataBuilder final : public JsonEvents {
   MetadataText& text_;
   std::vector<Json*> open_;  // the enclosing values, outermost first
   std::string key_;
-  TextRange* part_ = nullptr;  // being passed over
+  TextRange* part_ = nullptr;  // the part being skipped, or null
   uint64_t count_ = 0;
 };
 
@@ -145,7 +146,8 @@ Result<bool> HasV2(const Source& store, const std::string& path,
   return false;
 }
 
-/// Reads the other files of a node.
+/// Reads .zattrs of a v2 node. For a v3 node, only finds out whether there is
+/// metadata of v2.
 Status ReadBeside(const Source& store, ReadNode& read, const Request& request) {
   if (read.node.version == 3) {
     read.also_v2 = CTXFS_TRY(HasV2(store, read.node.path, request));
@@ -159,7 +161,7 @@ Status ReadBeside(const Source& store, ReadNode& read, const Request& request) {
 }
 
 /// Sets the path and the kind of the node whose metadata the copy has at `key`.
-/// Returns false for other keys, and for the root.
+/// Returns false for the root, and for keys that are not metadata of a node.
 bool SetPlace(const std::string& key, Node& node) {
   node.path = key;
   if (node.version == 3) return !key.empty();
@@ -297,7 +299,7 @@ std::vector<ReadNode> NodesOf(const Consolidated& copy) {
     }
     read.text = JsonLine(value);
     if (!InterpretOrBlame(read, Request())) continue;
-    read.node.metadata_bytes = 0;  // of the file: not known
+    read.node.metadata_bytes = 0;  // the file's size is unknown
     nodes.push_back(std::move(read));
   }
   return nodes;
@@ -323,7 +325,8 @@ Status WalkStore(const Source& store, const std::string& path,
       const bool enter = CTXFS_TRY(use(name, entry, at.depth));
       if (enter) open.push_back({std::move(name), at.depth + 1});
     }
-    // The last one is walked first.
+    // The walk takes directories from the end of `open`, so the first one must
+    // come last.
     std::reverse(open.begin() + static_cast<ptrdiff_t>(before), open.end());
   }
   return {};
@@ -336,9 +339,10 @@ Result<uint64_t> BytesBelow(const Source& store, const std::string& path,
       store, path,
       [&](const std::string& name, const DirectoryEntry& entry,
           size_t depth) -> Result<bool> {
-        // Ends the walk.
+        // The error ends the walk; it is not returned.
         if (found >= enough) return Error{Code::kLimit, "enough"};
-        // A chunk has a directory for each dimension, and one before them.
+        // The path of a chunk has at most a directory for each dimension, and
+        // "c".
         if (entry.directory) return depth <= limits::kRank;
         const Result<SourcePtr> file = store.OpenBeside(name, request);
         if (file) found += (*file)->size();

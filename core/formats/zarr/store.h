@@ -32,9 +32,9 @@ struct TextRange {
   }
 };
 
-/// A metadata file. Its attributes and its copy of the metadata of other nodes
-/// may be long, so only their places are kept; they are empty if there are
-/// none.
+/// A parsed metadata file. Its attributes and its copy of the metadata of other
+/// nodes may be long, so only their places in the text are stored. The place of
+/// a missing one is empty.
 struct MetadataText {
   Json root;  // an object, without these two
   TextRange attributes;
@@ -52,7 +52,7 @@ struct Node {
   bool is_array = false;
   int version = 3;
   uint64_t metadata_bytes = 0;
-  /// Whether there are attributes: in zarr.json, or a file .zattrs.
+  /// Whether zarr.json or .zattrs has attributes other than {}.
   bool has_attributes = false;
   std::optional<Error> fault = std::nullopt;
 
@@ -62,70 +62,72 @@ struct Node {
   std::string AttributesPath() const;
 };
 
-/// A node and what its files say.
+/// A node and the contents of its metadata files.
 struct ReadNode {
   Node node;
   MetadataText metadata;
   std::string text;        // of the metadata file
-  std::string attributes;  // of v2
-  bool also_v2 = false;    // metadata of v2 is there, too, and not used
+  std::string attributes;  // text of .zattrs
+  bool also_v2 = false;    // the directory has metadata of v2, too
 };
 
-/// Returns a transient error; success for a permanent one, and if there is
-/// none.
+/// Returns the error of `result` if it is transient, else success.
 template <typename T>
 Status IfTransient(const Result<T>& result) {
   return result || result.error().Permanent() ? Status()
                                               : Status(result.error());
 }
 
-/// The file at `path`; nullopt if there is none. Fails with kLimit for one that
-/// is longer than metadata may be.
+/// Reads the file at `path`; nullopt if there is none. Fails with kLimit if the
+/// file is longer than kMaxMetadataBytes.
 Maybe<std::string> ReadText(const Source& store, const std::string& path,
                             const Request& request);
 
-/// Reads the node at `path`; nullopt if the directory has no metadata. A fault
-/// of its metadata is the node's fault. Fails if a read fails.
+/// Reads the node at `path`; nullopt if the directory has no metadata. A
+/// permanent error of its metadata becomes Node::fault. Fails only with
+/// transient errors.
 Maybe<ReadNode> ReadNodeAt(const Source& store, const std::string& path,
                            const Request& request);
 
 /// Returns the plan of an array from its metadata.
 Result<ArrayPlan> PlanOf(const Node& node, const Json& root);
 
-/// The names in the directory at `path` of a store; the root if it is empty.
+/// Lists the directory at `path` of a store. An empty path is the root.
 Result<std::vector<DirectoryEntry>> ListStore(const Source& store,
                                               const std::string& path,
                                               const Request& request);
 
-/// Metadata of all nodes in one file, which writers leave behind: of v2 by the
-/// path of the metadata file, of v3 by that of the node, without the root.
+/// A copy of the metadata of all nodes, which writers store in one file and may
+/// fail to update. In v2 the keys are the paths of metadata files; in v3 they
+/// are the paths of nodes, without the root.
 struct Consolidated {
   int version = 3;
   Json metadata;  // an object
 };
 
-/// Returns the copy at the root of a store; nullopt if there is none that can
-/// be read.
+/// Returns the copy at the root of a store; nullopt if there is none. The
+/// metadata of a copy that does not parse is empty.
 Maybe<Consolidated> ReadConsolidated(const Source& store, const ReadNode& root,
                                      const Request& request);
-/// The nodes in the copy but the root, sorted by path.
+/// The nodes in the copy, except for the root, sorted by key.
 std::vector<ReadNode> NodesOf(const Consolidated& copy);
-/// Removes a node from the copy, and returns whether it was there with equal
-/// metadata.
+/// Removes a node from the copy, and returns whether the copy had equal
+/// metadata for it. Returns true for the root of v3, which the copy does not
+/// contain.
 bool TakeEqual(const ReadNode& node, Consolidated& copy);
 
-/// Calls use(path, entry, depth) for all files and directories below the one at
-/// `path`, but not for links: for all names in a directory, and then for those
-/// in its directories for which `use` returned true. `depth`: the number of
-/// directories between `path` and the entry.
+/// Calls use(path, entry, depth) for files and directories below the directory
+/// at `path`, but not for links. Enters a directory only if `use` returned true
+/// for it, and only after calling `use` for everything beside it. `depth` is
+/// the number of directories between `path` and the entry.
 using UseEntry = std::function<Result<bool>(
     const std::string& path, const DirectoryEntry& entry, size_t depth)>;
 Status WalkStore(const Source& store, const std::string& path,
                  const UseEntry& use, const Request& request);
 
-/// Counts the bytes of files below a directory, until they are `enough`: for
-/// arrays that are larger than anything declares without them
-/// (docs/formats/zarr.md, section 10).
+/// Counts the bytes of files below a directory, and stops at `enough` bytes.
+/// Their number justifies the sizes of large arrays (docs/formats/zarr.md,
+/// section 10).
 Result<uint64_t> BytesBelow(const Source& store, const std::string& path,
                             uint64_t enough, const Request& request);
 

@@ -24,7 +24,7 @@
 namespace ctxfs::zarr {
 namespace {
 
-// Arrays whose plans are kept: each takes some KiB.
+// Maximum number of arrays whose plans stay in memory. A plan takes some KiB.
 constexpr size_t kKeptPlans = 256;
 
 Error NoMetadata() {
@@ -42,13 +42,13 @@ Status RefuseV1(const Source& store, const Request& request) {
   return Error{Code::kVersion, "version: zarr_format 1 is not read"};
 }
 
-/// Bytes that arrays may declare if `found` bytes of chunks are there.
+/// Bytes that all arrays may have if their chunks have `found` bytes.
 uint64_t JustifiedBy(uint64_t found) {
   const auto bytes = CheckedMul(found, kJustifiedPerByte);
   return AddUpTo(bytes.value_or(UINT64_MAX), kUnjustifiedBytes);
 }
 
-/// Whether a fault of a root array refuses the store.
+/// Whether the store is refused if its root is an array with this fault.
 bool Refuses(const Error& fault) {
   return fault.code == Code::kCorrupt || fault.code == Code::kVersion;
 }
@@ -57,7 +57,8 @@ bool Refuses(const Error& fault) {
 
 Status Store::Load(const ReadContext& context) {
   if (options_.archive != nullptr) WarnAll(options_.archive->warnings);
-  // A search finds the directory of a metadata file.
+  // A search also finds the directory of this metadata file, and opens that as
+  // the store.
   if (options_.found && !source()->is_directory() &&
       options_.archive == nullptr) {
     return NoMetadata();
@@ -80,8 +81,9 @@ Status Store::Load(const ReadContext& context) {
     AddStoredSize(entry.node.metadata_bytes);
     bytes = AddUpTo(bytes, entry.size);
   }
-  // A request may need all chunks of an array, which nothing has counted: the
-  // limit of sizes takes the place of their bytes.
+  // The work of a request is bounded by the stored size. A request may need all
+  // chunks of an array, whose bytes have not been counted. So the sizes of
+  // arrays count, which JustifySizes has limited.
   AddStoredSize(bytes / limits::kWorkFactor);
   WarnOfFaults();
   return {};
@@ -210,7 +212,8 @@ Status Store::JustifySizes(const ReadContext& context) {
 }
 
 void Store::RefuseSparse(const std::vector<uint32_t>& largest, uint64_t found) {
-  // The smallest stay. A sum of all may not fit into 64 bits.
+  // Keeps the smallest arrays. Adds up from the smallest, because the sum of
+  // all may not fit into 64 bits.
   size_t refused = largest.size();
   for (uint64_t kept = 0; refused > 0; --refused) {
     kept = AddUpTo(kept, entries_[largest[refused - 1]].weight);
@@ -297,7 +300,8 @@ bool StartsAsMetadata(const Source& file, const Request& request,
          text.find("\"zarr_format\"") != std::string_view::npos;
 }
 
-/// Whether a directory has a metadata file whose start shows it.
+/// Whether a directory has a file with a name of metadata files whose first
+/// `probed` bytes look like metadata.
 bool HasNode(const Source& directory, const Request& request, uint64_t probed) {
   constexpr const char* kNames[] = {kV3Name, kV2Group, kV2Array};
   return std::ranges::any_of(kNames, [&](const char* name) {
@@ -310,14 +314,15 @@ bool IsNode(const Source& directory, const Request& request) {
   return HasNode(directory, request, 4 * limits::kKiB);
 }
 
-/// Metadata may begin with long attributes. A zarr.json that is something else
-/// is no metadata.
+/// Examines 1 MiB, because metadata may begin with long attributes, and files
+/// of other programs may be called zarr.json.
 bool HasMetadata(const Source& directory, const Request& request) {
   return HasNode(directory, request, limits::kMiB) ||
          !RefuseV1(directory, request).has_value();
 }
 
-/// Whether a file is the metadata of a store: its name and its start say so.
+/// Whether a file is metadata of a store, by its name and, except for
+/// .zmetadata, by its start.
 bool IsMetadata(const Source& file, const Request& request) {
   if (file.is_directory()) return false;
   const std::string name = file.name();

@@ -18,7 +18,8 @@
 namespace ctxfs::zarr {
 
 /// A store of Zarr, version 2 or 3 (docs/formats/zarr.md). Its entries are its
-/// arrays and groups. Of most arrays only what listings need is kept.
+/// arrays and groups. For most arrays, it stores only the data that listings
+/// need.
 class Store final : public Container, public SaysFacts {
  public:
   Store(SourcePtr source, const OpenOptions& options)
@@ -41,11 +42,12 @@ class Store final : public Container, public SaysFacts {
     bool number = false;
     char separator = '/';  // ArrayPlan::separator, perhaps guessed
     uint64_t owner = NewOwner();
-    /// For lines: the file, which keeps their sizes.
+    /// For lines: the table of the file, which caches the sizes of its parts.
     std::shared_ptr<const FileTable> text = nullptr;
     std::shared_ptr<AtomicVerdict> verdict = nullptr;  // of readable arrays
 
-    /// Of the first arrays; the metadata of others is read again.
+    /// Null unless the entry is one of the first kKeptPlans. The metadata of
+    /// other arrays is read again when it is needed.
     std::shared_ptr<const ArrayPlan> plan = nullptr;
 
     bool is_group() const { return !node.is_array && !node.fault; }
@@ -59,17 +61,19 @@ class Store final : public Container, public SaysFacts {
   Status AddNode(const ReadNode& read, const ReadContext& context);
   Status SetArray(const ReadNode& read, Entry& entry,
                   const ReadContext& context);
-  /// Replaces the separator of a v2 array that has none in its metadata.
+  /// Guesses the separator of a v2 array whose metadata has none.
   Status GuessSeparator(const std::string& path, ArrayPlan& plan,
                         const ReadContext& context);
-  /// Counts the bytes of chunks if all arrays are too large without them.
+  /// If all arrays together exceed kUnjustifiedBytes, counts the bytes of
+  /// chunks, and refuses the arrays that these do not justify.
   Status JustifySizes(const ReadContext& context);
-  /// Refuses the largest arrays, which come first, if `found` bytes of chunks
-  /// are too few.
+  /// Refuses the first arrays in `largest`, until `found` bytes of chunks
+  /// justify the others. `largest` must be sorted by decreasing weight.
   void RefuseSparse(const std::vector<uint32_t>& largest, uint64_t found);
   void WarnOfFaults();
 
-  /// Returns the plan of an array, which was readable when it was loaded.
+  /// Returns the plan of an array. Fails with the fault that Load found, and
+  /// with kStale if the metadata has changed since.
   Result<PlanPtr> PlanOfEntry(const Entry& entry, const Request& request) const;
   std::shared_ptr<const ChunkReader> ReaderOf(const Entry& entry,
                                               PlanPtr plan) const;
@@ -77,19 +81,20 @@ class Store final : public Container, public SaysFacts {
   EntryInfo Describe(uint32_t number, const ReadContext& context) const;
   void DescribePlan(const ArrayPlan& plan, EntryInfo& info) const;
   FileFacts FactsOf(uint32_t number) const;
-  /// The name of an entry. A root has an entry if it is an array, which is
-  /// called "array".
+  /// The name of an entry: the path of its node. The root has an entry only if
+  /// it is an array, with the name "array".
   std::string_view NameOf(uint32_t number) const;
 
-  /// A table with at most one file for each entry, and for a root that is a
-  /// group. `path` returns its path, or an empty text.
+  /// Returns a table with at most one file for each entry, and for a root that
+  /// is a group. `path` must return the path of a node's file, or an empty text
+  /// if the node has none.
   std::shared_ptr<const FileTable> NodeFiles(
       Role role, std::function<std::string(const Node&)> path,
       std::function<Result<Content>(const Node&, const ReadContext&)> open)
       const;
   std::shared_ptr<const FileTable> EntryFiles() const;
   std::shared_ptr<const FileTable> AttributeFiles() const;
-  /// The files of nodes as stored.
+  /// Returns a table of metadata files as stored. `path` is as in NodeFiles.
   std::shared_ptr<const FileTable> RawFiles(
       std::function<std::string(const Node&)> path) const;
   Result<std::string> AttributesOf(const Node& node,
