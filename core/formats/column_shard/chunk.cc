@@ -5,7 +5,7 @@
 //
 //   0   u8 declared coding
 //   1   u32 rows
-//   5   validity bits, one a row, if the column is nullable
+//   5   validity bits, one per row, if the column is nullable
 //   ..  data: a value for every row, null or not
 #include "core/formats/column_shard/chunk.h"
 

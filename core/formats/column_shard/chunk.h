@@ -40,12 +40,13 @@ enum class ColumnType : uint8_t {
   kBfloat16 = 17,
 };
 
-/// Returns nullopt if no type has this number.
+/// Returns the type with this number; nullopt if there is none.
 std::optional<ColumnType> ColumnTypeOf(uint64_t number);
 std::string_view ColumnTypeName(ColumnType type);
 /// Returns the size of a value in bytes; 0 for strings and bytes.
 uint64_t ColumnTypeWidth(ColumnType type);
-/// Returns the dtype in which values are shown; a uuid is 16 of them.
+/// Returns the dtype in which values are shown. A uuid is shown as 16 values of
+/// this dtype.
 DType ColumnDType(ColumnType type);
 
 /// Coding of a chunk's values (section 3).
@@ -86,9 +87,9 @@ std::optional<ChunkCoding> CodingOf(ColumnType type, uint8_t declared);
 /// Parses `payload`. Fails with kCorrupt; the offset is relative to `payload`.
 Result<Chunk> ParseChunk(Bytes payload, ColumnType type, bool nullable);
 
-/// Decodes a fixed-width chunk with `per_row` values a row, little-endian, into
-/// `out`, which must have exactly count * per_row * width bytes. A null row
-/// stores one value, which `out` repeats `per_row` times.
+/// Decodes a fixed-width chunk with `per_row` values per row into `out`,
+/// little-endian. `out` must have exactly count * per_row * width bytes. A null
+/// row stores one value, which `out` repeats `per_row` times.
 Status DecodeFixed(const Chunk& chunk, uint64_t per_row, MutableBytes out,
                    const Interrupt& interrupt = NeverInterrupted());
 
@@ -97,7 +98,7 @@ Status DecodeFixed(const Chunk& chunk, uint64_t per_row, MutableBytes out,
 /// work allowed to the request.
 Result<Buffer> DecodeLines(const Chunk& chunk, const ReadContext& context);
 
-/// Fills `out` with one byte a row, 1 for valid.
+/// Fills `out` with one byte per row, 1 for valid.
 void DecodeValidity(const Chunk& chunk, MutableBytes out);
 
 }  // namespace ctxfs::column_shard

@@ -30,7 +30,8 @@ class ColumnShard final : public shard::ShardContainer {
   void AddInfo(Json& info, const ReadContext& context) const override;
   std::string_view EntryPath(uint32_t entry,
                              std::string& scratch) const override;
-  /// kRawEntries if there is a table: its columns show the same values better.
+  /// Returns kRawEntries if there is a table, because its columns show the same
+  /// values decoded.
   Role EntryRole() const override {
     return has_table_ ? Role::kRawEntries : Role::kEntries;
   }

@@ -169,7 +169,8 @@ Result<bool> ColumnShard::AppendRepeated(const Column& column,
   const uint64_t size = EntrySize(part.entry);
   const uint64_t values = part.rows * column.row_size();
   if (size > kMaxPayload || values / kMaxOfOthers <= size) return false;
-  // A fault recurs, and is reported, when the column is read.
+  // A fault is no error here, because it recurs, and is reported, when the
+  // column is read.
   Result<std::shared_ptr<const Block>> block = OpenBlock(part.entry);
   if (!block) return false;
   const Result<BlockCache::Pinned> payload = context.Get(**block);

@@ -60,7 +60,7 @@ class EntryNames {
   std::vector<uint32_t> order_;
 };
 
-/// Returns the bytes before a chunk's data.
+/// Returns the number of bytes before a chunk's data.
 uint64_t HeadSize(const Column& column, uint64_t rows) {
   return kChunkHeaderSize + (column.nullable ? ValidityBytes(rows) : 0);
 }
@@ -191,7 +191,7 @@ Status ColumnReader::AddPart(const Json& described, uint64_t group,
     return Corrupt(
         fmt::format("{} rows in a row group of {}", rows, group_rows_));
   }
-  // Minimum size of these rows.
+  // Computes `least`, the minimum size of a chunk with these rows.
   const uint64_t width = ColumnTypeWidth(column.type);
   const uint64_t head = HeadSize(column, rows);
   const uint64_t least = head + rows * (width == 0 ? 1 : width);

@@ -25,12 +25,12 @@ struct Column {
   ColumnType type = ColumnType::kBool;
   bool nullable = false;
   uint64_t rows = 0;
-  uint64_t per_row = 1;  // values a row: more than 1 in embeddings
+  uint64_t per_row = 1;  // values per row: more than 1 in embeddings
   std::vector<ColumnPart> parts;
 
   /// Whether rows are shown as lines of text.
   bool text() const { return ColumnTypeWidth(type) == 0; }
-  /// Returns the bytes of a row in the column's file; 0 for text.
+  /// Returns the number of bytes of a row in the column's file; 0 for text.
   uint64_t row_size() const { return ColumnTypeWidth(type) * per_row; }
   uint64_t size() const { return rows * row_size(); }
   /// Returns the shape, outermost dimension first.

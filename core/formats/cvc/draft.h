@@ -18,7 +18,8 @@ namespace ctxfs::cvc {
 /// The header before its tables are cross-checked. JSON keys come in any order,
 /// so chunks can precede the columns they name.
 struct Draft {
-  /// The column of a piece that is the whole chunk; such files have one column.
+  /// The column of a piece that is the whole chunk. A file that stores its
+  /// chunks without columns has one column.
   static constexpr uint32_t kWholeChunk = UINT32_MAX;
 
   struct RawPiece {
@@ -37,7 +38,8 @@ struct Draft {
   std::deque<RawPiece> raw;
   std::vector<std::string> names;  // of columns in chunks
   uint64_t with_offset = 0;        // number of chunks with a file_offset
-  // By key and value: different values can have the same label.
+  // The sections by key and value, because different values can have the same
+  // label.
   std::map<std::pair<std::string, std::string>, Section> sections;
   uint64_t labels = 0;
   uint64_t bad_sections = 0;

@@ -9,7 +9,7 @@
 #include "core/formats/cvc/cvc.h"
 
 namespace ctxfs::cvc {
-/// columns/NAME: whole columns, decoded.
+/// Returns the files columns/NAME: whole columns, decoded.
 std::shared_ptr<const FileTable> Collection::ColumnFiles() const {
   const std::vector<Column>& columns = header_.columns;
   return MakeTable(
@@ -66,7 +66,8 @@ Result<Content> Collection::OpenPiece(uint32_t number) const {
   return Content(Range{source(), at, std::move(guard)}, piece.size);
 }
 
-/// .ctxfs/raw/chunks/NNNNN/COLUMN: the stored bytes of a column in a chunk.
+/// Returns the files .ctxfs/raw/chunks/NNNNN/COLUMN: the stored bytes of a
+/// column in a chunk.
 std::shared_ptr<const FileTable> Collection::PieceFiles() const {
   return MakeTable({.placement = {.role = Role::kRaw, .directory = "chunks"},
                     .count = static_cast<uint32_t>(header_.pieces.size()),
@@ -133,7 +134,8 @@ EntryInfo Collection::DescribeSection(const Section& section,
   return info;
 }
 
-/// views/sections/KEY=VALUE/COLUMN: the rows of a section, decoded.
+/// Returns the files views/sections/KEY=VALUE/COLUMN: the rows of a section,
+/// decoded.
 std::shared_ptr<const FileTable> Collection::SectionFiles() const {
   const std::vector<Section>& sections = header_.sections;
   const std::vector<Column>& columns = header_.columns;

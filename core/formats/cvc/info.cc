@@ -10,7 +10,7 @@
 namespace ctxfs::cvc {
 namespace {
 
-// Maximum of warnings.
+// Maximum number of faults that get a warning each.
 constexpr size_t kFaultsShown = 100;
 // Chunks between two interrupt checks.
 constexpr uint32_t kChunksACheck = 16'384;

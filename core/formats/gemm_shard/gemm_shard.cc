@@ -23,7 +23,7 @@
 namespace ctxfs::gemm_shard {
 namespace {
 
-/// Maximum of matrices that are assembled from tiles (section 3).
+/// Maximum number of matrices that are assembled from tiles (section 3).
 constexpr size_t kMaxMatrices = 65'536;
 
 /// Row and column of a tile in its matrix, in tiles.
@@ -199,7 +199,7 @@ class GemmShard final : public model_shard::TensorShard {
              [this, shared](uint32_t matrix, const ReadContext& context) {
                return OpenMatrix(*(*shared)[matrix].second, context);
              },
-         // Reads the headers of all tiles.
+         // This reads the headers of all tiles.
          .exists =
              [this, shared](uint32_t matrix, Cost /*most*/,
                             const ReadContext& context) {

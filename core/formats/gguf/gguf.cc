@@ -44,8 +44,8 @@ Status GgufContainer::Load(const ReadContext& context) {
 }
 
 GgufContainer::Place GgufContainer::At(uint32_t tensor) const {
-  // A part without tensors starts at the same number as the next part: take the
-  // last part that starts there.
+  // A part without tensors starts at the same number as the next part, so the
+  // last part that starts there has the tensor.
   const auto after = std::upper_bound(
       parts_.begin(), parts_.end(), tensor,
       [](uint32_t wanted, const Part& part) { return wanted < part.first; });

@@ -74,7 +74,7 @@ class GgufContainer final : public TensorContainer,
   Status WarnOfParts(const ReadContext& context);
   Status WarnOfBytesAfter(const Part& part, const ReadContext& context);
 
-  // split.cc
+  // Defined in split.cc.
   Status LoadParts(const ReadContext& context);
   Status LoadPart(const std::string& file, int64_t number, int64_t count,
                   const ReadContext& context);

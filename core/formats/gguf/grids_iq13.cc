@@ -334,7 +334,7 @@ constexpr std::array<uint16_t, 2048> kIq1SCodes = {
 constexpr std::array<uint8_t, 8> kIq3XxsValues = {4,  12, 20, 28,
                                                   36, 44, 52, 62};
 constexpr std::array<uint8_t, 8> kIq3SValues = {1, 3, 5, 7, 9, 11, 13, 15};
-// -1, 0 and 1, times eight, as signed bytes. No code uses the fourth.
+// -1, 0 and 1, times eight, as signed bytes. No code uses the fourth value.
 constexpr std::array<uint8_t, 4> kIq1SValues = {0xF8, 0, 8, 0};
 
 constexpr auto kIq3Xxs = ExpandGrid<uint32_t>(kIq3XxsCodes, kIq3XxsValues);

@@ -32,8 +32,9 @@ constexpr uint32_t kAll = 127;
 // Architectures whose layers have a norm before and after attention, and before
 // and after the feed-forward network.
 constexpr uint32_t kFourNorms = kGemma2 | kGemma3;
-// Architectures whose norms multiply, on the hub, by 1 + the stored weight.
-// llama.cpp's norms multiply by the weight itself, so its converter adds 1.
+// Architectures for which the hub stores each weight of a norm minus 1: the
+// norm multiplies by 1 + the stored weight. llama.cpp's norms multiply by the
+// stored weight, so its converter adds 1 to it.
 constexpr uint32_t kOneAdded = kGemma | kGemma2 | kGemma3;
 
 struct Architecture {

@@ -36,10 +36,13 @@ constexpr size_t kMaxParts = 500;
 /// Faults of one header, and warnings about a split, that are reported as text.
 constexpr size_t kMaxFaults = 100;
 
-/// Bounds of a tokenizer file: tokens or merges; bytes of all tokens or of all
-/// merges; bytes of one token or merge.
+// Limits of a tokenizer file.
+
+/// Tokens of a tokenizer; also its merges.
 constexpr uint64_t kMaxTokens = 4'000'000;
+/// Bytes of all tokens together; also of all merges together.
 constexpr uint64_t kMaxTokenBytes = 128 * limits::kMiB;
+/// Bytes of one token or merge.
 constexpr uint64_t kLongestToken = limits::kMiB;
 /// Bytes of a generated tokenizer.json: its text stays in memory.
 constexpr uint64_t kMaxTokenizerText = 64 * limits::kMiB;

@@ -17,7 +17,7 @@
 namespace ctxfs::gguf {
 namespace {
 
-// Longer strings are written in parts of this size, bytes.
+// A string of more bytes than this is written in parts of this size.
 constexpr uint64_t kStringPart = 64 * limits::kKiB;
 // Maximum number of array items written at once.
 constexpr uint64_t kItemsAtOnce = 1024;
@@ -41,7 +41,7 @@ void AppendFloat(T value, std::string& text) {
   } else {
     const size_t before = text.size();
     ctxfs::AppendFloat(value, text);
-    // Write the fewest significant digits that identify the number
+    // Writes the fewest significant digits that identify the number
     // (docs/formats/gguf.md, section 9). to_chars omits the exponent if that
     // takes no more characters, and then writes all digits of a large whole
     // number: 134217728, not 1.3421773e+08.

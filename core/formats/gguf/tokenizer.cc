@@ -31,7 +31,7 @@ constexpr std::string_view kMerges = "tokenizer.ggml.merges";
 constexpr std::string_view kWhole = "tokenizer.huggingface.json";
 constexpr std::string_view kTemplate = "tokenizer.chat_template";
 
-// Values of token_type.
+// Values of the metadata's tokenizer.ggml.token_type.
 constexpr int32_t kControlToken = 3;
 constexpr int32_t kUserToken = 4;
 

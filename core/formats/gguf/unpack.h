@@ -33,7 +33,8 @@ inline unsigned HalfByteAt(const std::byte* block, size_t at, size_t index) {
 constexpr int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                    1,    13,   25,  38,  53,  69,  89,  113};
 
-/// Unpacks 2 * kBytes codes: the low halves of the bytes precede the high.
+/// Unpacks 2 * kBytes codes: those in the low halves of the bytes come first,
+/// then those in the high halves.
 template <size_t kBytes>
 void NibblesOf(const std::byte* in, const int8_t* values, int8_t* codes) {
   for (size_t i = 0; i < kBytes; ++i) {
@@ -45,7 +46,7 @@ void NibblesOf(const std::byte* in, const int8_t* values, int8_t* codes) {
 
 // One GgufUnpack for each type.
 
-// unpack_small.cc: one scale a block, or one for each 16 elements.
+// unpack_small.cc: one scale per block, or one for each 16 elements.
 void UnpackQ40(const std::byte* block, GgufCodes& out);
 void UnpackQ41(const std::byte* block, GgufCodes& out);
 void UnpackQ50(const std::byte* block, GgufCodes& out);

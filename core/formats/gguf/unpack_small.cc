@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Unpacks types with one scale a block, or one for each 16 elements
+// Unpacks types with one scale per block, or one for each 16 elements
 // (docs/formats/gguf.md, section 6).
 #include <bit>
 #include <cstring>

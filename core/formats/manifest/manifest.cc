@@ -93,7 +93,8 @@ class Manifest final : public shard::ShardContainer {
   Result<Content> OpenPart(const Reference& reference,
                            const Request& request) const;
   std::shared_ptr<const FileTable> PartFiles() const;
-  /// Adds the length of the next reference's line in sha256.json.
+  /// Adds the length of the next reference's line in sha256.json to
+  /// verdicts_size_.
   void CountLine(const Json& described);
 
   const uint64_t block_owner_ = NewOwner();
@@ -298,7 +299,7 @@ Result<Content> Manifest::OpenPart(const Reference& reference,
   return Content(Range{std::move(part), 0, nullptr}, reference.size);
 }
 
-/// parts/PATH: files of the manifest that are not containers.
+/// Returns the files parts/PATH: files of the manifest that are not containers.
 std::shared_ptr<const FileTable> Manifest::PartFiles() const {
   return MakeTable(
       {.placement = {.directory = "parts"},

@@ -76,7 +76,8 @@ std::string McfSectionName(uint32_t type) {
   return "Section" + HexNumber(type);
 }
 
-/// .ctxfs/raw/sections/0xNNNN.bin: the stored bytes of each section.
+/// Returns the files .ctxfs/raw/sections/0xNNNN.bin: the stored bytes of each
+/// section.
 std::shared_ptr<const FileTable> McfContainer::SectionFiles() const {
   return MakeTable(
       {.placement = {.role = Role::kRaw, .directory = "sections"},

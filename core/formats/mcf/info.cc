@@ -16,7 +16,7 @@ namespace ctxfs::mcf {
 
 namespace {
 
-// Maximum of tensors' faults reported as warnings.
+// Maximum number of tensors' faults reported as warnings.
 constexpr size_t kFaultsShown = 100;
 
 }  // namespace
@@ -39,7 +39,8 @@ Status McfContainer::ReadModelInfo(const McfSection& section,
 
 Status McfContainer::ReadQuantInfo(const McfSection& section,
                                    const Request& request) {
-  // A tensor uses at most one record of 24 bytes; the rest is slack.
+  // A tensor uses at most one record, of 24 bytes. 8 more bytes a tensor leave
+  // room for the header of the section.
   constexpr uint64_t kMax = 32 * uint64_t{kMaxTensors};
   const Buffer bytes =
       CTXFS_TRY(ReadBuffer(*source(), section.offset,

@@ -3,8 +3,8 @@
 // Quantised payloads of MCF (docs/formats/mcf.md, sections 6 and 7): finds the
 // layout, and computes any window of the values.
 //
-//   q8, q4     float16 scales, one a block | codes
-//   k6 .. k2   float16 super-scales, one for eight blocks | sub-scales, one a
+//   q8, q4     float16 scales, one per block | codes
+//   k6 .. k2   float16 super-scales, one for eight blocks | sub-scales, one per
 //              block | codes
 //   int8, int4 float32 scale | float32 zero, in one layout | codes
 //
@@ -160,7 +160,7 @@ class ValuesTransform final : public Transform {
     uint64_t first = 0;
     uint64_t count = 0;
     Buffer codes;
-    std::vector<float> scales;  // one a block; not for kOneScale
+    std::vector<float> scales;  // one per block; not for kOneScale
     float scale = 0;            // kOneScale
     float zero = 0;
   };

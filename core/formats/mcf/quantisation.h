@@ -19,8 +19,8 @@ namespace ctxfs::mcf {
 /// one row with all elements.
 struct McfQuantLayout {
   enum class Kind : uint8_t {
-    kBlockScales,  // q8, q4: a float16 scale a block
-    kSuperScales,  // k6 to k2: a float16 for eight blocks, a byte a block
+    kBlockScales,  // q8, q4: a float16 scale per block
+    kSuperScales,  // k6 to k2: a float16 for eight blocks, a byte per block
     kOneScale,     // int8, int4: a float32 scale, perhaps a zero
     kCodesOnly,    // int8, int4 without a scale: no values
   };

@@ -17,7 +17,7 @@
 namespace ctxfs::mcf {
 namespace {
 
-// ModelInfo.
+// Sizes and offsets in the section ModelInfo.
 constexpr uint64_t kInfoSize = 88;
 constexpr uint64_t kPairSize = 24;
 constexpr uint64_t kFlagsAt = 4;
@@ -26,7 +26,7 @@ constexpr uint64_t kBaseModelAt = 64;
 constexpr uint64_t kPairsAt = 80;
 enum PairType : uint32_t { kU32 = 1, kF32 = 2, kBlob = 3 };
 
-// QuantInfo.
+// Sizes in the section QuantInfo.
 constexpr uint64_t kQuantHeaderSize = 8;
 constexpr uint64_t kRecordSize = 24;
 

@@ -8,10 +8,11 @@
 
 namespace ctxfs::megacontext {
 
-/// Levels and snapshots of a tree; bytes of its metadata.json
-/// (docs/formats/megacontext.md, section 6).
+// Limits of a tree (docs/formats/megacontext.md, section 6).
+
 constexpr size_t kMaxLevels = 64;
 constexpr size_t kMaxSnapshots = 10'000;
+/// Bytes of metadata.json.
 constexpr uint64_t kMaxMetadataBytes = 16 * limits::kMiB;
 
 }  // namespace ctxfs::megacontext

@@ -291,8 +291,9 @@ std::shared_ptr<const FileTable> MegaContext::PayloadFiles() const {
        .owner = Share(*this)});
 }
 
-/// views/blocks, and views/gists/LOD1 and so on: a payload in numbered parts of
-/// equal size, except that the last block may be shorter.
+/// Returns the files of views/blocks, of views/gists/LOD1, or of the gists of
+/// another level: the payload in numbered parts of equal size, except that the
+/// last block may be shorter.
 std::shared_ptr<const FileTable> MegaContext::PartFiles(
     const ContextLevel& level) const {
   const uint64_t size = level.vectors

@@ -7,11 +7,13 @@
 
 namespace ctxfs::mem8 {
 
-/// Limits of a .mem8 (docs/formats/mem8.md, section 6): its bytes, stored and
-/// decompressed; its sections; the bytes of text in one JSON view, where
-/// several fields may repeat the same string.
+// Limits of a .mem8 (docs/formats/mem8.md, section 6).
+
+/// Bytes of a file as stored; also its decompressed bytes.
 constexpr uint64_t kMaxBytes = 64 * limits::kMiB;
 constexpr uint32_t kMaxSections = 4096;
+/// Bytes of text in one JSON view, where several fields may repeat the same
+/// string.
 constexpr uint64_t kMaxJsonBytes = 64 * limits::kMiB;
 
 }  // namespace ctxfs::mem8

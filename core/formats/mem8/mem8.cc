@@ -40,7 +40,8 @@ class ImageBlock final : public Block {
         file_(std::move(file)),
         crc_(image.header.crc_found),
         verifies_(image.header.crc != Mem8Crc::kAbsent),
-        // The file, the image and, if compressed, the decoded bytes.
+        // The cost of the file, of the image and, if it is compressed, of the
+        // decoded bytes.
         cost_((image.header.compressed() ? 2 : 1) * image.bytes.size() +
               file_->size()) {}
 
@@ -257,7 +258,7 @@ EntryInfo Mem8Container::DescribeSection(const Mem8Section& section) const {
   return info;
 }
 
-/// .ctxfs/raw/sections/0x00TT.bin: the entries.
+/// Returns the files .ctxfs/raw/sections/0x00TT.bin, which are the entries.
 std::shared_ptr<const FileTable> Mem8Container::SectionFiles() const {
   const std::vector<Mem8Section>& sections = layout_.sections;
   return MakeTable(

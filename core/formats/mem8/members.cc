@@ -177,7 +177,8 @@ Status JudgeExtent(const Source& file, const Mem8Members& members,
     return Status();
   };
   if (!InBounds(at, member.size, file.size())) {
-    // If the size alone fits, offset plus size was chosen to overflow 32 bits.
+    // An offset outside the file with a size that fits suggests that a writer
+    // let offset plus size wrap around at 32 bits.
     const bool wraps = uint64_t{member.offset_field} + member.size > UINT32_MAX;
     return refuse(
         Mem8Extent::kOutOfRange,

@@ -27,7 +27,8 @@ constexpr uint32_t kSlots = 9;  // by type; slot 0 is unused
 constexpr uint32_t kSlotSize = 8;
 
 /// Walks the body with one meaning of the length field after the other, until
-/// the sections fit.
+/// the sections fit. If they fit with none, uses the one with which most known
+/// sections are exactly as long as their fields.
 class SectionFinder {
  public:
   SectionFinder(Bytes image, Mem8Layout& layout)

@@ -17,8 +17,8 @@ enum class Mem8Length : uint8_t { kPayload, kTotal, kTypeAndPayload };
 /// Returns "payload", "total" or "type+payload".
 std::string_view Mem8LengthName(Mem8Length length);
 
-/// Why fields of a section cannot be decoded. A wrong string index affects only
-/// that field.
+/// Why fields of a section cannot be decoded. kStringIndex affects only the
+/// field that has the wrong index.
 enum class Mem8Fault : uint8_t { kSound, kTooShort, kCount, kStringIndex };
 
 struct Mem8Section {

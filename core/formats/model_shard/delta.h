@@ -34,7 +34,7 @@ class Deltas {
     uint32_t entry = 0;           // of the delta
     std::vector<uint64_t> shape;  // of result and base
     uint64_t elements = 0;
-    uint64_t columns = 0;  // elements a row
+    uint64_t columns = 0;  // elements per row
 
     std::shared_ptr<const TensorShard> outside;  // of the base; null: this
     uint32_t base_entry = 0;
@@ -95,7 +95,7 @@ class Deltas {
   std::map<uint32_t, Spec> specs_;
   std::map<std::string, Base> bases_;  // by base_file; "": this container
   uint64_t owner_ = NewOwner();
-  /// By entry: verdicts of checks that run once a mount.
+  /// The verdicts of checks that run once per mount, by entry.
   mutable std::map<uint32_t, AtomicVerdict> verdicts_;
 };
 

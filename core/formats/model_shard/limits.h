@@ -8,11 +8,13 @@
 
 namespace ctxfs::model_shard {
 
-/// Limits of a delta (docs/formats/conventions.md, section 2): length of a
-/// chain, files named by a container's deltas, and elements of a LoRA's matrix
-/// a, since a read needs the whole matrix.
+// Limits of deltas (docs/formats/conventions.md, section 2).
+
+/// Deltas in a chain, each of which is the base of the next.
 constexpr unsigned kMaxDeltaDepth = 8;
+/// Files that the deltas of a container name.
 constexpr size_t kMaxBaseFiles = 16;
+/// Elements of the matrix `a` of a LoRA. Each read needs the whole matrix.
 constexpr uint64_t kMaxLoraElements = 64 * limits::kMiB;
 
 /// Entries of a GraphShard that are examined for being a graph

@@ -79,8 +79,8 @@ class Merge final : public Transform {
   }
 
  private:
-  /// Checks the hash of the base, and that indices ascend. Each reads a whole
-  /// tensor, so the result is remembered for the mount.
+  /// Checks the hash of the base, and that indices ascend. Each of these checks
+  /// reads a whole tensor, so the result is remembered for the mount.
   Status Check(const ReadContext& context) const {
     AtomicVerdict& verdict = checked_.verdict;
     const auto settled = [&] {
@@ -184,7 +184,7 @@ class Merge final : public Transform {
 
   Status Replace(uint64_t first, std::span<float> to,
                  const ReadContext& context) const {
-    // Bisect for the first index in or after the window.
+    // Bisects for the first index in or after the window.
     uint64_t low = 0;
     for (uint64_t high = delta_.own_count; low < high;) {
       const uint64_t middle = low + (high - low) / 2;

@@ -54,8 +54,9 @@ Result<std::optional<Buffer>> TensorShard::Head(uint32_t entry,
                                        "tensor header", request));
     return std::optional(std::move(head));
   }
-  // No prefix of an encrypted entry can be decoded, nor of an entry with equal
-  // sizes: only its checksum decides whether it is stored uncompressed.
+  // A prefix of an encrypted entry cannot be decoded. Nor can a prefix of an
+  // entry whose stored and decoded sizes are equal: only the checksum of the
+  // whole entry shows whether it is compressed.
   if (Seal(entry) != nullptr || record.disk_size == record.orig_size)
     return std::optional<Buffer>();
   for (const uint64_t piece : kHeadPieces) {
@@ -146,7 +147,8 @@ EntryInfo TensorShard::DescribeTensor(uint32_t entry,
   return info;
 }
 
-/// views/tensors/NAME: the elements of NAME.
+/// Returns the files views/tensors/NAME: the elements of the tensor in entry
+/// NAME.
 std::shared_ptr<const FileTable> TensorShard::TensorFiles() const {
   return MakeTable(
       {.placement = {.role = Role::kViews,

@@ -20,7 +20,7 @@ struct TensorHeader {
   uint8_t code = 0;
   /// The element type; packed types are shown as bytes.
   DType dtype = DType::kU8;
-  /// "f32", ..., or a packed type such as "qint4".
+  /// The name of the stored type: "f32", ..., or a packed type such as "qint4".
   std::string_view type_name;
   std::vector<uint64_t> shape;
   uint64_t header_size = 0;

@@ -35,8 +35,8 @@ struct ModelShard::Merged {
   /// Deltas on which no other delta is based, and the names of the weights that
   /// they produce.
   std::vector<std::pair<uint32_t, std::string>> weights;
-  /// Names of entries that deltas use or that are deltas. They are no weights
-  /// of their own.
+  /// Names of entries that deltas use or that are deltas. These entries are not
+  /// listed as weights.
   std::unordered_set<std::string> used;
 };
 

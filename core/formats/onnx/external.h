@@ -21,7 +21,7 @@ std::optional<std::string> LocationBelow(std::string_view location);
 /// A model's files of external data. The last few stay open. Thread-safe.
 class ExternalFiles {
  public:
-  /// `alone`: refuse to open any file.
+  /// `alone`: whether Open refuses all files.
   ExternalFiles(std::shared_ptr<const Source> model, bool alone)
       : model_(std::move(model)), alone_(alone) {}
 

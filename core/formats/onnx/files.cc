@@ -289,8 +289,8 @@ void Model::AddArrays(const TensorList& list, const std::string& directory,
         small ? DTypeOf(type->dtype[0] == 'i' ? "i8" : "u8")
               : DTypeOf(type->dtype);
     if (!dtype) continue;
-    // Out of memory: returns an incomplete list, as after an interrupt, which
-    // the caller discards.
+    // If memory is refused, the list is incomplete, and the caller discards it,
+    // as after an interrupt.
     if (!AdmitGrowth(arrays) ||
         !HeapAllowance::Admit(2 * (directory.size() + list.path(i).size()))) {
       return;

@@ -56,9 +56,9 @@ class GraphReader {
   GraphReader(WireReader& reader, GraphVisitor* visitor, bool salvage = false)
       : reader_(reader), visitor_(visitor), salvage_(salvage) {}
 
-  /// Walks the graph of a model. Fails with kCorrupt, kLimit ("nesting", or a
-  /// limit of section 7), and as the visitor does; the visitor has then
-  /// received what the walk met before the fault.
+  /// Walks the graph of a model. Fails with kCorrupt, with kLimit ("nesting",
+  /// or a limit of section 7), and with the errors of the visitor. The visitor
+  /// has then received all parts of the graph that precede the fault.
   Status ReadGraph(const WireRanges& graph, GraphCounts& counts);
 
   /// Walks the nodes of a function, field 7 of `function`.

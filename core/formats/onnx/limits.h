@@ -11,9 +11,10 @@ namespace ctxfs::onnx {
 
 constexpr uint32_t kMaxTensors = 1'000'000;
 constexpr uint64_t kMaxNodes = 16'000'000;
-/// Bytes of all tensors' paths, and separately of any one name, of all
-/// operators' names and of all subgraphs' prefixes. Dimensions of all tensors.
+/// Maximum of each of these, separately: bytes of all tensors' paths, of one
+/// name, of all operators' names, and of all subgraphs' prefixes.
 constexpr uint64_t kMaxNameBytes = 256 * limits::kMiB;
+/// Dimensions of all tensors together.
 constexpr uint64_t kMaxDims = 16'000'000;
 /// Nesting depth of messages; protobuf has the same limit.
 constexpr unsigned kMaxLevels = 100;
@@ -21,8 +22,9 @@ constexpr unsigned kMaxLevels = 100;
 /// field that should occur once, such as a model's graph (protobuf merges
 /// them), or of a repeated one, such as the attributes of a node.
 constexpr size_t kMaxRemembered = 1'000'000;
-/// Bytes of model.json; bytes of a doc_string in it.
+/// Bytes of model.json.
 constexpr uint64_t kMaxJson = 64 * limits::kMiB;
+/// Bytes of a doc_string in model.json.
 constexpr size_t kMaxDocString = 64 * limits::kKiB;
 /// Bytes of strings in a model's string tensors: opening the model reads them
 /// all to find their length as JSON.

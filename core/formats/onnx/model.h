@@ -47,7 +47,7 @@ class TensorList {
   uint32_t count() const { return static_cast<uint32_t>(records_.size()); }
   const Record& operator[](uint32_t tensor) const { return records_[tensor]; }
   std::string_view path(uint32_t tensor) const { return paths_[tensor]; }
-  /// Returns nullopt if a dimension is negative.
+  /// Returns the shape of a tensor; nullopt if a dimension is negative.
   std::optional<std::vector<uint64_t>> shape(uint32_t tensor) const;
   const ExternalData& external(uint32_t tensor) const {
     return external_[records_[tensor].detail];
@@ -61,7 +61,7 @@ class TensorList {
   uint64_t path_bytes() const { return paths_.bytes(); }
   uint64_t dim_count() const { return dims_.size(); }
 
-  /// Fails if there is no memory.
+  /// Adds a tensor. Fails if there is no memory.
   Status Add(const std::string& path, const WireRanges& message, Tensor tensor);
 
  private:
@@ -144,7 +144,7 @@ class Model final : public Container, public SaysFacts, private GraphVisitor {
   std::string producer_;
   uint64_t nodes_ = 0;
 
-  // State of Load, unused afterwards.
+  // The members below are used only by Load.
   class ModelJson* summary_ = nullptr;
   WireReader* reader_ = nullptr;
   bool strange_ = false;  // a field before the graph is not of ModelProto

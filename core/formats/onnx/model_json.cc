@@ -75,7 +75,8 @@ Status ModelJson::AddModelField(const WireField& field) {
   if (field.IsBytes(3)) return PutText(field.bytes, model_["producer_version"]);
   if (field.IsBytes(4)) return PutText(field.bytes, model_["domain"]);
   if (field.IsBytes(6)) {
-    // One byte more, so that CutText detects a cut character.
+    // Reads one byte more than the limit, so that CutText detects a cut
+    // character.
     std::string text = CTXFS_TRY(TextOf(field.bytes, kMaxDocString + 1));
     CutText(text, kMaxDocString);
     model_["doc_string"] = std::move(text);
@@ -136,7 +137,7 @@ Result<Json> ModelJson::TypeOf(const WireRanges& type, unsigned level) {
                     kMaxLevels),
         type.empty() ? kNoOffset : type.front().begin};
   }
-  // A oneof: setting one field clears the others.
+  // These fields are a oneof of protobuf: setting one clears the others.
   uint64_t kind = 0;
   WireRanges inner;
   Status read = reader_.ForEach(type, [&](const WireField& field) -> Status {
@@ -198,7 +199,7 @@ Result<Json> ModelJson::ShapeOf(const WireRanges& shape) {
 }
 
 Result<Json> ModelJson::DimensionOf(WireRange dimension) {
-  // A number or a name; the last one wins.
+  // A number or a name; the last one counts.
   Json value = nullptr;
   Status read =
       reader_.ForEach(dimension, [&](const WireField& field) -> Status {

@@ -89,7 +89,8 @@ std::string WrongSize(uint64_t have, uint64_t want, const char* what) {
   return fmt::format("{} {}, but its type and shape need {}", have, what, want);
 }
 
-/// Checks the elements of a typed field (section 4); returns the fault, if any.
+/// Checks the elements of a typed field (docs/formats/onnx.md, section 4);
+/// returns the fault, if any.
 std::string UseTyped(const ElementType& type, const TypedData& data,
                      Tensor& tensor) {
   const std::optional<uint64_t> values = ValuesOf(type, tensor.elements);
@@ -106,7 +107,8 @@ std::string UseTyped(const ElementType& type, const TypedData& data,
       return {};
     }
   } else {
-    // A packed varint takes 1 to 10 bytes.
+    // A packed varint takes 1 to 10 bytes, so the bytes bound the number of
+    // values.
     const bool too_few = data.single + data.packed_bytes < want;
     if (too_few || data.single + data.packed_bytes / 10 > want) {
       return fmt::format("it has too {} values: its type and shape need {}",
@@ -135,7 +137,8 @@ std::optional<uint64_t> Decimal(const std::string& text) {
   return value;
 }
 
-/// Checks external data (section 6); returns the fault, if any.
+/// Checks external data (docs/formats/onnx.md, section 6); returns the fault,
+/// if any.
 std::string UseExternal(const RawTensor& raw, Tensor& tensor) {
   const auto location = raw.external.find("location");
   if (location == raw.external.end()) return "external: it has no location";

@@ -298,7 +298,8 @@ void SafetensorsIndexContainer::AddInfo(Json& info,
   AddTotals(info, context);
   Json files = Json::array();
   for (size_t i = 0; i < shards_.size(); ++i) {
-    // Out of memory: the caller discards the text, as after an interrupt.
+    // If memory is refused, the caller discards the text, as after an
+    // interrupt.
     if (!HeapAllowance::Admit(kObjectBytes)) return;
     const bool readable = shards_[i].container != nullptr;
     Json file = {{"file", index_.files[i]}, {"readable", readable}};

@@ -17,8 +17,9 @@ constexpr size_t kMaxDims = 16'000'000;
 /// Faults of one file reported as text; further faults are counted.
 constexpr size_t kMaxFaults = 100;
 
-/// Bytes of an index; shards opened for an index, an open file each.
+/// Bytes of an index.
 constexpr uint64_t kMaxIndexBytes = 100'000'000;
+/// Shards of an index that are opened. Each is an open file.
 constexpr size_t kMaxShards = 500;
 
 /// Tensors between two interrupt checks.

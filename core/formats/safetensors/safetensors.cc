@@ -30,8 +30,9 @@ constexpr uint64_t kSmallestHeader = 2;
 // The name of a complete model in one file. A file of another name may be a
 // part of a model, or an adapter.
 constexpr std::string_view kWholeModel = "model.safetensors";
-// The probe examines at most so many bytes, even if it gets more.
+// Number of bytes that the probe examines, even if it gets more.
 constexpr size_t kProbed = 64;
+// No header has this length or more. Eight random bytes mostly encode more.
 constexpr uint64_t kHeaderOfNoFile = uint64_t{1} << 48;
 
 bool IsJsonSpace(std::byte byte) {

@@ -165,7 +165,8 @@ Status ShardContainer::ReadNames(const ReadContext& context) {
   names_size_ = end - start;
 
   uint64_t used = 0;
-  // Names can share bytes, so a small table can describe a huge tree.
+  // Names can share bytes, so a small table can describe a huge tree. So the
+  // bytes of all names together are limited, too.
   uint64_t total = 0;
   uint64_t outside = 0;
   uint32_t first_outside = 0;
@@ -282,7 +283,8 @@ std::string ShardContainer::Label(uint32_t entry) const {
 
 std::optional<std::string_view> ShardContainer::EntryName(
     uint32_t entry) const {
-  // Called very often, so it reads only two fields of the record.
+  // This function is called very often, so it reads only two fields of the
+  // record.
   const std::byte* record = index_.data() + kRecordSize * entry;
   const auto offset = LoadLe<uint32_t>(record + kNameOffsetAt);
   const auto length = LoadLe<uint16_t>(record + kNameLengthAt);

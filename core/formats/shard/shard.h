@@ -140,11 +140,12 @@ class ShardContainer : public Container, public SaysFacts {
   /// unreadable or too large to decode.
   uint64_t EntrySize(uint32_t entry) const;
   virtual EntryInfo Describe(uint32_t entry, const Request& request) const;
-  /// See EntryInfo::add_findings.
+  /// Adds the findings of an entry (EntryInfo::add_findings): none, unless a
+  /// profile overrides this.
   virtual void AddFindings(uint32_t /*entry*/, EntryInfo& /*info*/) const {}
   /// Returns the structural fault that makes an entry unreadable. Without
-  /// salvage, such a fault refuses the container, so the entries of an open
-  /// container have none.
+  /// salvage, such a fault refuses the container, so no entry of an open
+  /// container has such a fault.
   std::optional<Error> EntryFault(uint32_t entry) const;
   /// Whether the entry's file is its stored bytes: not encoded or encrypted.
   bool IsPlain(uint32_t entry) const;

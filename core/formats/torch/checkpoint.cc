@@ -310,7 +310,8 @@ Status Checkpoint::AddPickle(Which which, const Pickle& pickle,
   std::vector<FoundTensor> found;
   Status walked = FindTensors(pickle, prefix, context, found);
   const size_t count = tensors_.size() + found.size();
-  // At the limit, the walk fails at the next tensor.
+  // A walk that has found as many tensors as are allowed fails at the next
+  // tensor.
   too_many_ = count > kMaxTensors || (!walked && count == kMaxTensors);
   if (!walked && !too_many_) return walked;
   pickles_[which].first_tensor = tensors_.size();

@@ -101,7 +101,8 @@ bool MergeEqualKeys(const Pickle& pickle, WalkBudget& budget,
     size_t index;
     bool is_text;
   };
-  // Not a hash table: a pickle can choose keys with equal hashes.
+  // This is not a hash table, because a hostile pickle can choose keys with
+  // equal hashes.
   std::map<std::string_view, Known> known;
   std::deque<std::string> digits;  // of keys that are numbers
   bool distinct = true;

@@ -237,7 +237,8 @@ void DistributedCheckpoint::AddInfo(Json& info,
   AddTotals(info, context);
   Json files = Json::array();
   for (size_t i = 0; i < files_.size(); ++i) {
-    // Out of memory: the caller discards the text, as after an interrupt.
+    // If memory is refused, the caller discards the text, as after an
+    // interrupt.
     if (!HeapAllowance::Admit(kFileBytes)) return;
     const bool readable = files_[i].source != nullptr;
     Json file = {{"file", index_.files[i]}, {"readable", readable}};

@@ -17,6 +17,9 @@ constexpr const char* kDocumentNames[] = {"value.json", "constants.json"};
 // The low bits of a block's key, which number the pieces of a storage. A
 // storage has fewer than 2^32 pieces.
 constexpr unsigned kPieceBits = 32;
+// This bit is set in the block keys of a tensor that does not begin where its
+// storage begins. Such a tensor has pieces of its own, not those of its
+// storage.
 constexpr uint64_t kOwnPieces = uint64_t{1} << 63;
 
 bool IsFloat(DType dtype) {

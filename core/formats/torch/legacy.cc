@@ -29,7 +29,8 @@ Error BadPickle(const char* which, const Error& error) {
           error.offset};
 }
 
-/// Storages by key: bytes of an element, and number of elements.
+/// For the key of each storage: the bytes of an element, and the number of
+/// elements.
 using NamedStorages =
     std::unordered_map<std::string, std::pair<uint64_t, int64_t>>;
 

@@ -21,34 +21,40 @@ constexpr uint64_t kMaxInflatedPerByte = 32;
 constexpr uint32_t kMaxNodes = 16'000'000;
 /// Maximum nesting depth of values.
 constexpr unsigned kMaxDepth = 1000;
-/// Bytes of a module's name and of the name in it; of all names together; of an
-/// integer.
+/// Bytes of a module's name; also of a name in a module.
 constexpr uint64_t kMaxNameBytes = 64 * limits::kKiB;
+/// Bytes of all names together.
 constexpr uint64_t kMaxNamesBytes = 64 * limits::kMiB;
+/// Bytes of an integer.
 constexpr uint64_t kMaxIntegerBytes = 4096;
 /// Bytes of a storage's key; writers use numbers of at most 20 digits. Each
 /// visit of a tensor copies the key, while the pickle may store it only once.
 constexpr uint64_t kMaxKeyBytes = 256;
-/// Different names that are listed; bytes of a listed name.
+/// Different names that are listed.
 constexpr size_t kMaxGlobals = 10'000;
+/// Bytes of a listed name.
 constexpr size_t kMaxListedName = 1024;
 /// Different names of one GlobalNames::Kind that are counted besides the listed
 /// ones.
 constexpr size_t kMaxCounted = 1'000'000;
-/// Records of an archive that are searched for names; their total bytes.
+/// Records of an archive that are searched for names.
 constexpr size_t kMaxPickleRecords = 16;
+/// Bytes of all records that are searched for names.
 constexpr uint64_t kMaxSearchedBytes = 2 * kMaxPickleBytes;
 
 /// Visits of values in one walk. A shared value is visited at each of its
 /// places, even if only a reference to the first is written there.
 constexpr uint64_t kMaxVisits = 2ULL * kMaxNodes;
-/// Bytes of value.json; bytes of a value.json that stays in memory.
+/// Bytes of value.json.
 constexpr uint64_t kMaxValueText = 64 * limits::kMiB;
+/// Bytes of a value.json that stays in memory.
 constexpr uint64_t kMaxKeptText = limits::kMiB;
 
-/// Tensors of a checkpoint, and bytes of their names.
+/// Tensors of a checkpoint.
 constexpr uint32_t kMaxTensors = 1'000'000;
+/// Bytes of the names of all tensors.
 constexpr uint64_t kMaxTensorNames = limits::kTreeNameBytes;
+/// Dimensions of a tensor.
 constexpr size_t kMaxRank = 64;
 /// Bytes of a tensor that is larger than its storage, for example after
 /// expand().
@@ -59,13 +65,16 @@ constexpr uint64_t kMaxExpanded = limits::kGiB;
 constexpr uint64_t kMaxRepeated = 4 * limits::kGiB;
 constexpr uint64_t kMaxRepeatedPerByte = 16;
 
-/// Limits of a distributed checkpoint: pieces in its files, chunks of one
-/// tensor, files, bytes of a name, and comparisons between chunks of all
-/// tensors.
+// Limits of a distributed checkpoint.
+
+/// Pieces in all files together.
 constexpr uint32_t kMaxPieces = 1'000'000;
+/// Chunks of one tensor.
 constexpr uint32_t kMaxChunks = 65'536;
 constexpr size_t kMaxFiles = 4096;
+/// Bytes of the name of a file; also of the path of a tensor.
 constexpr size_t kMaxFileName = 4096;
+/// Comparisons between chunks of all tensors together.
 constexpr uint64_t kMaxCompared = 200'000'000;
 /// Tensors of unknown types: each requires opening a piece to find its size.
 constexpr uint32_t kMaxMeasured = 4096;

@@ -170,7 +170,7 @@ std::optional<StorageId> AsStorage(const Pickle& pickle, NodeId node) {
 }
 
 std::optional<TensorId> AsTensor(const Pickle& pickle, NodeId node) {
-  // Nested wrappers: real files have at most two.
+  // Maximum number of nested wrappers. Real files have at most two.
   constexpr int kMaxWrappers = 8;
   for (int i = 0; i < kMaxWrappers && node != kNoNode; ++i) {
     const std::string_view name = CalleeName(pickle, node);

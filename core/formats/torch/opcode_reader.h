@@ -48,8 +48,8 @@ class OpcodeReader {
   /// Returns whether to keep an operand of `size` bytes, or a line of which
   /// `size` bytes have been read. Otherwise the operand is skipped.
   virtual bool Keeps(uint64_t size) = 0;
-  /// Appends a piece of counted bytes to Operand::text; PickleMachine stores it
-  /// elsewhere.
+  /// Appends a piece of counted bytes to Operand::text; PickleMachine overrides
+  /// this, to append the piece to the texts of the pickle.
   virtual void AddText(std::string_view piece) { *operand_.text += piece; }
   /// Applies the effect of the opcode.
   virtual void Apply(const Operand& operand) = 0;

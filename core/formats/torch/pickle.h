@@ -47,7 +47,8 @@ struct Object {
   NodeId args = kNoNode;    // a tuple
   NodeId kwargs = kNoNode;  // a dict, or kNoNode
   NodeId state = kNoNode;   // the argument of BUILD
-  // First and last link; the children of `entries` are key, value, key, ...
+  // The first and the last link of each list. The children of `entries` are
+  // key, value, key, ...
   std::pair<uint32_t, uint32_t> items = {kNoNode, kNoNode};
   std::pair<uint32_t, uint32_t> entries = {kNoNode, kNoNode};
 };

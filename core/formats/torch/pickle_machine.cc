@@ -209,7 +209,8 @@ void PickleMachine::PushGlobal(std::string_view module, std::string_view name) {
   if (failed()) return;
   // A copy, because `module` and `name` may point into texts_, which grows.
   const std::string text = NameOfGlobal(module, name);
-  // A STACK_GLOBAL takes 1 byte, and can repeat names of 64 KiB.
+  // Counts repeated names, too: a STACK_GLOBAL takes 1 byte, and can repeat
+  // names of 64 KiB.
   name_bytes_ += text.size();
   if (name_bytes_ > kMaxNamesBytes) {
     return Fail("the names are over the limit", Code::kLimit);

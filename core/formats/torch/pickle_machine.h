@@ -59,7 +59,7 @@ class PickleMachine final : public OpcodeReader {
   /// Pops the result, and stops.
   void End();
 
-  // The stack.
+  // Operations on the stack.
   void Push(Kind kind, int64_t number = 0) {
     PushNode(Add({.kind = kind, .number = number}));
   }
@@ -78,12 +78,12 @@ class PickleMachine final : public OpcodeReader {
   /// Pushes a str of Python 2: as text if it is UTF-8, else as bytes.
   void PushPython2Text();
 
-  // The memo.
+  // Operations on the memo.
   void Memorize(uint64_t key);
   void MemorizeNext() { Memorize(memo_.size()); }
   void Recall(uint64_t key);
 
-  // Containers.
+  // Operations on containers.
   /// Replaces the top `count` values by a tuple of them.
   void MakeTuple(size_t count);
   /// Replaces the last mark and the values above it by a tuple or a set.
@@ -95,7 +95,7 @@ class PickleMachine final : public OpcodeReader {
   /// Like Append, with the values above the last mark.
   void AppendFromMark(Kind kind);
 
-  // Names and calls.
+  // Operations on names and calls.
   void PushGlobal(std::string_view module, std::string_view name);
   void PushStackGlobal();
   void PushPersistent();

@@ -51,7 +51,8 @@ class Places {
   };
 
   PlaceId Add(PlaceId parent, Step step, uint32_t number) {
-    // Out of memory: the walk stops at its next check.
+    // If memory is refused, the walk stops at its next check, so the result is
+    // not used.
     if (!AdmitGrowth(places_)) return parent;
     places_.push_back({parent, number, step});
     return static_cast<PlaceId>(places_.size() - 1);

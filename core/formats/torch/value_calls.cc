@@ -114,7 +114,8 @@ void ValueWalk::Persistent(NodeId node, PlaceId place, unsigned depth) {
 }
 
 void ValueWalk::Call(NodeId node, PlaceId place, unsigned depth) {
-  // References first: classifying a call can visit everything in it.
+  // Looks for a reference first, because classifying a call can visit all
+  // values in it.
   if (PutReference(node)) return;
   if (const std::optional<TensorId> tensor = AsTensor(pickle_, node)) {
     return TensorObject(*tensor, place);

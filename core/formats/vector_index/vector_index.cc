@@ -83,7 +83,8 @@ class VectorIndex final : public shard::ShardContainer {
     exports.arrays = [self = Share(*this)](const ReadContext& /*context*/) {
       return self->ArrayInfos();
     };
-    // If the rows cannot be read, a bundle would be incomplete.
+    // If the rows cannot be read, the file that Exports::bundle_name names
+    // would be incomplete.
     if (rows_) exports.bundle_name = "vectors";
     exports.vectors = true;
     return exports;
@@ -101,7 +102,8 @@ class VectorIndex final : public shard::ShardContainer {
     return context.Check();
   }
 
-  /// Finds the entries with known names; of equal names the first.
+  /// Finds the entries with known names; of entries with equal names, the
+  /// first.
   Status FindEntries(const ReadContext& context) {
     const std::pair<std::string_view, Found*> wanted[] = {
         {"col/meta", &column_meta_},

@@ -34,7 +34,8 @@ class WShardChunks final : public shard::ShardContainer, public HasEpisode {
  public:
   using shard::ShardContainer::ShardContainer;
 
-  /// Also opens the chunks, as far as possible. Reads no lane.
+  /// Also reads the manifest, and opens the chunks that can be opened. Reads no
+  /// lane.
   Status Load(const ReadContext& context) override;
 
   bool has_manifest() const { return entry_.has_value(); }
@@ -49,7 +50,7 @@ class WShardChunks final : public shard::ShardContainer, public HasEpisode {
 
  private:
   Status AddOwnFacts(const ReadContext& context, Facts& facts) const override;
-  // episode/LANE: the joined lanes.
+  // Returns the files episode/LANE, which are the joined lanes.
   std::shared_ptr<const FileTable> LaneFiles() const;
   uint64_t LaneSize(const JoinedLane& joined) const;
   Result<Content> OpenLane(const JoinedLane& joined,
@@ -64,7 +65,7 @@ class WShardChunks final : public shard::ShardContainer, public HasEpisode {
   /// Fails if a chunk is incomplete, or if not all lanes of all chunks are
   /// joined.
   Status CheckLanes(const ReadContext& context) const;
-  /// Says that Join::left_out lanes are not joined.
+  /// Returns the message that Join::left_out lanes are not joined.
   std::string LeftOutText() const;
   Status OpenChunks(const ReadContext& context);
   Result<std::shared_ptr<const WShardContainer>> OpenChunk(
@@ -76,7 +77,8 @@ class WShardChunks final : public shard::ShardContainer, public HasEpisode {
   /// Compares the sha256 of chunk k, however long that takes.
   void Digest(size_t k, const ReadContext& context) const;
   /// Compares the identity of the chunk before chunk k with the identity in
-  /// meta/provenance of chunk k. Returns the difference; empty if equal.
+  /// meta/provenance of chunk k. Returns the difference; empty if they are
+  /// equal or one of them is unknown.
   std::string CheckChain(size_t k, const ReadContext& context) const;
   bool DigestsAreCheap() const;
 
@@ -429,7 +431,7 @@ Result<std::shared_ptr<const Container>> Open(
   CTXFS_TRY(chunks->Load(context));
   if (!chunks->has_manifest()) {
     return manifest::OpenManifest(std::move(source), options,
-                                  context);  // of form A
+                                  context);  // form A
   }
   return std::shared_ptr<const Container>(std::move(chunks));
 }

@@ -24,7 +24,8 @@ struct ChunkLane {
 };
 using ChunkLanes = std::map<std::string_view, ChunkLane>;
 
-/// Returns the lanes of a chunk that may be joined; of equal names the first.
+/// Returns the lanes of a chunk that may be joined; of lanes with equal names,
+/// only the first.
 ChunkLanes LanesOf(const WShardContainer& chunk) {
   ChunkLanes lanes;
   for (uint32_t i = 0; i < chunk.entry_count(); ++i) {

@@ -75,7 +75,8 @@ std::optional<std::string> ChannelBlock(const Json& element) {
 }
 
 std::optional<DType> LaneDType(std::string_view name) {
-  // Prefixes of long names of dtypes, and the prefixes of the short names.
+  // The prefixes of long names of dtypes, each with the prefix that short names
+  // have instead.
   constexpr std::array<std::array<std::string_view, 2>, 4> kLong = {
       {{"bfloat", "bf"}, {"float", "f"}, {"uint", "u"}, {"int", "i"}}};
   if (name.size() > 16) return std::nullopt;
@@ -115,7 +116,8 @@ void LaneTable::DeclareAll(const Json& channels, const Request& request) {
     }
     return;
   }
-  // The first Go writer's form: a map keyed by the block's name.
+  // The first Go writer stored a map instead of a list, keyed by the block's
+  // name.
   for (const auto& [block, element] : channels.items()) {
     if (element.is_object()) {
       Declare(nullptr, block, element, request);

@@ -97,7 +97,8 @@ class WShardContainer final : public shard::ShardContainer,
   ArrayInfo LaneArray(uint32_t entry, Lane lane) const;
   ArrayInfo SignArray(uint32_t entry, const SignLayout& layout) const;
   Known FindKnown() const;
-  /// Returns null, with a warning, if the entry is missing or is not JSON.
+  /// Returns the JSON of a metadata entry; null, with a warning, if the entry
+  /// is missing or is not JSON.
   Result<Json> ReadMeta(std::optional<uint32_t> entry, const char* name,
                         const ReadContext& context);
   std::optional<uint64_t> LengthBySize() const;
