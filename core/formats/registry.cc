@@ -12,11 +12,11 @@
 
 namespace ctxfs {
 
-// All formats, in the order in which they probe a file. The first to accept
-// opens it; after kNotContainer, the next one is asked. Profiles of Shard
-// precede Shard, which accepts any profile; formats without a magic number are
-// among the last. Only formats listed here exist. A misspelt name does not
-// link.
+// All formats, in the order in which they probe a file. The first whose probe
+// accepts the file opens it. If opening fails with kNotContainer, the next one
+// is tried. Profiles of Shard precede Shard, which accepts any profile; formats
+// without a magic number are among the last. Only formats listed here exist. A
+// misspelt name does not link.
 #define CTXFS_FORMATS(FORMAT) \
   FORMAT(kWShard)             \
   FORMAT(kWShardChunks)       \
@@ -271,7 +271,8 @@ Result<std::shared_ptr<const Container>> OpenDirectory(
     std::shared_ptr<const Source> directory, const OpenOptions& options,
     const ReadContext& context) {
   const Format* format = FormatOfDirectory(*directory, context);
-  // A format for directories returns an error that says what is missing.
+  // No format accepts the directory. If it resembles a container of a format,
+  // the error of that format says what is missing.
   for (const Format* other : Formats()) {
     if (format != nullptr) break;
     if (other->resembles_directory != nullptr &&
@@ -345,10 +346,11 @@ Result<std::shared_ptr<const Container>> OpenRecognised(
     if (opened) decoded->EndOpening(options.kept);
     return opened;
   }
-  // A foreign format's signature explains a file better than the error of a
-  // format that the file resembles. If the file is of a foreign format without
-  // a signature, or text, this holds only if it has a name, and the resembled
-  // format does not have such names.
+  // If the file has the signature of a foreign format, the error names that
+  // format, even if a format of ctxfs that the file resembles has refused it.
+  // If the file is text, or of a foreign format without a signature, the
+  // refusal is returned, unless the file has a name, and the refusing format
+  // has no such names.
   const ForeignFormat* const foreign =
       RecogniseForeign(head.span(), source.get(), context);
   const bool certain = foreign != nullptr && !foreign->signature.empty();

@@ -82,7 +82,7 @@ Json CowrieDecoder::Object(uint64_t count) {
     const std::string_view name = Name();
     const CowrieArrays::Below below(arrays_, name);
     Json value = Value();
-    // The last of equal names wins, as in the reference.
+    // Of members with equal names, the last one counts, as in the reference.
     if (ok()) object[std::string(name)] = std::move(value);
   }
   return object;

@@ -87,7 +87,7 @@ Json CowrieGen1::Object() {
     const std::string_view name = View();
     const CowrieArrays::Below below(arrays_, name);
     Json value = Value();
-    // The last of equal names wins, as in the reference.
+    // Of members with equal names, the last one counts, as in the reference.
     if (ChargeText(name.size())) object[std::string(name)] = std::move(value);
   }
   return object;

@@ -13,8 +13,8 @@ namespace ctxfs::cowrie {
 /// shows that the bytes are of another dialect.
 class CowrieGen1 : private CowrieReader {
  public:
-  /// `numbers`: whether the JSON includes the elements of arrays. They are
-  /// checked in any case.
+  /// `numbers`: whether the JSON includes the elements of arrays. Elements are
+  /// checked even if the JSON does not include them.
   CowrieGen1(Bytes bytes, const Gen1Dialect& dialect, bool numbers,
              CowrieArrays& arrays, const Interrupt& interrupt)
       : CowrieReader(bytes, 0, interrupt, TextRule::kUtf8),

@@ -25,7 +25,8 @@ enum class TextRule : uint8_t { kAnyBytes, kUtf8 };
 
 class CowrieArrays;
 
-/// Adjacency in compressed rows: tag 0x30, except in Go's generation 1.
+/// An adjacency list in compressed rows, as stored. It has tag 0x30, except in
+/// Go's form of generation 1.
 struct StoredAdjacency {
   uint8_t width = 1;  // code of the width of an id: 1 for 4 bytes, 2 for 8
   uint64_t nodes = 0;

@@ -20,7 +20,7 @@
 namespace ctxfs::cowrie {
 namespace {
 
-/// arrays/NNNNNN: the arrays of a record.
+/// The arrays of a record as the directory arrays/NNNNNN.
 class RecordArrays final : public Container {
  public:
   RecordArrays(std::shared_ptr<const Source> stream, ArrayFiles arrays)

@@ -7,10 +7,11 @@
 
 namespace ctxfs::graph {
 
-/// Sections of a graph; bytes of a table, and of a compressed graph before and
-/// after decompression. Tables and compressed graphs are decoded in memory
-/// (docs/formats/sjgn.md, section 5).
+// Limits of a graph (docs/formats/sjgn.md, section 5).
+
 constexpr uint64_t kMaxSections = 65'536;
+/// Bytes of a table, and of a compressed graph before and after decompression,
+/// because both are decoded in memory.
 constexpr uint64_t kMaxBytes = 256 * limits::kMiB;
 
 }  // namespace ctxfs::graph

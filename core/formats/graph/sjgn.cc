@@ -55,7 +55,7 @@ Status Graph::Load(const ReadContext& context) {
   const uint8_t major = in.U8();
   flags_ = in.U8();
   minor_ = flags_ == kMinor1 ? 1 : 0;
-  // In version 1.0, byte 5 holds four flag bits.
+  // In version 1.0, byte 5 has four flag bits, so it is less than 0x10.
   if (in.ok() && flags_ > kMinor1) {
     return Error{Code::kVersion, "SJGN of a later version than 1.1", 5};
   }

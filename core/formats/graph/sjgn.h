@@ -58,8 +58,9 @@ class Graph final : public Container, public SaysFacts {
 
   std::shared_ptr<const FileTable> SectionFiles() const;
   EntryInfo DescribeSection(const Section& section) const;
-  // arrays/NAME: arrays of feature, split and aux sections. arrays/TABLE/id of
-  // nodes, and arrays/TABLE/src and dst of edges: the ids in events.
+  // Returns the files arrays/NAME: the arrays of feature, split and aux
+  // sections. For nodes also arrays/TABLE/id, and for edges arrays/TABLE/src
+  // and dst: the ids in events.
   std::shared_ptr<const FileTable> ArrayFiles(
       const std::vector<SjgnArray>& arrays, Cost exists_cost) const;
   Result<Content> OpenArray(const SjgnArray& array,
@@ -77,8 +78,8 @@ class Graph final : public Container, public SaysFacts {
   std::vector<SjgnArray> arrays_;
   std::vector<SjgnSection> tables_;
   std::vector<SjgnArray> ids_;  // of tables
-  // By table: whether it is known to be a list of nodes or edges. AddInfo
-  // examines the others.
+  // For each table, whether it is known to be a list of nodes or edges. AddInfo
+  // examines the other tables.
   mutable std::vector<std::atomic<bool>> reads_;
   const uint64_t owner_ = NewOwner();
 };

@@ -82,7 +82,8 @@ Result<Content> Graph::OpenArray(const SjgnArray& array,
   }
   auto block = TableBlock(array.table, SjgnWanted::kIds);
   const BlockCache::Pinned ids = CTXFS_TRY(context.Get(*block));
-  // Events were counted from their lengths alone.
+  // MeasureSjgnTable has counted the events from their lengths alone, so their
+  // number must be checked.
   const SjgnSection& table = tables_[array.table];
   if (ids->size() != array.size * (table.edges ? 2 : 1)) {
     return Error{Code::kCorrupt, "the events are not as many as their lengths",
@@ -130,7 +131,7 @@ std::shared_ptr<const FileTable> Graph::ArrayFiles(
        .owner = Share(*this)});
 }
 
-/// .ctxfs/raw/sections/NAME: the entries, as stored.
+/// Returns the files .ctxfs/raw/sections/NAME: the entries, as stored.
 std::shared_ptr<const FileTable> Graph::SectionFiles() const {
   return MakeTable(
       {.placement = {.role = Role::kRawEntries, .directory = "sections"},
@@ -152,7 +153,7 @@ std::shared_ptr<const FileTable> Graph::SectionFiles() const {
        .owner = Share(*this)});
 }
 
-/// tables/NAME.jsonl: the events of a table, one a line.
+/// Returns the files tables/NAME.jsonl: the events of a table, one per line.
 std::shared_ptr<const FileTable> Graph::LineFiles() const {
   return MakeTable(
       {.placement = {.directory = "tables", .exists_cost = Cost::kDecode},
@@ -206,7 +207,8 @@ std::vector<ArrayInfo> Graph::AllArrays(const ReadContext& context) const {
                    /*opening_reads=*/array.table != SjgnArray::kStored});
   };
   for (const SjgnArray& array : arrays_) {
-    // Refused memory: the caller fails and discards the result.
+    // If memory is refused, the caller fails and discards this incomplete
+    // result.
     if (!AdmitGrowth(all)) return all;
     add(array);
   }

@@ -188,7 +188,7 @@ class EventReader {
       return nullptr;
     }
     const auto name = names[static_cast<size_t>(index.get<uint64_t>())];
-    // Many events can repeat a long name.
+    // Counts the name each time, because many events can repeat a long name.
     text_ += name.size();
     if (text_ <= cowrie::kMaxText) return std::string(name);
     fault_ = TooMuchText();
@@ -341,9 +341,9 @@ class TableBlock final : public Block {
            std::min(table_.length, kDictionaries * cowrie::kMaxNames);
   }
   /// Upper bound of text bytes in events of `bytes` bytes. A stored byte is a
-  /// byte of text, or refers to a name of the dictionaries; two bytes use a
-  /// name of their own event. The own names of an event of F bytes yield at
-  /// most F * F / 8 bytes of text.
+  /// byte of text, or refers to a name of the dictionaries. A name that an
+  /// event defines itself takes two bytes for each use; in an event of F bytes,
+  /// such names yield at most F * F / 8 bytes of text.
   uint64_t TextOf(uint64_t bytes) const {
     const uint64_t a_byte = 1 + table_.longest_name + table_.largest_event / 8;
     return std::min(cowrie::kMaxText,
@@ -360,9 +360,10 @@ class TableBlock final : public Block {
     return values + 2 * TextOf(bytes) +
            (wanted_ == SjgnWanted::kLines ? 3 * JsonOf(bytes) : uint64_t{0});
   }
-  /// Memory of ids in growing strings, and of the result.
+  /// Memory of the strings in which ids are collected, which take up to three
+  /// times their size while they grow, and of the result.
   static uint64_t IdsCost(uint64_t ids) { return (3 + 1) * ids * 8; }
-  /// Memory of lines in pieces, and of the result.
+  /// Memory of the lines, which are collected in pieces, and of the result.
   uint64_t LinesCost() const {
     return 2 * std::min(limits::kDecodedBytes, JsonOf(table_.length)) + kPiece;
   }

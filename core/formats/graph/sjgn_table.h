@@ -23,8 +23,8 @@ struct SjgnSection {
   uint64_t longest_name = 0;   // bytes, over all dictionaries
 };
 
-/// The part of a table to decode. kLines: events as JSON, one a line. kIds: ids
-/// as i64; for edges, all sources, then all targets.
+/// The part of a table to decode. kLines: events as JSON, one per line. kIds:
+/// ids as i64; for edges, all sources, then all targets.
 enum class SjgnWanted : uint8_t { kLines, kIds };
 
 /// Counts the events of `table` and finds the maximum sizes of events and

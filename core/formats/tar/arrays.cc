@@ -16,7 +16,7 @@ namespace ctxfs::tar {
 namespace {
 
 constexpr std::string_view kNpySuffix = ".npy";
-// Most .npy headers have 128 bytes.
+// Bytes that are read for a header at first. Most .npy headers have 128 bytes.
 constexpr uint64_t kHeaderRead = 512;
 
 /// Returns NAME of a shown file NAME.npy that keeps its path and is not sparse.

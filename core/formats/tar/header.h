@@ -38,8 +38,8 @@ class Header {
   /// 2).
   std::string path() const;
 
-  /// Returns the bytes of data (section 3). Fails with kCorrupt if the text is
-  /// not octal, or the number is not in [0, 2^63).
+  /// Returns the number of bytes of data (section 3). Fails with kCorrupt if
+  /// the text is not octal, or the number is not in [0, 2^63).
   Result<uint64_t> size() const;
 
   /// Returns the modification time, seconds since 1970; nullopt if malformed.
@@ -49,7 +49,7 @@ class Header {
 
   Bytes block() const { return block_; }
 
-  /// "ustar", "gnu" or "v7".
+  /// Returns "ustar", "gnu" or "v7".
   std::string_view dialect() const;
 
  private:

@@ -8,9 +8,9 @@
 /// Limits of an archive (docs/formats/tar.md, section 10).
 namespace ctxfs::tar {
 
-/// Members of one archive, including directories, and bytes of their names and
-/// of the targets of symbolic links.
+/// Members of one archive, including directories.
 constexpr uint32_t kMaxMembers = 24'000'000;
+/// Bytes of the names of all members and of the targets of symbolic links.
 constexpr uint64_t kMaxNameBytes = 256 * limits::kMiB;
 /// Bytes of one long name, or of one pax header.
 constexpr uint64_t kMaxExtension = limits::kMiB;
@@ -26,8 +26,9 @@ constexpr uint64_t kMaxHoles = 64 * limits::kGiB;
 constexpr uint64_t kMaxHolesPerByte = 1032;
 /// Bytes of zeros after which no further archive is searched.
 constexpr uint64_t kMaxZeros = limits::kMiB;
-/// Bytes of samples.jsonl; members of one sample.
+/// Bytes of samples.jsonl.
 constexpr uint64_t kMaxSampleText = limits::kGiB;
+/// Members of one sample.
 constexpr uint32_t kMaxOfSample = 65'536;
 
 }  // namespace ctxfs::tar

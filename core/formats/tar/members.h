@@ -80,13 +80,13 @@ class Members {
   }
   /// Returns time and mode of a member; for a hard link, of the original.
   StoredAttributes attributes(uint32_t member) const;
-  /// Whether another file keeps this file's path. After MoveKeepers, the file
-  /// that keeps it is a later one.
+  /// Whether the mount shows another file at this file's path. After
+  /// MoveKeepers, that file is a later member.
   bool superseded(uint32_t member) const {
     return members_[member].superseded != 0;
   }
 
-  /// Fails with kLimit if there are too many members or names.
+  /// Adds a member. Fails with kLimit if there are too many members or names.
   Status Add(Kind kind, Extent extent, std::string_view name);
   Status AddSymlink(Extent extent, std::string_view name,
                     std::string_view target);

@@ -19,9 +19,9 @@
 namespace ctxfs::tar {
 namespace {
 
-// Bounds of a block: members, or bytes of their names. The lines of usual
-// members fit in the memory that WithinCache tries first
-// (core/content/within_cache.h).
+// A block of lines ends once it has kMembersPerBlock members, or their names
+// have kNamesPerBlock bytes. The lines of usual members then fit in the memory
+// that WithinCache tries first (core/content/within_cache.h).
 constexpr uint32_t kMembersPerBlock = 2048;
 constexpr uint64_t kNamesPerBlock = 128 * limits::kKiB;
 // Members between two interrupt checks.
@@ -33,7 +33,7 @@ Error TooLong() {
                       kMaxSampleText)};
 }
 
-/// One line of the file.
+/// Builds one line of samples.jsonl.
 class Sample {
  public:
   explicit Sample(std::string_view key) {
@@ -77,7 +77,7 @@ class Sample {
   std::unordered_map<std::string, uint64_t> next_;  // next number, by extension
 };
 
-/// Shared by the blocks. Safe for any number of threads.
+/// The samples of an archive, which the blocks of lines share. Thread-safe.
 class Samples : public std::enable_shared_from_this<Samples> {
  public:
   Samples(std::shared_ptr<const Members> members, const PathsInTree& paths,

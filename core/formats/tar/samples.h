@@ -24,9 +24,9 @@ std::optional<SampleName> ParseSampleName(std::string_view name);
 /// Whether a member is part of a sample.
 bool IsOfSample(const Members& members, uint32_t member);
 
-/// `views/samples.jsonl`: one line a sample, rendered from the names, paths and
-/// sizes of members, in blocks of many members. Reads no member. The sizes of
-/// blocks stay in memory.
+/// `views/samples.jsonl`: one line per sample, rendered from the names, paths
+/// and sizes of members, in blocks of many members. Reads no member. The sizes
+/// of blocks stay in memory.
 std::shared_ptr<const FileTable> SamplesFile(
     std::shared_ptr<const Members> members, const PathsInTree& paths,
     std::shared_ptr<const Source> source);

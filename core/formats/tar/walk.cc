@@ -138,7 +138,7 @@ Status Walk::MeetExtension(const Header& header) {
   } else {
     pax_ = true;
     PaxValues& values = type == 'g' ? global_ : pending_.pax;
-    // The values of up to 16 headers accumulate.
+    // The values of up to 16 headers (kMaxChained) accumulate.
     CTXFS_TRY(HeapAllowance::Admit(2 * (values.bytes() + data->size())));
     if (Status parsed = ParsePax(*data, values); !parsed) {
       return Error{parsed.error().code, parsed.error().what,

@@ -78,9 +78,10 @@ class Walk {
   bool SkipZeroBlock();
   /// Handles the header at at_ and moves to the next header.
   Status MeetHeader(const Header& header, const ReadContext& context);
-  /// Whether the header at at_ is left over in the last record of the file: it
-  /// follows an end mark, the archive before that mark did not fill the record,
-  /// and no end mark follows.
+  /// Whether the header at at_, which follows an end mark, is not of another
+  /// archive, but old data that fills the last record (kRecord bytes) of the
+  /// file. It is if the archive did not fill that record, and the file does not
+  /// end with an end mark.
   Result<bool> IsRestOfRecord() const;
   /// Notes that another archive starts at at_.
   void StartArchive();

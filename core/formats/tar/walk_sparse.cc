@@ -3,11 +3,11 @@
 // Reads the maps of sparse members (docs/formats/tar.md, section 13):
 //
 //   GNU              The header, type S, has four pairs of offset and size at
-//                    byte 386, 12 bytes a number; at 482 whether a block of
+//                    byte 386, 12 bytes per number; at 482 whether a block of
 //                    further pairs follows; at 483 the size of the file. Such a
 //                    block has 21 pairs, and at 504 whether another follows.
 //   pax 0.0 and 0.1  Records of the pax header have the map.
-//   pax 1.0          The data starts with decimal numbers, one a line: the
+//   pax 1.0          The data starts with decimal numbers, one per line: the
 //                    count of parts, then offset and size of each part. These
 //                    lines are padded to whole blocks.
 #include <fmt/core.h>

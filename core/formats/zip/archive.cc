@@ -104,7 +104,7 @@ std::shared_ptr<const SeekableDeflate> LargeMembers::Get(
     uint32_t number, const DeflateData& data,
     std::shared_ptr<AtomicVerdict> verdict) const {
   constexpr size_t kMaxKept = 64;
-  Members::Removed oldest;  // freed without the lock
+  Members::Removed oldest;  // freed after unlocking
   const MutexLock lock(mutex_);
   if (const auto* const kept = kept_.Use(number)) return *kept;
   auto member =
@@ -163,7 +163,8 @@ Result<uint64_t> Archive::DataOffset(uint32_t number,
                  "member " + Quote(Name(number)) + ": " + std::move(what),
                  one.header};
   };
-  // Reads header and name at once, assuming the name length in the directory.
+  // Reads header and name at once, assuming that the name is as long as in the
+  // directory.
   const uint64_t left = source_->size() - std::min(one.header, source_->size());
   const uint64_t whole = kLocalSize + one.name_length;
   const Buffer header = CTXFS_TRY(ReadBuffer(*source_, one.header,

@@ -10,8 +10,8 @@
 namespace ctxfs::zip {
 namespace {
 
-/// The decoded bytes of a member. They are not cached: what reads them caches
-/// what it makes of them.
+/// The decoded bytes of a member. They are not cached, because their readers
+/// cache the results that they compute.
 class MemberSource final : public DerivedSource {
  public:
   MemberSource(SourcePtr archive, Content content)
@@ -36,7 +36,8 @@ ArchiveSource::ArchiveSource(std::shared_ptr<const Archive> archive)
       by_name_([this] {
         Index index(archive_->count());
         std::iota(index.begin(), index.end(), 0U);
-        // Of equal names the first one counts: see PreferLastNames.
+        // Keeps the order of equal names, because the first of them counts
+        // (PreferLastNames).
         std::ranges::stable_sort(
             index, {}, [this](uint32_t i) { return archive_->Name(i); });
         return std::make_shared<const Index>(std::move(index));

@@ -12,9 +12,9 @@
 
 namespace ctxfs::zip {
 
-/// The members of an archive as files beside it: for formats whose containers
-/// are directories, and archives of such directories. Its own bytes are those
-/// of the archive.
+/// Shows the members of an archive as files beside it, so that formats whose
+/// containers are directories can open an archive of such a directory. Its own
+/// bytes are those of the archive.
 class ArchiveSource final : public DerivedSource {
  public:
   explicit ArchiveSource(std::shared_ptr<const Archive> archive);
@@ -34,7 +34,8 @@ class ArchiveSource final : public DerivedSource {
     return from().opening_digest();
   }
   Result<SourcePtr> Renew() const override { return from().Renew(); }
-  /// The members cost no requests of their own.
+  /// False even if the archive is remote, because members are not objects of
+  /// their own.
   bool is_remote() const override { return false; }
   bool is_directory() const override { return directory_; }
   Result<std::vector<DirectoryEntry>> List(

@@ -66,7 +66,7 @@ uint64_t LeastEndOf(const Member& member) {
   return EndOf(member) - std::min<uint64_t>(EndOf(member), member.name_length);
 }
 
-/// Counts members with something in common, and describes the first of them.
+/// Counts the members that a warning is about, and describes the first of them.
 struct Count {
   uint64_t members = 0;
   std::string example;
@@ -182,8 +182,8 @@ Status Collector::MarkOverlaps(uint64_t limit, const ReadContext& context) {
   return {};
 }
 
-// Compares hashes first: most archives have no equal names, and 8 bytes a
-// member take less memory than a set of names.
+// Compares hashes first: most archives have no equal names, and a hash of 8
+// bytes per member takes less memory than a set of names.
 Status Collector::FindRepeated(const ReadContext& context) {
   std::vector<Member>& members = directory_.members;
   const auto hash = [this](const Member& member) {
@@ -217,7 +217,7 @@ Status Collector::FindRepeated(const ReadContext& context) {
   const auto name = [this](uint32_t member) {
     return directory_.ShownName(directory_.members[member]);
   };
-  // Memory for sorting, and for `repeated`.
+  // Sorting needs memory, and so does `repeated`.
   CTXFS_TRY(HeapAllowance::Admit(2 * suspects.size() * sizeof(uint32_t)));
   directory_.repeated.reserve(suspects.size());
   std::stable_sort(

@@ -23,7 +23,8 @@ class Collector {
  public:
   explicit Collector(Directory& directory) : directory_(directory) {}
 
-  /// Adds a member with its names. Fails with kLimit, at byte `at`.
+  /// Adds a member and its names. Fails with kLimit if a limit is exceeded;
+  /// `at` is the offset of that error.
   Status Add(Member member, std::string_view name, Bytes extra,
              const Attributes& attributes, uint64_t at);
 

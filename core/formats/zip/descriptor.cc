@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Data descriptors, which only an archive without a directory needs:
+// Data descriptors, which ctxfs reads only in an archive without a directory:
 //
 //   0   "PK\7\10", CRC-32
 //   8   compressed size and size, of 4 or of 8 bytes each
@@ -19,8 +19,8 @@ constexpr std::string_view kSignature = "PK\7\10";
 constexpr size_t kNarrow = 16;
 constexpr size_t kWide = 24;
 
-/// Whether `bytes`, which follow a descriptor, start another record or are
-/// empty because the archive ends.
+/// Whether `bytes`, which follow a descriptor, start with "PK", as every record
+/// does, or are empty because the archive ends.
 bool GoesOn(Bytes bytes) {
   const std::string_view text = AsText(bytes);
   return text.substr(0, 2) == kSignature.substr(0, 2) || text.empty();

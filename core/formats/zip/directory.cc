@@ -156,7 +156,8 @@ Result<Directory> ReadDirectory(const Source& source, const FormatSet* formats,
   }
   Directory directory;
   directory.end = end;
-  // FindEndRecord has checked that the directory has 46 bytes a member.
+  // FindEndRecord has checked that the directory has at least 46 bytes per
+  // member: an entry is no shorter.
   const auto count = static_cast<size_t>(end.members);
   CTXFS_TRY(AdmitGrowth(directory.members, count));
   directory.members.reserve(count);

@@ -110,9 +110,8 @@ struct Directory {
     return std::string_view(names).substr(member.shown, member.shown_length);
   }
 
-  /// Return the bytes of memory that a copy takes: a copy of the warnings, of
-  /// which there may be one for each of 65,536 methods, or of the whole
-  /// directory.
+  /// Return how many bytes of memory a copy takes: of the warnings, or of the
+  /// whole directory. There may be a warning for each of 65,536 methods.
   uint64_t WarningBytes() const;
   uint64_t CopyBytes() const;
 };

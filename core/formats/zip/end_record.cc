@@ -127,7 +127,8 @@ Result<Fields> ReadEnd64(const Source& source, uint64_t at,
                 .offset = in.U64()};
 }
 
-/// Returns the bytes between the zip64 record at `at` and its locator.
+/// Returns the number of bytes between the zip64 record at `at` and its
+/// locator.
 Result<uint64_t> UnusedBytes(const Source& source, uint64_t at,
                              uint64_t locator, const Request& request) {
   constexpr uint64_t kBeforeRest = 12;

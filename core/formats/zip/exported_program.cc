@@ -34,8 +34,9 @@ constexpr size_t kMaxDocuments = 64;
 // documents.
 constexpr uint64_t kMaxText = 16 * limits::kMiB;
 constexpr uint64_t kCompressedText = limits::kMiB;
-// Memory of a tensor, and of each of its dimensions, bytes.
+// Bytes of memory that a tensor takes, without its dimensions.
 constexpr uint64_t kTensorBytes = 512;
+// Bytes of memory that a dimension of a tensor takes.
 constexpr uint64_t kDimensionBytes = 4 * sizeof(uint64_t);
 
 /// Returns the dtype for torch's ScalarType in torch/_export/serde/schema.py.
@@ -216,7 +217,7 @@ std::optional<ArrayInfo> ExportedProgram::ArrayOf(const std::string& directory,
   array.shape = std::move(*shape);
   array.opening_reads = true;
   // The low 32 bits of a key number the pieces of a member, which has fewer
-  // than 2^32.
+  // than 2^32 pieces.
   const Key key{owner_, uint64_t{member->second} << 32};
   array.open = [archive = archive_, number = member->second, key,
                 empty = *elements == 0,

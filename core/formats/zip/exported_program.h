@@ -55,7 +55,7 @@ class ExportedProgram : public std::enable_shared_from_this<ExportedProgram> {
   bool FindDocuments();
   /// Adds the documents of "weights" or "constants".
   void AddDocuments(std::string_view kind);
-  /// Fails only on transient errors.
+  /// Returns the tensors of the documents. Fails only on transient errors.
   Result<std::vector<Named>> Tensors(const ReadContext& context) const;
   Result<Members> BelowTop(const ReadContext& context) const;
   /// Adds the tensors of a document; subtracts its bytes from `room`. Ignores a
@@ -65,7 +65,8 @@ class ExportedProgram : public std::enable_shared_from_this<ExportedProgram> {
                     std::vector<Named>& tensors) const;
   Result<bool> IsBigEndian(const Members& members,
                            const ReadContext& context) const;
-  /// Returns nullopt if the description is wrong or disagrees with its member.
+  /// Returns the array that `described` describes; nullopt if the description
+  /// is wrong or disagrees with its member.
   std::optional<ArrayInfo> ArrayOf(const std::string& directory,
                                    const Json& described,
                                    const Members& members,

@@ -14,7 +14,7 @@ struct KerasMembers {
   uint32_t metadata;
 };
 
-/// Returns nullopt for another archive.
+/// Returns the members of a .keras file; nullopt if `archive` is none.
 std::optional<KerasMembers> FindKerasMembers(const Archive& archive);
 
 /// Adds class and name of the model, and the version of Keras.

@@ -8,11 +8,13 @@
 /// Limits of a ZIP archive (docs/formats/zip.md, section 12).
 namespace ctxfs::zip {
 
-/// Members of one archive, and bytes of their names.
+/// Members of one archive.
 constexpr uint64_t kMaxMembers = 24'000'000;
+/// Bytes of the names of all members.
 constexpr uint64_t kMaxNameBytes = 256 * limits::kMiB;
 
-/// Larger deflate members are decoded in parts.
+/// Decoded bytes of a deflate member that is decoded as a whole. Larger ones
+/// are decoded in parts.
 constexpr uint64_t kMaxDecodedAtOnce = 64 * limits::kMiB;
 
 /// Decoded bytes of a member that must be decoded into a temporary file.

@@ -28,7 +28,7 @@ class Links {
                                                    const ReadContext& context);
 
   uint64_t count() const { return targets_.size(); }
-  /// Returns nullopt for a member that is not a shown link.
+  /// Returns the target of a shown link; nullopt for any other member.
   std::optional<std::string_view> Target(uint32_t member) const {
     const auto found = targets_.find(member);
     if (found == targets_.end()) return std::nullopt;
@@ -38,6 +38,7 @@ class Links {
   const std::vector<Warning>& warnings() const { return warnings_; }
 
  private:
+  /// Reads the target of a link, or records that the link is hidden or damaged.
   /// Fails as Read does.
   Status ReadTarget(const Archive& archive, uint32_t member,
                     const ReadContext& context);

@@ -33,7 +33,7 @@ namespace ctxfs::zip {
 namespace {
 
 constexpr std::string_view kNpySuffix = ".npy";
-// Most .npy headers have 128 bytes.
+// Bytes that are read for a header at first. Most .npy headers have 128 bytes.
 constexpr uint64_t kFirstRead = 512;
 
 bool IsNpy(const Archive& archive, uint32_t number) {
@@ -453,7 +453,7 @@ Result<std::shared_ptr<const Container>> MakeZipContainer(
     std::shared_ptr<const Source> source, Directory directory,
     const OpenOptions& options, const ReadContext& context) {
   PreferLastNames(directory);
-  // Memory for the container's copy of the warnings, and for the verdicts.
+  // The container's copy of the warnings needs memory, and so do the verdicts.
   CTXFS_TRY(
       HeapAllowance::Admit(directory.WarningBytes() +
                            directory.members.size() * sizeof(AtomicVerdict)));

@@ -57,9 +57,9 @@ class LargeMembers {
 class Archive : public std::enable_shared_from_this<Archive> {
  public:
   struct Options {
-    /// Verify a member's CRC-32 before serving its bytes.
+    /// Whether a member's CRC-32 is verified before its bytes are served.
     bool verify = true;
-    /// A CRC-32 of 0 means that the writer computed none.
+    /// Whether a CRC-32 of 0 means that the writer computed none.
     bool zero_is_no_checksum = false;
   };
 
