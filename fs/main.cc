@@ -69,7 +69,8 @@ void PrintUsage(std::FILE* to) {
       to);
 }
 
-/// " (did you mean 'check'?)", or nothing.
+/// Returns " (did you mean 'check'?)", for example; empty if no command has a
+/// similar name.
 std::string CommandMeant(const std::string& word) {
   std::vector<std::string_view> names;
   for (const Command* const command : kCommands) {
@@ -87,7 +88,7 @@ int UnknownCommand(const std::string& word) {
   return static_cast<int>(ExitCode::kUsage);
 }
 
-/// ctxfs help [COMMAND]
+/// Runs `ctxfs help [COMMAND]`.
 int RunHelp(const Arguments& arguments) {
   if (arguments.operands.empty()) {
     PrintUsage(stdout);

@@ -7,7 +7,7 @@
 namespace ctxfs {
 namespace {
 
-// Longer words are not misspelt options.
+// Maximum length in bytes of a word that may be a misspelt option.
 constexpr size_t kLongest = 64;
 
 /// The optimal string alignment distance: the number of insertions, deletions,

@@ -31,9 +31,10 @@ class NearestWordFinder {
   std::string nearest_;
 };
 
-/// How many names of a directory commands offer to a NearestWordFinder, and how
-/// long names may be.
+/// Maximum number of names of a directory that commands offer to a
+/// NearestWordFinder.
 constexpr size_t kMaxNamesOffered = 20'000;
+/// Maximum length in bytes of such a name.
 constexpr size_t kMaxNearNameBytes = 128;
 
 /// Returns the word of `words` that `typed` was probably meant to be: a word
@@ -41,7 +42,8 @@ constexpr size_t kMaxNearNameBytes = 128;
 std::string_view NearestWord(std::string_view typed,
                              const std::vector<std::string_view>& words);
 
-/// " (did you mean 'WORD'?)" with `prefix` before the word, or nothing.
+/// Returns " (did you mean 'WORD'?)", where WORD is `prefix` and the
+/// NearestWord; empty if no word is near.
 std::string DidYouMean(std::string_view typed,
                        const std::vector<std::string_view>& words,
                        std::string_view prefix = "");

@@ -17,8 +17,8 @@ ThreadUsage ThreadUsage::Now() {
 }
 
 bool BriefInterrupt::IsLong() const {
-  // Another thread has joined the work, and shared work that is late is not
-  // small.
+  // If another thread than the owner calls this, the work is shared. Shared
+  // work takes long as soon as it has lasted for kMax.
   if (std::this_thread::get_id() != owner_) return true;
   const ThreadUsage now = usage_();
   if (!is_late_) {

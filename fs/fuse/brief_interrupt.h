@@ -56,8 +56,9 @@ class BriefInterrupt final : public Interrupt {
   ThreadUsage (*const usage_)();
   const Clock::time_point start_;
   const std::thread::id owner_ = std::this_thread::get_id();
-  // The owner's usage when kMax had passed. Most requests end before that, so
-  // they need no call of `usage_`.
+  // What the constructing thread had used when interrupted() first found that
+  // kMax had passed. Most requests end before that, so they need no call of
+  // `usage_`.
   mutable bool is_late_ = false;
   mutable ThreadUsage late_;
   mutable std::atomic<bool> gave_up_ = false;

@@ -42,7 +42,8 @@ class Reply {
 
   fuse_req_t get() const { return req_; }
   bool is_sent() const { return req_ == nullptr; }
-  /// The caller must answer at once; libfuse then frees the request.
+  /// Returns the request, which the caller must answer at once; libfuse then
+  /// frees it.
   fuse_req_t Take() { return std::exchange(req_, nullptr); }
 
  private:
@@ -138,7 +139,7 @@ class FuseRequest final : public PendingRequest {
     try {
       server_.LogFailure(inode_, error);
     } catch (...) {
-      // The caller still gets the errno.
+      // Without the log message, the caller still gets the errno.
     }
   }
   static void OnInterrupt(fuse_req_t /*req*/, void* watcher) {

@@ -14,8 +14,8 @@ namespace {
 bool IsPartlyUnreadable(const Server& server, const OpenFile& file,
                         const ReadContext& context) {
   uint64_t budget = 4 * limits::kMiB;
-  // Such a file is opened with direct_io. Kernels that cannot map files opened
-  // so would fail every mmap, which is worse.
+  // A partly unreadable file is opened with direct_io. A kernel that cannot map
+  // files opened so would fail every mmap of them, which is worse.
   return server.maps_direct_io() && file.content.HasUnreadable(budget, context);
 }
 

@@ -14,7 +14,7 @@
 
 namespace ctxfs {
 
-/// A file's fuse_file_info::fh points to this.
+/// A file that the kernel has opened; its fuse_file_info::fh points to this.
 struct OpenedFile {
   OpenedFile(std::shared_ptr<FileHandle> file, BackingFiles::Use use)
       : handle(std::move(file)),

@@ -25,11 +25,13 @@
 namespace ctxfs::ops {
 namespace {
 
-// Containers never change, so the kernel may cache answers for ever.
+// The caching time, in seconds, of answers that stay true as long as the mount
+// exists, or until the kernel is told of a change (Lifetime).
 constexpr double kForever = std::numeric_limits<double>::max();
 constexpr uint32_t kBlockSize = 512;  // the unit of st_blocks and statfs
+// The st_blksize of files.
 constexpr uint32_t kPreferredIo = 128 * 1024;
-// st_blksize of directories. glibc lists as much at a time, but at least 32
+// The st_blksize of directories. glibc lists as much at a time, but at least 32
 // KiB, so this value gives 32 KiB. More would be slower, because the kernel
 // creates an inode for each name in the first answer of a listing.
 constexpr uint32_t kListingIo = 4 * 1024;
@@ -78,15 +80,16 @@ double AttributeSeconds(const Server& server, const Attributes& attributes) {
       attributes.lifetime != Lifetime::kForever) {
     return Seconds(server, attributes.lifetime);
   }
-  // The kernel sends no READ for an empty file, but if the attributes have
-  // expired, a GETATTR, whose answer reports why the file is unreadable.
+  // The kernel sends no READ for an empty file. If its attributes have expired,
+  // the kernel sends a GETATTR instead, whose answer can report why the file is
+  // unreadable.
   return attributes.size == 0 ? 0 : server.options().revalidate;
 }
 
 double NameSeconds(const Server& server, const Attributes& attributes,
                    Lifetime names) {
-  // A text that differs at each open is looked up for each open, because the
-  // kernel reports no opens.
+  // The kernel must look up a text that differs at each open before each open,
+  // because it does not report opens.
   const bool anew =
       server.opens_without_handles() && attributes.lifetime == Lifetime::kNone;
   return anew ? 0 : Seconds(server, names);
@@ -239,7 +242,8 @@ void ForgetMulti(fuse_req_t req, size_t count, fuse_forget_data* forgets) {
   fuse_reply_none(req);
 }
 
-/// Like Examine, for a read of a file that the kernel opened by itself.
+/// Like Examine, for a read of a file that the kernel opened without an OPEN
+/// request.
 Result<Attributes> ExamineToRead(Server& server, Inode inode,
                                  const ReadContext& context) {
   const Attributes attributes = CTXFS_TRY(Examine(server, inode, context));
@@ -251,7 +255,7 @@ Result<Attributes> ExamineToRead(Server& server, Inode inode,
 
 void GetAttr(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi) {
   Server& server = ServerOf(req);
-  // The kernel names an open file only when one is read.
+  // With a GETATTR, the kernel names an open file only when it reads that file.
   const bool read = fi != nullptr && server.opens_without_handles();
   Serve(
       req, inode,
@@ -345,7 +349,8 @@ Result<std::string> XattrNames(Server& server, Inode inode,
   return names;
 }
 
-/// Size 0 queries the size of the value.
+/// Replies with `value`; if `size` is 0, with the size of `value`. Replies
+/// ERANGE if `value` has more than `size` bytes.
 void ReplyXattr(fuse_req_t req, const std::string& value, size_t size) {
   if (size == 0) {
     fuse_reply_xattr(req, value.size());
@@ -366,7 +371,8 @@ bool RefuseXattrs(fuse_req_t req) {
 
 void GetXattr(fuse_req_t req, fuse_ino_t inode, const char* name, size_t size) {
   if (RefuseXattrs(req)) return;
-  // The kernel queries capabilities, ACLs and security labels all the time.
+  // The kernel queries capabilities, ACLs and security labels all the time, so
+  // these get their answer without any work.
   if (!std::string_view(name).starts_with("user.ctxfs.")) {
     fuse_reply_err(req, ENODATA);
     return;

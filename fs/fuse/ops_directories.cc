@@ -43,7 +43,8 @@ Result<DirectoryHandle> OpenDirectoryAt(Server& server, Inode inode,
 void OpenDir(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi) {
   Server& server = ServerOf(req);
   if (server.lists_without_handles()) {
-    // From now on the kernel opens directories itself and caches listings.
+    // After ENOSYS, the kernel opens directories without OPENDIR requests and
+    // caches listings.
     fuse_reply_err(req, ENOSYS);
     return;
   }

@@ -52,7 +52,8 @@ void Open(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi) {
   }
   Server& server = ServerOf(req);
   if (server.opens_without_handles()) {
-    // From now on the kernel opens files itself and caches their pages.
+    // After ENOSYS, the kernel opens files without OPEN requests and caches
+    // their pages.
     fuse_reply_err(req, ENOSYS);
     return;
   }
@@ -176,7 +177,7 @@ void ReadFrom(Reply& reply, const FileRead& asked,
       key);
 }
 
-/// Reads a file that the kernel opened by itself.
+/// Reads a file that the kernel opened without an OPEN request.
 void ReadInode(fuse_req_t req, const FileRead& asked) {
   Server& server = ServerOf(req);
   Serve(

@@ -9,7 +9,7 @@
 #include "core/vfs/attributes.h"
 #include "fs/mount/server.h"
 
-// Shared by the files of FUSE operations.
+// What the files of FUSE operations share.
 namespace ctxfs::ops {
 
 inline Server& ServerOf(fuse_req_t req) {
@@ -26,18 +26,18 @@ double Seconds(const Server& server, Lifetime lifetime);
 /// it also uses its cached pages of a file for as long.
 double AttributeSeconds(const Server& server, const Attributes& attributes);
 /// Returns how many seconds the kernel may cache the name of a file in a
-/// directory whose names last `names`.
+/// directory whose names have the lifetime `names`.
 double NameSeconds(const Server& server, const Attributes& attributes,
                    Lifetime names);
 
-// ops_files.cc
+// Defined in ops_files.cc.
 void Open(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi);
 void Read(fuse_req_t req, fuse_ino_t inode, size_t size, off_t offset,
           fuse_file_info* fi);
 void Flush(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi);
 void Release(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi);
 
-// ops_directories.cc
+// Defined in ops_directories.cc.
 void OpenDir(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi);
 void ReadDir(fuse_req_t req, fuse_ino_t inode, size_t size, off_t offset,
              fuse_file_info* fi);

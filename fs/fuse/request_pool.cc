@@ -46,7 +46,8 @@ class RequestPool::Job final : public Interrupt,
     return at != 0 && NowNs() - at >= kMomentNs;
   }
   void CallerGaveUp() override { pool_.Signal(shared_from_this()); }
-  /// Returns false if it was already marked.
+  /// Marks the caller as having given up. Returns false if it was marked
+  /// before.
   bool MarkGivenUp() {
     int64_t never = 0;
     if (!given_up_ns_.compare_exchange_strong(never, NowNs())) return false;

@@ -82,11 +82,12 @@ class RequestPool {
   void Add(std::unique_ptr<PendingRequest> request, const Reader& reader,
            Work work = Work::kUnknown);
 
-  /// Refuses the pending requests of `reader`, which closes the file. Nothing
-  /// else ends its read-ahead requests: no thread waits for these, so the
-  /// kernel sends no interrupt.
+  /// Refuses the pending requests of `reader`. Must be called when it closes
+  /// the file. Nothing else ends its read-ahead requests: no thread waits for
+  /// these, so the kernel sends no interrupt.
   void GiveUp(const Reader& reader);
-  /// Like GiveUp, for all files that a thread reads, which has died.
+  /// Like GiveUp, for all files that `thread` reads. Must be called when the
+  /// thread has died.
   void GiveUpAllOf(uint64_t thread);
 
   /// Refuses all requests and waits for the threads to finish.

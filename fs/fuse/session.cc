@@ -87,7 +87,7 @@ std::string ShownSource(const MountOptions& options) {
   return failed ? source : path;
 }
 
-/// Returns null if libfuse refuses.
+/// Makes a session of libfuse; null if libfuse refuses.
 fuse_session* NewSession(const MountOptions& options, Server& server) {
   std::vector<std::string> words = {
       "ctxfs", "-oro,nosuid,nodev,default_permissions,subtype=ctxfs"};
@@ -161,7 +161,8 @@ void GuardMounts(const std::vector<std::string>& sources) {
   }
 }
 
-/// Fails if the key file cannot be read.
+/// Returns the options with which containers are opened. Fails if the key file
+/// cannot be read.
 Result<OpenOptions> OpenOptionsOf(const MountOptions& options) {
   OpenOptions open;
   open.verify = options.verify != VerifyMode::kOff;
@@ -205,8 +206,8 @@ ExitCode ServeSession(const MountOptions& options, Server& server,
   const bool mounted =
       fuse_set_signal_handlers(raw) == 0 && session.Mount(mount_point);
   if (!mounted || !AnswerInit(raw, server)) {
-    // A signal or umount before serving starts is no failure, as it is none
-    // later.
+    // A signal or umount before serving starts is no failure, like one that
+    // arrives while serving.
     if (mounted && ::fuse_session_exited(raw) != 0) return ExitCode::kOk;
     return EndWith(ExitCode::kFuse, "mount point " + Quote(mount_point.path()) +
                                         ": FUSE refused the mount: " +

@@ -31,7 +31,7 @@ class Stats {
   /// did not read itself.
   void CountUnread() { unread_.fetch_add(1, std::memory_order_relaxed); }
 
-  /// Values counted elsewhere.
+  /// Values that other objects count.
   struct Others {
     BlockCache::Stats cache = {};
     RequestPool::Stats pool = {};
@@ -42,7 +42,7 @@ class Stats {
     uint64_t passthrough_opens = 0;  // files opened for passthrough
   };
 
-  /// Prometheus text.
+  /// Returns the counters in Prometheus text format.
   std::string Text(const Others& others) const;
 
  private:
@@ -51,7 +51,7 @@ class Stats {
   }
 
   // Number of latency buckets with an upper bound: 10 us times a power of four.
-  // One more bucket has none.
+  // One more bucket has no bound.
   static constexpr size_t kBuckets = 10;
 
   std::atomic<uint64_t> requests_ = 0;

@@ -131,7 +131,8 @@ void BackingFiles::Close(Inode inode) {
   try {
     changes_.Post(std::move(change));
   } catch (...) {
-    // The kernel keeps the file open until the mount ends.
+    // If the file cannot be unregistered, the kernel keeps it open until the
+    // mount ends.
   }
 }
 

@@ -24,7 +24,8 @@ namespace ctxfs {
 /// same way. Thread-safe.
 class BackingFiles final : public Questions {
  public:
-  /// A handle of an inode, which counts until its destructor.
+  /// A handle of an inode. BackingFiles counts the handle as open until this
+  /// object is destroyed.
   class Use {
    public:
     Use() = default;
@@ -40,7 +41,8 @@ class BackingFiles final : public Questions {
           file_(std::move(other.file_)) {}
     Use& operator=(Use&&) = delete;
 
-    /// For fuse_file_info::backing_id; 0 if the daemon serves the reads.
+    /// The value for fuse_file_info::backing_id; 0 if the daemon serves the
+    /// reads.
     int32_t id() const { return id_; }
     /// The file that the kernel reads; null if the daemon serves the reads.
     const SourcePtr& file() const { return file_; }
@@ -65,8 +67,8 @@ class BackingFiles final : public Questions {
   bool enabled() const { return device_ >= 0; }
 
   /// Adds a handle of `inode`, backed by `file`, which may be null. If the
-  /// inode has handles, the new one shares their backing file, which may
-  /// differ.
+  /// inode has handles, the new handle shares their backing file, which may
+  /// differ from `file`.
   Use Open(Inode inode, const SourcePtr& file);
 
   /// Returns false if `inode` has handles. Else calls `act` if the kernel would
@@ -76,7 +78,8 @@ class BackingFiles final : public Questions {
   bool WhileUnused(Inode inode, const SourcePtr& file,
                    const std::function<void()>& act);
 
-  /// Total number of handles that the kernel read itself.
+  /// Returns how many handles were opened for the kernel to read itself,
+  /// including those closed since.
   uint64_t opened() const { return opened_; }
 
   int fd() const override { return changes_.fd(); }

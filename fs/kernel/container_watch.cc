@@ -83,8 +83,8 @@ bool ContainerWatch::TakeTurn() {
 }
 
 void ContainerWatch::Answer() {
-  // The second call is for what was examined just before the change and is
-  // answered after the first.
+  // Calls changed_ twice for each change: a request that examined the container
+  // just before the change may be answered after the first call.
   constexpr int kCalls = 2;
   const bool reported = TakeEvents();
   if (TakeTurn() || reported) calls_ = kCalls;
@@ -93,9 +93,10 @@ void ContainerWatch::Answer() {
     changed_();
     --calls_;
   } catch (...) {
-    return;  // the next second calls it again
+    return;  // called again a second later
   }
-  // A container that is being written to causes an event at each write.
+  // Waits, because a container that is being written to causes an event at each
+  // write.
   constexpr std::chrono::milliseconds kMoment(10);
   if (reported) std::this_thread::sleep_for(kMoment);
 }

@@ -13,10 +13,10 @@
 
 namespace ctxfs {
 
-/// Notices that a container is written to, cut, replaced or removed, or that
-/// its times change: at once by inotify(7), or within a second by its times,
-/// since inotify does not report writes through a mapping. Answers in a thread
-/// that is not confined.
+/// Notices that a container is written to, truncated, replaced or removed, or
+/// that its times change: at once by inotify(7), or within a second by its
+/// times, since inotify does not report writes through a mapping. Answers in a
+/// thread that is not confined.
 class ContainerWatch final : public Questions {
  public:
   /// Watches the file at `path`. `changed` is called after each change, and
@@ -33,13 +33,14 @@ class ContainerWatch final : public Questions {
     Fd file;    // the container, by O_PATH
     Fd events;  // of inotify
     Fd timer;
-    Fd ready;  // an epoll of both
+    Fd ready;  // an epoll of `events` and `timer`
   };
 
   ContainerWatch(Descriptors descriptors, std::function<void()> changed);
 
   bool TakeEvents() const;
-  /// Whether a second has passed in which the container changed.
+  /// Whether a second has passed since the last check, and the container has
+  /// changed in it.
   bool TakeTurn();
   FileIdentity Identity() const;
 

@@ -47,7 +47,7 @@ void RoomMaker::Answer() {
   try {
     store_->MakeRoom();
   } catch (...) {
-    // After the next persistent file, evicting is tried again.
+    // Evicting is tried again after the next file that is persisted.
   }
 }
 

@@ -7,10 +7,13 @@
 namespace ctxfs {
 namespace {
 
-// Limit of tracked files. At the limit some are no longer tracked, so the
-// kernel may have pages of any file.
+// Maximum number of tracked files. Beyond it, some files are no longer tracked.
+// So once it is reached, the kernel may have pages of any file.
 constexpr size_t kMaxFiles = 200'000;
+// Maximum number of texts whose current version is stored.
 constexpr size_t kMaxTexts = 16;
+// How long answers make the kernel drop outdated pages (MustDrop), and how long
+// a text that differs at each open stays the same after its last read.
 constexpr std::chrono::seconds kMoment(1);
 constexpr uint32_t kSecondNs = 1'000'000'000;
 
@@ -141,7 +144,9 @@ Status InodeFiles::Check(Inode file, Attributes& attributes,
     attributes.mtime.nanoseconds ^= 1;
     attributes.lifetime = Lifetime::kNone;
   } else if (!opened.same_pages) {
-    opened.NoteOpened(file);  // mtime changes back: one more drop
+    // MustDrop returned false, so `attributes` keeps the true mtime, which
+    // makes the kernel drop the pages once more.
+    opened.NoteOpened(file);
   } else if (LastsUntilChange(file, opened)) {
     attributes.lifetime = Lifetime::kUntilChange;
   }

@@ -28,9 +28,9 @@ class InodeFiles {
   InodeFiles(Namespace& files, MaterializedFiles& made)
       : files_(files), made_(made) {}
 
-  /// Promises that ForgetAttributes is called for WithPages whenever the
-  /// mount's container changes, so that Check may set Lifetime::kUntilChange.
-  /// Must run before threads start.
+  /// The caller promises to call Server::ForgetAttributes for all files of
+  /// WithPages whenever the mount's container changes. Then Check may set
+  /// Lifetime::kUntilChange. Must run before threads start.
   void set_changes_reported() { changes_reported_ = true; }
 
   /// Opens a file for one READ, after which the kernel has pages of it.
@@ -50,8 +50,8 @@ class InodeFiles {
   /// of every version that was read before.
   Status Check(Inode file, Attributes& attributes, const ReadContext& context);
 
-  /// Like Check, when a name is looked up. A text that is not being read then
-  /// has a new version.
+  /// Like Check, for a look-up of a name. Makes a new version of a text that
+  /// differs at each open, unless it is being read.
   Status CheckNamed(Inode file, Attributes& attributes,
                     const ReadContext& context);
 
@@ -62,8 +62,9 @@ class InodeFiles {
   /// Whether the kernel may have cached pages of a file.
   bool HasPages(Inode file) const;
 
-  /// Files of which the kernel may have cached pages: all of those that Check
-  /// gave Lifetime::kUntilChange; of others all, or some of 200,000.
+  /// Files of which the kernel may have cached pages. All files that Check gave
+  /// Lifetime::kUntilChange are among them; of the others, some are missing if
+  /// more than 200,000 files have pages.
   std::vector<Inode> WithPages() const;
 
  private:
@@ -74,10 +75,10 @@ class InodeFiles {
   /// last read.
   struct Text {
     Content content;
-    uint32_t version;  // nanoseconds that its mtime is later
+    uint32_t version;  // nanoseconds added to its mtime
     Clock::time_point used;
-    uint64_t read_to = 0;     // by reads of adjacent parts, from the start
-    bool being_read = false;  // so, and not yet to its end
+    uint64_t read_to = 0;     // end of adjacent reads from the start
+    bool being_read = false;  // read from the start, not yet to the end
     bool was_read = false;    // so the kernel may have pages of it
     bool over = false;
   };

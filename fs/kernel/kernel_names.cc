@@ -29,8 +29,9 @@ struct InvalidEntry {
 };
 static_assert(sizeof(InvalidEntry) == sizeof(fuse_notify_inval_entry_out));
 
-/// The offset from which pages are dropped, to the end of the file.
+/// The offset of a notification that drops all pages of a file.
 constexpr int64_t kAllPages = 0;
+/// The offset of a notification that drops no pages.
 constexpr int64_t kAttributesAlone = -1;
 
 /// Writes a notification. Replaces the first of `parts` by the header.
@@ -41,8 +42,8 @@ void Notify(int device, fuse_notify_code code, std::span<iovec> parts) {
   for (const iovec& part : parts) size += part.iov_len;
   header.len = static_cast<uint32_t>(size);
   header.error = code;
-  // Fails if the kernel does not have the inode or name, or the mount has
-  // ended.
+  // writev fails if the kernel does not have the inode or name, or the mount
+  // has ended.
   (void)!::writev(device, parts.data(), static_cast<int>(parts.size()));
 }
 

@@ -16,9 +16,9 @@ namespace ctxfs {
 /// mount. Thread-safe.
 class KernelNames {
  public:
-  /// For the mount of the session with the descriptor `device`. Duplicates the
-  /// descriptor, because a call may outlast the session. Fails with
-  /// kTooManyFiles.
+  /// Makes an object for the mount of the session with the descriptor `device`.
+  /// Duplicates the descriptor, because a call may outlast the session. Fails
+  /// with kTooManyFiles.
   static Result<std::shared_ptr<const KernelNames>> Of(int device);
 
   /// Makes the kernel look up `name` in `directory` again at its next use; open

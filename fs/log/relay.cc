@@ -111,7 +111,8 @@ void LogRelay::Wait() {
 }
 
 void LogRelay::PassOn(std::string_view line, const LogSink& target) {
-  // A hijacked thread can write anything into the pipe.
+  // A thread that a hostile container has taken over can write anything into
+  // the pipe.
   const int level = line.empty() ? -1 : line.front() - '0';
   if (level < 0 || level > static_cast<int>(LogLevel::kDebug)) return;
   if (!target(static_cast<LogLevel>(level), Printable(line.substr(1)))) {
@@ -121,7 +122,8 @@ void LogRelay::PassOn(std::string_view line, const LogSink& target) {
 
 void LogRelay::Drain(const LogSink& target) {
   std::array<char, 16384> bytes;
-  // Bounded, because a hijacked thread may write without end.
+  // Bounded, because a thread that a hostile container has taken over may write
+  // without end.
   for (size_t at = 0; at < kPipeBytes; at += bytes.size()) {
     const ssize_t got = ::read(read_end_.get(), bytes.data(), bytes.size());
     if (got <= 0) return;

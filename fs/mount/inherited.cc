@@ -25,7 +25,8 @@ InheritedDescriptors InheritedDescriptors::Find() {
   const std::unique_ptr<DIR, CloseDirectory> directory(
       ::opendir("/proc/self/fd"));
   if (directory == nullptr) {
-    // Without /proc no path can name them, so they can be closed now.
+    // Without /proc no path can name inherited descriptors, so they can be
+    // closed now.
     (void)::syscall(SYS_close_range, STDERR_FILENO + 1,
                     std::numeric_limits<unsigned>::max(), 0);
     return found;

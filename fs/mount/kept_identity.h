@@ -17,8 +17,8 @@ namespace ctxfs {
 /// Device numbers are reused: tmpfs, NFS and overlay pass theirs to the next
 /// mount, loop devices too. So the string contains the identifier of the file
 /// system (statfs) and a digest of both ends of the file. Fails with
-/// kUnsupported if there is neither identifier nor device, or on a FUSE file
-/// system, where any user can forge identities.
+/// kUnsupported if the file system has neither an identifier nor a device, or
+/// is a FUSE file system, where any user can forge identities.
 Result<std::string> KeptIdentity(int file, const struct stat& st,
                                  const struct statfs& fs);
 

@@ -36,7 +36,8 @@ bool AnyPlainDirectory(const std::vector<std::string>& sources) {
       [](const std::string& source) { return IsPlainDirectory(source); });
 }
 
-/// "'model.mcf' is mounted at 'mnt'; ...": a hint for a person at a terminal.
+/// Returns a hint for a person at a terminal: "'model.mcf' is mounted at 'mnt';
+/// ...".
 std::string MountedLine(const MountOptions& options) {
   std::string line = Quote(WithoutQuery(options.sources.front()));
   const size_t more = options.sources.size() - 1;

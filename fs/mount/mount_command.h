@@ -22,7 +22,8 @@ int RunMountByWord(int argc, char** argv);
 /// The commands, options and values that shells complete.
 CompletionTables CompletionTablesOf(std::span<const Command* const> commands);
 
-/// "ctxfs 1.2.3", printed by `ctxfs version` and `ctxfs --version`.
+/// Returns "ctxfs 1.2.3", for example, which `ctxfs version` and `ctxfs
+/// --version` print.
 std::string VersionLine();
 
 /// `ctxfs umount` (umount_command.cc), in builds without FUSE, too.

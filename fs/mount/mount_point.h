@@ -25,7 +25,7 @@ class MountPoint {
   /// unmounting. By then the next mount may already have begun.
   bool Restore();
 
-  /// Absolute, because the daemon changes its working directory.
+  /// The path is absolute, because the daemon changes its working directory.
   const std::string& path() const { return path_; }
 
  private:

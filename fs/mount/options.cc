@@ -236,7 +236,7 @@ constexpr std::string_view kIgnored[] = {
     // for mount(8) and fstab
     "defaults", "auto", "noauto", "user", "user=", "users", "nouser", "owner",
     "group", "nofail", "_netdev", "comment=",
-    // in force anyway, or without effect on a read-only mount
+    // in force without being given, or without effect on a read-only mount
     "ro", "rw", "default_permissions", "exec", "noexec", "suid", "nosuid",
     "dev", "nodev", "async", "sync", "atime", "noatime", "relatime",
     "norelatime", "strictatime", "nostrictatime", "nodiratime", "diratime",
@@ -268,7 +268,7 @@ int TakeWord(void* data, const char* arg, int key, fuse_args* /*out*/) {
   } else if (word.starts_with("x-") ||
              std::find(std::begin(kIgnored), std::end(kIgnored), name) !=
                  std::end(kIgnored)) {
-    // Not an option of ctxfs.
+    // An option for mount(8), or one without effect, is ignored.
   } else if (words.Has("views=") && IsView(word)) {
     words.more_views += ":" + word;
   } else if (words.unknown.empty()) {
@@ -297,9 +297,9 @@ std::string TakeValues(const Words& words, MountOptions* options) {
   return "";
 }
 
-/// With revalidate=, the kernel opens files itself, so options for single opens
-/// cannot apply. Returns the contradiction with another option, or an empty
-/// string.
+/// With revalidate=, the kernel opens files without OPEN requests, so options
+/// for single opens cannot apply. Returns the contradiction with another
+/// option, or an empty string.
 std::string SetRevalidation(MountOptions& options) {
   if (options.revalidate == 0) return "";
   if (options.verify == VerifyMode::kOpen) {

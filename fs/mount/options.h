@@ -89,7 +89,7 @@ bool ParseMountOptions(int argc, const char* const* argv, MountOptions* options,
 /// Parses "512M", "1G", "64K" or plain bytes.
 bool ParseSize(const std::string& text, uint64_t* bytes);
 
-/// The values of list=.
+/// Returns the values that the option list= can have.
 std::vector<std::string> ListModeNames();
 
 /// The names of the -o options, without those of mount(8) and fstab. Names that

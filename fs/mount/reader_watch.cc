@@ -16,7 +16,7 @@ namespace ctxfs {
 namespace {
 
 constexpr size_t kMaxWatched = 256;
-constexpr uint64_t kQuestions = 0;  // in place of a thread
+constexpr uint64_t kQuestions = 0;  // names threads_.fd() instead of a thread
 
 bool Add(const Fd& ready, int fd, uint64_t thread) {
   epoll_event wanted{};
@@ -61,7 +61,8 @@ void ReaderWatch::Watch(uint64_t thread) {
 
 ReaderWatch::Watched ReaderWatch::WatchNew(uint64_t thread) {
   const pid_t known = NumberOf(thread);
-  // Where /proc hides the process, its first thread has its number.
+  // If /proc hides the process, assumes that `thread` is its first thread,
+  // whose number is that of the process.
   const pid_t number = known != 0 ? known : static_cast<pid_t>(thread);
   Fd opened = OpenPidfd(number);
   if (!opened.ok()) {
@@ -88,8 +89,8 @@ void ReaderWatch::End(uint64_t thread) {
     process = found->second.number;
     watched_.erase(found);
   }
-  // The process may have ended long after its thread, whose number another
-  // process has now.
+  // The thread may have ended long before its process, so that another process
+  // has the thread's number now.
   const pid_t now = NumberOf(thread);
   if (now == 0 || now == process) ended_(thread);
 }
@@ -108,7 +109,8 @@ void ReaderWatch::Answer() {
     try {
       End(thread);
     } catch (...) {
-      // Read-ahead that nobody waits for goes on to its end.
+      // Nothing was cancelled, so read-ahead that nobody waits for runs to its
+      // end.
     }
   }
 }

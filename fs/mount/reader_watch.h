@@ -27,7 +27,8 @@ class ReaderWatch final : public Questions {
       std::function<void(uint64_t thread)> ended);
 
   /// Watches the process of `thread` until it ends. Best effort: of more than
-  /// 256 threads some are no longer watched; 0 is an unknown thread.
+  /// 256 threads, some are no longer watched. A `thread` of 0 is unknown and
+  /// ignored.
   void Watch(uint64_t thread);
 
   int fd() const override { return ready_.get(); }
@@ -52,7 +53,7 @@ class ReaderWatch final : public Questions {
   const std::function<void(uint64_t)> ended_;
   QuestionQueue<uint64_t, Watched> threads_;
   Mutex mutex_;
-  /// The processes of threads.
+  /// The processes that are watched, by the thread that Watch was called with.
   std::unordered_map<uint64_t, Process> watched_ CTXFS_GUARDED_BY(mutex_);
 };
 

@@ -12,7 +12,7 @@
 namespace ctxfs {
 namespace {
 
-// Not in linux/magic.h.
+// linux/magic.h lacks these two.
 constexpr uint32_t kLustreMagic = 0x0bd00bd0;
 constexpr uint32_t kGpfsMagic = 0x47504653;
 
@@ -31,8 +31,8 @@ bool IsOnLocalFileSystem(const std::string& path) {
              std::ranges::end(kRemoteFileSystems);
 }
 
-/// Whether an option applies to single opens, of which the kernel tells nothing
-/// when it opens files itself.
+/// Whether an option applies to single opens. The kernel reports no opens if it
+/// opens files without OPEN requests.
 bool NeedsOpens(const MountOptions& options) {
   return options.verify == VerifyMode::kOpen ||
          options.passthrough == Passthrough::kOn ||

@@ -310,7 +310,7 @@ void Server::LogFailure(Inode inode, const Error& error) {
           ? Quote(files_->Path(inode, cache_))
           : Quote(name_) + ": " + Quote(files_->PathInContainer(inode, cache_));
   if (Log(LogLevel::kError, where + ": " + error.Text())) return;
-  // The rate limit suppressed the message, so log the next failure.
+  // The rate limit suppressed the message, so the next failure must be logged.
   const MutexLock lock(mutex_);
   logged_.erase(inode);
 }

@@ -47,13 +47,16 @@ class Server {
   Stats& stats() { return stats_; }
   Prefetcher& prefetcher() { return prefetcher_; }
   MaterializedFiles& materialized_files() { return materialized_files_; }
-  /// For long requests. Must be stopped before the session ends.
+  /// The threads for long requests. They must be stopped before the session
+  /// ends.
   RequestPool& pool() { return pool_; }
-  /// Null if the process was out of descriptors.
+  /// Finds the signals of callers; null if the process was out of descriptors.
   SignalWatch* signals() { return signals_.get(); }
-  /// Null if every open and close is a request.
+  /// Notices processes that have ended; null if every open and close is a
+  /// request, or if the process was out of descriptors.
   ReaderWatch* readers() { return readers_.get(); }
-  /// Null with passthrough=off, or if the process was out of descriptors.
+  /// The files that the kernel reads itself; null with passthrough=off, or if
+  /// the process was out of descriptors.
   BackingFiles* backing_files() { return backing_files_.get(); }
   /// Questions for the threads that are not confined.
   std::vector<Questions*> questions() const;
@@ -78,9 +81,10 @@ class Server {
     forget_attributes_ = std::move(forget);
   }
   void ForgetAttributes(Inode file) const { forget_attributes_(file); }
-  /// Makes the kernel ask at once whether its pages are good when the mount's
-  /// container changes, if the kernel opens files itself. Must run unconfined,
-  /// before other threads start.
+  /// Watches the mount's container, with revalidation and unless the mount is
+  /// of a directory or URL. A change then makes the kernel ask for the
+  /// attributes of files again before it uses their cached pages. Must run
+  /// unconfined, before other threads start.
   void WatchContainer();
   /// Sets the function that drops the kernel's cached pages of a file that the
   /// kernel will read itself (MaterializedFiles::DropPagesBy). Must run before
@@ -91,16 +95,16 @@ class Server {
   /// start.
   bool maps_direct_io() const { return maps_direct_io_; }
   void set_maps_direct_io() { maps_direct_io_ = true; }
-  /// Whether the kernel opens directories itself, so that listings have no
-  /// handle. Set before threads start.
+  /// Whether the kernel opens directories without OPENDIR requests, so that
+  /// listings have no handle. Set before threads start.
   bool lists_without_handles() const { return lists_without_handles_; }
   void set_lists_without_handles() { lists_without_handles_ = true; }
-  /// Whether the kernel opens files itself, so that requests have no handle.
-  /// Set before threads start.
+  /// Whether the kernel opens files without OPEN requests, so that requests
+  /// have no handle. Set before threads start.
   bool opens_without_handles() const { return opens_without_handles_; }
   void set_opens_without_handles() { opens_without_handles_ = true; }
-  /// Distinguishes NFS handles of this mount from handles of a container that
-  /// was mounted here before.
+  /// Returns the generation of an inode, which distinguishes NFS handles of
+  /// this mount from handles of a container that was mounted here before.
   uint64_t GenerationOf(Inode inode) const {
     return inode == kRootInode ? 0 : generation_;  // the kernel expects 0
   }

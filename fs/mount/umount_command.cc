@@ -20,6 +20,7 @@ namespace {
 // such as `ctxfs mounts` and shell completion, hold a file of it open for a
 // moment.
 constexpr std::chrono::milliseconds kPatience{1000};
+// Pause between two attempts.
 constexpr std::chrono::milliseconds kPause{10};
 
 /// Returns why `path` must not be unmounted; empty if its topmost mount is one

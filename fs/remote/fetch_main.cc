@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ctxfs-fetch: fetches URLs for a process that uses libctxfs, which starts it
-// (core/remote/client/fetch_program.h) with a socket and shared memory. A
-// separate process, because only it has a network and credentials.
+// (core/remote/client/fetch_program.h) with a socket and shared memory. It is a
+// separate process, so that the process with libctxfs, which parses the files,
+// needs no sockets and no credentials.
 #include <unistd.h>
 
 #include <cerrno>

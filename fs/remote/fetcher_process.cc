@@ -51,8 +51,8 @@ Fd& Unused() {
   return unused;
 }
 
-/// Overwrites secrets in the environment, so that code that hijacks a parser
-/// does not find them in memory.
+/// Overwrites secrets in the environment, so that a hostile file that takes
+/// over its parser does not find them in memory.
 void WipeSecrets() {
   for (const char* const name : kSecrets) {
     char* const value = std::getenv(name);

@@ -34,9 +34,10 @@ const std::vector<std::string> kResolverFiles = {
     "/etc/resolv.conf", "/etc/hosts",    "/etc/nsswitch.conf",
     "/etc/host.conf",   "/etc/gai.conf", "/etc/services"};
 
-/// Returns null if there is no cache. A directory that cannot be used as the
-/// cache is an error only if `demanded`. If this process did not create the
-/// directory (`made`), Touch keeps the process that did from removing it.
+/// Opens the cache; null if there is none. A directory that cannot be used as
+/// the cache is an error only if `demanded`. Unless this process created the
+/// directory (`made`), calls Touch, so that the process that created it does
+/// not remove it.
 Result<std::unique_ptr<BlockStore>> OpenCache(const Environment& environment,
                                               bool offline, bool demanded,
                                               bool made) {

@@ -42,7 +42,7 @@ void RemoveUnused(const std::vector<std::string>& made) {
   const Fd last(::open(made.back().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (last.ok() && !IsUntouched(last.get())) return;
   for (auto one = made.rbegin(); one != made.rend(); ++one) {
-    // Fails if it is not empty.
+    // rmdir fails if the directory is not empty.
     if (::rmdir(one->c_str()) != 0 && errno != ENOENT) return;
   }
 }

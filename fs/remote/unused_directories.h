@@ -22,8 +22,8 @@ bool IsUntouched(int directory);
 void Touch(int directory);
 
 /// Removes the directories `made`, which MissingDirectories returned and which
-/// were made since, as far as they are empty. Removes none if the innermost is
-/// touched.
+/// were made since: from the innermost outwards, up to the first that is not
+/// empty. Removes none if the innermost is touched.
 void RemoveUnused(const std::vector<std::string>& made);
 
 }  // namespace ctxfs

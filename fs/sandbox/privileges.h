@@ -13,7 +13,7 @@ struct Privileges {
   /// Keeps CAP_DAC_READ_SEARCH: reads files regardless of permission bits.
   bool read_all = false;
 
-  /// For messages: "as nobody, without capabilities".
+  /// Returns a text for messages, such as "as nobody, without capabilities".
   std::string Text() const;
 };
 

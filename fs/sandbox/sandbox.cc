@@ -50,7 +50,7 @@ RulesetAttr AllOf(int abi) {
   return all;
 }
 
-/// A Landlock rule set: filled, then enforced.
+/// A Landlock rule set. Rules are added to it, and then it is enforced.
 struct Ruleset {
   int abi;  // 0: the kernel has no Landlock
   Fd rules;

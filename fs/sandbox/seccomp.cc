@@ -50,18 +50,18 @@ constexpr int kAllowed[] = {
     SCMP_SYS(getrandom), SCMP_SYS(getuid), SCMP_SYS(geteuid), SCMP_SYS(getgid),
     SCMP_SYS(getegid), SCMP_SYS(uname), SCMP_SYS(sysinfo)};
 
-// For a mount with -o timeout= that watches its directories.
+// Calls for a mount with -o timeout= that watches its directories.
 constexpr int kWatching[] = {SCMP_SYS(inotify_add_watch),
                              SCMP_SYS(inotify_rm_watch)};
 
-// For statfs in a mount of a directory.
+// Calls for statfs in a mount of a directory.
 constexpr int kMeasuring[] = {SCMP_SYS(fstatfs)};
 
-// For the temporary file, the only one that is open for writing.
+// Calls for the temporary file, the only one that is open for writing.
 constexpr int kSpilling[] = {SCMP_SYS(pwrite64), SCMP_SYS(fallocate),
                              SCMP_SYS(fstatfs)};
 
-// For a process that fetches URLs: calls of libcurl, the resolver and the
+// Calls of a process that fetches URLs: those of libcurl, the resolver and the
 // cache. A filter cannot see the address of a connection, so every address is
 // allowed.
 constexpr int kFetching[] = {
@@ -75,7 +75,8 @@ constexpr int kFetching[] = {
     SCMP_SYS(mkdirat), SCMP_SYS(unlinkat), SCMP_SYS(renameat),
     SCMP_SYS(utimensat), SCMP_SYS(flock)};
 
-// Calls with which hijacked code could leave the process.
+// Calls with which code that a hostile container has taken over could leave the
+// process.
 constexpr int kLeaving[] = {
     // io_uring makes sockets without a call of socket().
     SCMP_SYS(socket),

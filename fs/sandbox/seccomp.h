@@ -30,8 +30,9 @@ Result<bool> FilterFetcherSyscalls();
 
 /// Like FilterSyscalls, for a thread that reads containers for a command or
 /// before a mount exists, and needs more than a serving thread. Refuses only
-/// calls with which hijacked code could leave the process, such as making and
-/// connecting sockets, executing, and tracing or accessing other processes.
+/// calls with which code that a hostile container has taken over could leave
+/// the process, such as making and connecting sockets, executing, and tracing
+/// or accessing other processes.
 Result<bool> FilterLeavingSyscalls();
 
 /// The calls that FilterSyscalls allows, with all arguments or with some, calls
