@@ -20,8 +20,8 @@
 namespace ctxfs {
 namespace {
 
-/// Returns the error of opening SOURCE//PATH, for printing after the terminal
-/// is restored.
+/// Lets the user browse until they quit. Returns the error if SOURCE//PATH
+/// cannot be opened; the caller prints it once the terminal is restored.
 Status Browse(const Target& target, const Arguments& arguments,
               std::unique_ptr<Screen> screen, const TargetTree& into,
               std::shared_ptr<SpillFile> spill_file) {

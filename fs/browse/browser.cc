@@ -144,7 +144,8 @@ Status Browser::Search(const std::string& text) {
       if (i < files_.size()) return {};
     }
   }
-  // No other file here matches.
+  // No other file of this directory matches, so its subdirectories are
+  // searched.
   for (const SourceTree::File& file : std::vector(files_)) {
     if (!file.directory) continue;
     const Result<SourceTree::File> found = FindBelow(file, text, 1);

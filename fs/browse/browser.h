@@ -34,13 +34,14 @@ class Browser {
   /// Number of files left out of files().
   uint64_t left_out() const { return left_out_; }
   size_t selected() const { return selected_; }
-  /// Null in an empty directory.
+  /// The selected file; null in an empty directory.
   const SourceTree::File* selection() const {
     return files_.empty() ? nullptr : &files_[selected_];
   }
 
-  /// The size of files()[i]; nullopt if it was not measured yet, or never is:
-  /// of directories, links, and files that would have to be decoded.
+  /// The size of files()[i]; nullopt if it has not been measured yet.
+  /// Directories, links, and files that would have to be decoded are never
+  /// measured.
   std::optional<uint64_t> size(size_t i) const { return sizes_[i]; }
   /// Bytes of the longest name, as it is shown.
   size_t longest_name() const { return longest_name_; }
@@ -50,8 +51,8 @@ class Browser {
     SourceTree::File file;
     std::optional<uint64_t> size;
   };
-  /// Returns the files whose size is not known yet, of the page with the
-  /// selected one. A page has `page` files.
+  /// Returns the files on the page of the selected file whose sizes have not
+  /// been measured yet. A page has `page` files.
   std::vector<Measured> Unmeasured(size_t page) const;
   /// Stores the sizes in `measured`, which must come from a call of Unmeasured
   /// after the last Enter, Leave or Search, because these may replace files().

@@ -271,7 +271,7 @@ class Writer {
                                      picture.width, picture.height));
     Buffer pixels(static_cast<size_t>(picture.size()));
     CTXFS_TRY(ReadInto(all, 0, pixels.span(), context_));
-    // A character is two pixels high.
+    // A character shows two pixels, one above the other.
     const size_t lines =
         room_.lines - std::min(room_.lines, details_.lines.size());
     const size_t side = std::min(room_.columns, 2 * lines);
@@ -337,7 +337,9 @@ class Writer {
   }
 
   void AddHex(const std::string& bytes) {
-    // "00000010  ", and per byte three columns and a character.
+    // A line takes 11 columns, and 4 for each byte: an offset of 8 digits, two
+    // spaces, each byte as two digits and a space, a space, each byte as a
+    // character.
     const size_t fits = room_.columns > 14 ? (room_.columns - 11) / 4 : 1;
     const size_t each = std::clamp<size_t>(fits / 4 * 4, 4, 16);
     const size_t shown = std::min(bytes.size(), limits_.hex);

@@ -40,11 +40,12 @@ struct DetailRoom {
   /// Whether the whole window shows the details and scrolls: they may take more
   /// lines, and have the first values of an array, too.
   bool whole = false;
-  /// Whether directories are listed: in a store, each costs many requests.
+  /// Whether directories are listed. In a store, listing one takes many
+  /// requests.
   bool listings = true;
 };
 
-/// Describes a file or directory, or what a link leads to: the number of files,
+/// Describes a file or directory, or the target of a link: the number of files,
 /// metadata of the container or entry, then statistics and a histogram of an
 /// array, its first picture, or the beginning of the text or bytes. Reads only
 /// verified bytes, and of an array only a sample (StatisticsOf). Errors become

@@ -14,7 +14,7 @@
 namespace ctxfs {
 
 /// Computes the details of the selected file, and then the sizes of the listed
-/// ones, in a thread of its own, so that keys still work.
+/// files, in a thread of its own, so that keys still work.
 class Reading {
  public:
   Reading(SourceTree& tree, Browser& browser, UserInterrupt& interrupt)
@@ -23,19 +23,19 @@ class Reading {
   Reading(const Reading&) = delete;
   Reading& operator=(const Reading&) = delete;
 
-  /// Starts describing the selected file, or the directory if it is empty. The
-  /// first call of pending() after the end of that starts to measure the files
-  /// on the page with the selected one; a page has `page` files.
+  /// Starts describing the selected file, or the directory if it is empty. Once
+  /// this is done, the next call of pending() starts to measure the files on
+  /// the page of the selected file. A page has `page` files.
   void Start(const DetailRoom& room, size_t page);
 
   /// Interrupts the thread and waits for it.
   void Stop();
 
-  /// Whether the thread still works. First stores the results that it has
-  /// finished.
+  /// Stores the results that the thread has finished. Returns whether it still
+  /// works.
   bool pending();
 
-  /// Null until the details are computed.
+  /// The details of the selected file; null until they are computed.
   const Details* details() const { return details_ ? &*details_ : nullptr; }
 
  private:

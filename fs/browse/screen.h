@@ -14,7 +14,7 @@
 
 namespace ctxfs {
 
-/// A user's command.
+/// A command of the user; also a timeout, or the end of the terminal.
 enum class Action : uint8_t {
   kNone,  // a timeout or an unknown key
   kUp,
@@ -39,7 +39,8 @@ enum class Action : uint8_t {
 /// exists; its destructor restores the terminal.
 class Screen {
  public:
-  /// Fails with kUnsupported if the terminal cannot move its cursor.
+  /// Takes over the terminal. Fails with kUnsupported if it cannot move its
+  /// cursor.
   static Result<std::unique_ptr<Screen>> Start();
   ~Screen();
   Screen(const Screen&) = delete;

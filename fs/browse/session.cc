@@ -25,7 +25,8 @@ Status Extract(SourceTree& tree, const SourceTree::File& file,
                    /*replace=*/false);
 }
 
-/// How far a key moves in a list of which `page` lines are shown.
+/// Returns by how many lines a key moves in a list of which `page` lines are
+/// shown; nullopt for keys that do not move in it.
 std::optional<ptrdiff_t> LinesOf(Action action, ptrdiff_t page) {
   constexpr ptrdiff_t kAll = Browser::kMaxFiles;
   switch (action) {
@@ -66,8 +67,8 @@ void Session::Run() {
     Draw();
     const Action action = screen_.Next(pending);
     if (UserInterrupt::signalled()) {
-      // Once the details are shown, at most sizes are being measured, so Ctrl-C
-      // ends the program.
+      // Once the details are shown, the thread only measures sizes, so Ctrl-C
+      // ends the program instead of the thread's work.
       if (reading_.details() != nullptr) return;
       reading_.Stop();
       message_ = {"interrupted", Colour::kYellow};

@@ -23,7 +23,7 @@ class Session {
   Session(std::string source, SourceTree& tree, Browser& browser,
           Screen& screen, const TargetTree& into, UserInterrupt& interrupt);
 
-  /// Returns when the user ends it.
+  /// Runs the session until the user ends it.
   void Run();
 
  private:

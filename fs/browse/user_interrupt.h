@@ -18,7 +18,7 @@ class UserInterrupt final : public Interrupt {
   static bool signalled() { return signalled_; }
 
   bool interrupted() const override { return stopped_ || signalled_; }
-  // A signal handler cannot notify listeners.
+  // A signal handler cannot notify listeners, so they must ask again.
   Clock::time_point AskAgainAt() const override {
     return Clock::now() + std::chrono::milliseconds(20);
   }

@@ -35,7 +35,8 @@ void PrintLine(const DiskCache& cache, const std::string& text) {
   std::printf("%s: %s\n", ListedName(cache.directory).c_str(), text.c_str());
 }
 
-/// "51 blocks of 2 objects", with "3 files" if some are materialised.
+/// Returns "51 blocks of 2 objects", for example, followed by ", 3 files" if
+/// files are materialised.
 std::string Counts(const StoreContents& contents) {
   const std::string files =
       contents.files == 0 ? "" : ", " + CountOf(contents.files, "file");

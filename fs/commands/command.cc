@@ -67,7 +67,7 @@ constexpr OptionInfo kOptions[] = {
     {'h', 'h', "help", "", "print this help"},
 };
 
-/// "  -j, --jobs=N".
+/// Returns the spellings of an option, such as "  -j, --jobs=N".
 std::string LeftColumn(const OptionInfo& option) {
   std::string text = option.short_name != 0
                          ? std::string("  -") + option.short_name + ", "

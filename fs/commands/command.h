@@ -53,7 +53,7 @@ struct Command {
   std::string_view alias = "";  // another name; or empty
   /// Runs the command and returns the exit code.
   int (*run)(const Arguments& arguments) = nullptr;
-  /// Instead of `run`: parses the command line itself.
+  /// Runs a command that parses the command line itself; set instead of `run`.
   int (*run_words)(int argc, char** argv) = nullptr;
   std::string_view options = "";   // letters in kOptions
   std::string_view examples = "";  // shell lines; or empty
@@ -70,7 +70,7 @@ struct Command {
   int source_error = static_cast<int>(ExitCode::kSource);
   std::string_view exit_codes = kReaderCodes;  // text for --help
 
-  /// "ctxfs ls".
+  /// Returns the words that run the command, such as "ctxfs ls".
   std::string Program() const;
 };
 

@@ -117,7 +117,8 @@ ContainerSearch::Kind ContainerSearch::KindOf(const File& file,
   if (IsPart(file.path.substr(0, above), name)) return Kind::kPassedOver;
   const Result<SourcePtr> source = OpenSource(file.path);
   if (source && IsUrl(file.path)) kept = *source;
-  // OpenSource refuses links that lead out, except those of a download cache.
+  // The sandbox makes OpenSource fail for a link that leads out of the SOURCE's
+  // directory, except to blobs of a download cache.
   if (!source && file.link == Link::kOutside && ClaimOf(name) == kNoClaim) {
     return Kind::kPassedOver;
   }

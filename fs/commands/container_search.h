@@ -134,7 +134,8 @@ class ContainerSearch {
     FoundContainer found = {};
   };
   /// Whether a file is a link, and whether its target is inside the SOURCE,
-  /// where the search finds it by its own name, or outside.
+  /// where the search finds it by its own name, or outside. A blob of the hub's
+  /// cache counts as outside.
   enum class Link { kNone, kInside, kOutside };
   /// A file whose bytes are to be examined.
   struct File {
@@ -145,8 +146,9 @@ class ContainerSearch {
   enum class Kind { kOther, kPassedOver, kInPlace, kBeside };
   using Step = std::variant<std::monostate, File, FoundContainer, Inside>;
 
-  /// Finds out what a file is, by its first bytes and its name. Sets `kept` to
-  /// the value of FoundContainer::opened.
+  /// Finds out what a file is: by its name, by its first bytes and, if these do
+  /// not decide, by opening it. Sets `kept` to the value of
+  /// FoundContainer::opened.
   static Kind KindOf(const File& file, SourcePtr& kept);
   /// Takes the next name; nullopt after the last one.
   std::optional<Step> Take() CTXFS_REQUIRES(mutex_);
@@ -186,8 +188,9 @@ class ContainerSearch {
   std::deque<Inside> inside_ CTXFS_GUARDED_BY(mutex_);
   /// Device and inode of the files that links lead to.
   std::set<std::pair<uint64_t, uint64_t>> linked_ CTXFS_GUARDED_BY(mutex_);
-  /// First names of blobs, by device and inode and the name of the blob: two
-  /// repositories may call an entry of the store by different digests.
+  /// First names of blobs, by device, inode and name of the blob. The name is
+  /// part of the key, because blobs of two repositories may be links to one
+  /// file of the hub's cache and have different digests as names.
   std::map<std::tuple<uint64_t, uint64_t, std::string>, std::string> blobs_
       CTXFS_GUARDED_BY(mutex_);
   std::vector<OtherName> other_names_ CTXFS_GUARDED_BY(mutex_);

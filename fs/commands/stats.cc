@@ -38,8 +38,8 @@ constexpr Column kColumns[] = {
     {"decoded", "decoded_bytes_total", true},
     {"longest, ms", "request_longest_milliseconds", false}};
 
-/// The ctxfs mounts at `points`, or all of them. If a point has no mount,
-/// prints an error and sets `failed`.
+/// Returns the ctxfs mounts at `points`; all ctxfs mounts if `points` is empty.
+/// If a point has no mount, prints an error and sets `failed`.
 std::vector<MountEntry> Chosen(const std::vector<std::string>& points,
                                bool& failed) {
   const std::vector<MountEntry> mounts = OwnMounts();

@@ -13,9 +13,10 @@ namespace ctxfs {
 using DirectoryFd = std::shared_ptr<const Fd>;
 
 /// A tree of directories to write files into. Opens each directory from its
-/// parent and follows no links, so nothing is written outside of the tree.
-/// Directories have numbers, not descriptors, because a process may not open
-/// that many. After the last Add, Open and Path are thread-safe.
+/// parent and follows no links, so nothing is written outside of the tree. A
+/// directory has a number instead of an open descriptor, because a process can
+/// have only few descriptors. After the last Add, Open and Path are
+/// thread-safe.
 class TargetTree {
  public:
   static constexpr size_t kTop = 0;
@@ -50,7 +51,8 @@ class TargetTree {
 
   TargetTree(DirectoryFd top, std::string created)
       : top_(std::move(top)), created_(std::move(created)) {}
-  /// The numbers of the directories from below the top down to `directory`.
+  /// The numbers of the directories on the way from the top to `directory`:
+  /// without the top, with `directory`.
   std::vector<size_t> Way(size_t directory) const;
 
   DirectoryFd top_;

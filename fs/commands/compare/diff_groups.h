@@ -30,14 +30,14 @@ struct DiffGroup {
 };
 
 /// Groups the entries of `found` that differ. The entries of a group are of one
-/// kind and type, their values are about as far apart, and one pattern covers
+/// kind and type, their values differ by about as much, and one pattern covers
 /// their paths. Changed entries come first, then renamed, removed, added and
 /// failed ones. Within a kind, the most changed group comes first: by values if
 /// they were compared, else by bytes.
 std::vector<DiffGroup> GroupsOf(const std::vector<EntryDifference>& found);
 
-/// "f32 [2,3]", "f32 -> q8_0 [2,3]" or "file -> link"; without the shape if the
-/// entries of the group differ in it. Empty for files.
+/// Returns "f32 [2,3]", "f32 -> q8_0 [2,3]" or "file -> link", for example;
+/// without the shape if the entries of the group differ in it. Empty for files.
 std::string TypeText(const DiffGroup& group);
 
 }  // namespace ctxfs

@@ -50,10 +50,11 @@ std::string NameOf(const DiffGroup& group) {
   return NameOf(*one.first) + " -> " + NameOf(*one.second);
 }
 
-/// At most four digits: "1e-10", "0.05".
+/// Returns `value` with at most four digits, such as "1e-10" or "0.05".
 std::string Digits(double value) { return fmt::format("{:.4g}", value); }
 
-/// "1.2e-2", "1.2", "0" or "inf".
+/// Returns `value` with an exponent if it needs one: "1.2e-2", "1.2", "0" or
+/// "inf".
 std::string Scientific(double value) {
   if (value == 0 || !std::isfinite(value)) return fmt::format("{}", value);
   const std::string text = fmt::format("{:.1e}", value);
@@ -88,7 +89,7 @@ std::string Change(const DiffGroup& group) {
   return text + (one.first->file.link ? "target differs" : "checksum differs");
 }
 
-/// The line of a group after the name.
+/// Returns the part of a group's line that follows the name.
 std::string Described(const DiffGroup& group) {
   std::string text = TypeText(group);
   const auto add = [&text](const std::string& more) {
@@ -143,7 +144,7 @@ class StatLines {
     most_ = std::max(most_, static_cast<double>(group.bytes()));
   }
 
-  /// Line `i`, of `group`.
+  /// Returns line `i`; `group` must be the one that was added as number `i`.
   std::string Text(size_t i, const DiffGroup& group,
                    const Terminal& terminal) const {
     const Widths widths = WidthsOn(terminal);

@@ -61,7 +61,7 @@ Status CheckNames(const DiffSide& first, const DiffSide& second,
         return one.first != nullptr && one.second != nullptr &&
                (one.first->is_array() || one.second->is_array());
       });
-  // Directories also have other files, whose differences are worth a list.
+  // Directories also have other files, whose differences must be listed.
   const bool models = !first.format().empty() && !second.format().empty();
   if (in_common || !models || removed == 0 || added == 0) return {};
   return Error{

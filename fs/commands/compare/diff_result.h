@@ -35,7 +35,8 @@ struct DiffTally {
     return entries[static_cast<size_t>(kind)];
   }
   int ExitCode() const;
-  /// "2 changed, 1 added, 20 same", without counts of zero.
+  /// Returns the counts that are not zero, such as "2 changed, 1 added, 20
+  /// same".
   std::string Text() const;
 };
 

@@ -357,7 +357,7 @@ std::string DiffSide::Below(const std::string& path) const {
     if (below.starts_with('/')) below.remove_prefix(1);
   }
   std::string text(below);
-  // NAME~dir is shown as NAME.
+  // Shows NAME~dir, the directory of the container NAME, as NAME.
   for (size_t at = 0; (at = text.find(kBesideSuffix, at)) != std::string::npos;
        ++at) {
     const size_t end = at + kBesideSuffix.size();

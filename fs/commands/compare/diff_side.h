@@ -26,7 +26,7 @@ std::string WithoutMount(const std::string& operand);
 
 /// A file, link or document of one side of `ctxfs diff`.
 struct DiffEntry {
-  std::string path;  // as the user wrote it
+  std::string path;  // below the operand; empty for the operand itself
   SourceTree::File file = {};
   /// The table of a document; null for a file of the tree.
   std::shared_ptr<const FileTable> table = nullptr;

@@ -12,11 +12,11 @@
 namespace ctxfs {
 namespace {
 
-// A name of more tokens stays alone, because joining takes time in proportion
-// to the square of their number.
+// A name of more tokens is not joined with others, because joining takes time
+// in proportion to the square of the number of tokens.
 constexpr size_t kMaxTokens = 32;
 constexpr size_t kMaxDigits = 18;  // of a number in a range
-constexpr size_t kMinRange = 3;    // numbers that are written as a range
+constexpr size_t kMinRange = 3;    // minimum numbers of a range
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsLetter(char c) {
@@ -89,7 +89,8 @@ bool Continues(std::string_view first, std::string_view last,
   return value(next) == value(last) + 1;
 }
 
-/// "q", "{k,q}", "{0..31}" or "{{0..3},7}".
+/// Returns a pattern for the tokens at one position: "q", "{k,q}", "{0..31}" or
+/// "{{0..3},7}".
 std::string Braced(const std::vector<std::string_view>& tokens) {
   if (tokens.size() == 1) return std::string(tokens.front());
   std::string text;

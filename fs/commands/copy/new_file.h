@@ -45,9 +45,9 @@ class NewFile {
   int fd_;                 // negative: closed
 };
 
-/// Writes `content`, all verified before its first byte, to the file `name` of
-/// `directory`; see NewFile::Commit for `replace`. Calls `proceed`, unless it
-/// is null, before each piece is written; its failure stops the writing.
+/// Verifies all of `content`, then writes it to the file `name` of `directory`;
+/// see NewFile::Commit for `replace`. Calls `proceed`, unless it is null,
+/// before each piece is written; its failure stops the writing.
 Status WriteFile(
     const Content& content, const ReadContext& context, DirectoryFd directory,
     const std::string& name, bool replace,

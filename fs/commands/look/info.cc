@@ -92,7 +92,8 @@ void PrintRaw(const ContainerDescription& one) {
   }
 }
 
-/// info.json, the facts and the numbers of the page.
+/// Returns the members of info.json, together with the facts and the numbers
+/// that the page shows.
 Json InfoJson(const ContainerDescription& one) {
   Json info = one.info;
   const Identity& identity = one.identity;

@@ -23,7 +23,8 @@
 namespace ctxfs {
 namespace {
 
-/// A number of an array with `dtype`: integers that are exact have all digits.
+/// Returns a number of an array with `dtype` as text. Integers that a double
+/// holds exactly have all digits.
 std::string NumberText(double number, std::string_view dtype) {
   constexpr double kExact = 9007199254740992;  // 2^53
   const std::optional<DType> known = DTypeOf(dtype);
@@ -97,7 +98,8 @@ class FilePage {
     PrintHistogram(all);
   }
 
-  /// "-1 [.:#: ] 3": the first bin starts at -1 and the last one ends at 3.
+  /// Prints a histogram such as "-1 [.:#: ] 3", whose first bin starts at -1
+  /// and whose last bin ends at 3.
   void PrintHistogram(const ArrayStatistics& all) const {
     constexpr size_t kColumns = 40;
     if (all.bins.empty()) return;

@@ -41,7 +41,8 @@ std::string ShellWord(const std::string& text) {
   return quoted + "'";
 }
 
-/// "crc32c of 20 entries, 4 without".
+/// Returns the numbers of entries with and without checksums, such as "crc32c
+/// of 20 entries, 4 without".
 std::string ChecksumsText(const ContainerSummary& summary) {
   std::string text;
   uint64_t without = 0;
@@ -188,7 +189,7 @@ class Page {
     for (const std::string& note : identity_.Notes()) Line("", note);
   }
 
-  /// Prints the first lines of a text.
+  /// Prints the first lines of a fact's text.
   void PrintFact(const Fact& fact) const {
     constexpr int kMaxLines = 8;
     const std::string text = FactText(fact);
@@ -211,7 +212,7 @@ class Page {
         [&text](const Fact& fact) { return fact.value == text; });
   }
 
-  /// Prints the other short texts of info.json.
+  /// Prints the short texts of info.json that no other line of the page shows.
   void PrintShortTexts() const {
     constexpr size_t kShort = 80;
     for (const auto& [key, value] : info_.items()) {

@@ -44,7 +44,8 @@ struct ContainerDescription {
 /// state, then the rest. `all`: every warning, not only the first ones.
 void PrintInfoPage(const ContainerDescription& one, bool all);
 
-/// "summary" of `ctxfs info --json`: the numbers of the page, in bytes.
+/// Returns the member "summary" of `ctxfs info --json`: the numbers that the
+/// page shows, with sizes in bytes.
 Json SummaryJson(const ContainerDescription& one);
 
 }  // namespace ctxfs

@@ -18,7 +18,7 @@
 namespace ctxfs {
 namespace {
 
-/// "7.2B", "34.7M"; below a million all digits.
+/// Returns "7.2B" or "34.7M", for example; below a million, all digits.
 std::string ShortCount(uint64_t number) {
   constexpr std::array<std::pair<double, char>, 3> kUnits = {
       {{1e12, 'T'}, {1e9, 'B'}, {1e6, 'M'}}};

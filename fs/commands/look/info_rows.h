@@ -12,7 +12,8 @@
 
 namespace ctxfs {
 
-/// "bf16, f32": the largest dtypes first, at most `most`, then an ellipsis.
+/// Returns dtypes such as "bf16, f32", those of the most bytes first: at most
+/// `most`, followed by an ellipsis if there are more.
 std::string DtypesText(const ContainerSummary& summary, size_t most);
 
 /// Red for damage, yellow for a container that lacks something.
@@ -38,7 +39,8 @@ class InfoRows {
   /// Prints the lines that wait for alignment.
   void Flush();
 
-  /// "3 containers, 1,024 parameters, 4.1 KiB".
+  /// Returns the sums over all containers, such as "3 containers, 1,024
+  /// parameters, 4.1 KiB".
   std::string Totals() const;
 
   uint64_t count() const { return count_; }

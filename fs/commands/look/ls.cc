@@ -126,7 +126,7 @@ class Lister {
     if (++held_ == kMaxHeld) Flush();
   }
 
-  /// With details, the target of a link: " -> TARGET".
+  /// Returns " -> TARGET" for a link if details are shown, else an empty text.
   std::string TargetOf(const SourceTree::File& file) {
     if (!file.link || !arguments_.details) return {};
     const Result<std::string> target = tree_.ReadLink(file);

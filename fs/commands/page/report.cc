@@ -96,8 +96,9 @@ class Reporter {
   }
 
  private:
-  /// The title of the page: the name of its only container, or else of its only
-  /// SOURCE, or else a number: "3 containers".
+  /// The title of the page: the name of its only container. If it has several
+  /// containers, the name of the only SOURCE; if there are several SOURCEs too,
+  /// the number of containers, such as "3 containers".
   std::string Title() const {
     if (containers_.size() == 1 && left_out_ == 0) return last_name_;
     return arguments_.operands.size() == 1

@@ -21,8 +21,9 @@
 namespace ctxfs {
 namespace {
 
-// Maximum number and size of rows on a page.
+// Maximum number of rows on a page.
 constexpr uint64_t kMaxRows = 100'000;
+// Bytes of text after which a page gets no further rows.
 constexpr uint64_t kMaxRowBytes = 24 * limits::kMiB;
 
 /// The name, format and identity of one side.

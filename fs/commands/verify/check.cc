@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `ctxfs check` and fsck.ctxfs: read everything and verify every checksum.
+// `ctxfs check` and fsck.ctxfs, which read the files of containers and verify
+// all checksums.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -89,7 +90,7 @@ class Checks {
     cache_.SpillTo(std::move(spill_file));
   }
 
-  /// Returns Tally::Bits.
+  /// Checks all containers. Returns Tally::Bits.
   size_t Run() {
     // With many containers, each thread checks one; with few, all threads share
     // the files of one.
@@ -134,8 +135,9 @@ class Checks {
     const uint64_t turn_;
   };
 
-  /// A checking thread. When one ends, the destructor wakes the threads that
-  /// wait for reports to be printed, because it may have ended by an exception.
+  /// Marks the end of a checking thread. The destructor wakes the threads that
+  /// wait for reports to be printed, because the thread may have ended by an
+  /// exception and will print none.
   class Stop {
    public:
     explicit Stop(Checks& checks) : checks_(checks) {}
@@ -176,7 +178,7 @@ class Checks {
     }
     std::optional<FoundContainer> found = search_.NextInTurn();
     const MutexLock lock(mutex_);
-    PrintWaiting();  // for the files that were passed over
+    PrintWaiting();  // turns of files passed over may have delayed them
     return found;
   }
 
@@ -204,7 +206,8 @@ class Checks {
     }
     if (found.container != nullptr) found.opened = found.container->source();
     if (!found.error && found.opened == nullptr) {
-      // Opened once, so that the checked bytes are the compared bytes.
+      // The source is opened only once, so that the checked bytes are the
+      // compared bytes.
       Result<SourcePtr> source = OpenSource(found.path);
       if (source) {
         found.opened = *std::move(source);
@@ -332,7 +335,8 @@ class Checks {
     }
   }
 
-  /// How lines name a path: below the SOURCE, if that is one directory.
+  /// Returns a path as lines print it: relative to the SOURCE if that is the
+  /// only one and a directory above the path.
   std::string ShownPath(const std::string& path) const {
     const std::string& top = arguments_.operands.front();
     if (arguments_.operands.size() > 1 || !path.starts_with(top)) return path;

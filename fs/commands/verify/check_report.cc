@@ -163,7 +163,7 @@ class Printer {
     PrintMore(faults.size(), "fault");
   }
 
-  /// Prints the missing view, and why unless faults say so.
+  /// Prints which view is missing, and the reason unless there are faults.
   void PrintIncomplete(const CheckReport& report) const {
     if (report.incomplete.empty()) return;
     const size_t end = report.faults.empty() ? std::string::npos
@@ -233,7 +233,8 @@ class Printer {
                     : "readable; this format has no checksums";
   }
 
-  /// "; 3 of 20 entries have no checksum", "; verified by gzip", or nothing.
+  /// Returns "; verified by gzip" or "; 3 of 20 entries have no checksum", for
+  /// example; empty if neither applies.
   static std::string Uncovered(const CheckReport& report) {
     if (!report.verified_by.empty())
       return "; verified by " + report.verified_by;

@@ -89,7 +89,7 @@ struct CheckReport {
   bool as_in_manifest = false;
 
   CheckOutcome Outcome() const;
-  /// "clean", "unverifiable", "partial", "unchecked" or "damaged".
+  /// Returns "clean", "unverifiable", "partial", "unchecked" or "damaged".
   const char* OutcomeName() const;
   /// Coverage by checksums: "all", "some" or "none".
   const char* Verified() const;

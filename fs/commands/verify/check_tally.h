@@ -21,7 +21,8 @@ class Tally {
 
   uint64_t containers() const;
 
-  /// "19 checked, 3 damaged, 38 other files".
+  /// Returns the totals, such as "19 checked, 3 damaged, 38 other files".
+  /// `others` is the number of other files.
   std::string Text(uint64_t others) const;
 
   /// Bit 0: damage. Bit 1: something was not checked.
@@ -33,7 +34,7 @@ class Tally {
   }
 
   std::array<uint64_t, kCheckOutcomes> outcomes_{};
-  uint64_t incomplete_ = 0;  // lack views
+  uint64_t incomplete_ = 0;  // containers that lack views
   bool damaged_ = false;
   bool unchecked_ = false;  // something could not be read or opened
 };

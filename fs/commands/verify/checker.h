@@ -70,7 +70,7 @@ class Checker {
                             CheckReport& report);
   void CheckFiles(const ContainerTree& container_tree, const Place& place,
                   CheckReport& report) const;
-  /// Adds the outcomes of files. They must be sorted by node.
+  /// Adds the outcomes of files. `outcomes` must be sorted by node.
   void AddOutcomes(const ContainerTree& container_tree, const Place& place,
                    std::vector<Outcome> outcomes, CheckReport& report) const;
   /// Checks the containers that are attached to directories of

@@ -20,9 +20,9 @@ constexpr std::string_view kSnapshotsFolder = "/snapshots/";
 constexpr std::string_view kLocalCache = "/.cache/huggingface";
 constexpr std::string_view kTextEnding = ".json";
 constexpr size_t kMaxCommitsKept = 16;
-/// Maximum number of names read in a directory of huggingface_hub, and size of
-/// one download's metadata.
+/// Maximum number of names read in a directory of huggingface_hub.
 constexpr size_t kMaxHubNames = 10'000;
+/// Maximum size in bytes of the metadata of one download.
 constexpr uint64_t kMaxMetadataBytes = 4096;
 
 /// Reads the file at `path`; nullopt if it cannot be read, is not regular or

@@ -26,7 +26,8 @@ struct CommitFolder {
 /// the directory does not exist.
 std::string LocatedPath(const std::string& path);
 
-/// Returns the ancestor directories of the file `located` up to `top`.
+/// Returns the ancestor directories of the file `located`, innermost first, up
+/// to `top`; only the innermost if the file is not below `top`.
 std::vector<std::string> FoldersUpTo(const std::string& located,
                                      const std::string& top);
 
@@ -42,8 +43,9 @@ class CommitTrees {
   /// links; null if unknown.
   FolderPtr In(const std::string& folder) const;
 
-  /// Returns the commit named in the metadata of the file at `path`, in or
-  /// below `folder`; null if unknown.
+  /// Returns the commit of the file at `path`, which is in or below `folder`:
+  /// the one that the metadata of its download names, else the result of In.
+  /// Null if unknown.
   FolderPtr For(const std::string& path, const std::string& folder) const;
 
   /// Returns the commit of the snapshot that contains the file at `path`; null
@@ -51,14 +53,16 @@ class CommitTrees {
   FolderPtr OfSnapshot(const std::string& path) const;
 
   /// Returns the commit that has the file at `path`, from the nearest of its
-  /// ancestor directories up to `top`; null if there is none.
+  /// ancestor directories up to `top`, else from the snapshot that contains it;
+  /// null if there is none.
   FolderPtr Around(const std::string& path, const std::string& top) const;
 
  private:
   FolderPtr Read(const std::string& from, const std::string& folder) const;
 
   mutable Mutex mutex_;
-  /// By path of the list; null: invalid.
+  /// The lists that were read, by their paths; null for a list that is invalid
+  /// or could not be read.
   mutable std::map<std::string, FolderPtr> known_ CTXFS_GUARDED_BY(mutex_);
 };
 

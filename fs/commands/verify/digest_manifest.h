@@ -21,8 +21,8 @@ std::string DigestManifestLine(const std::string& path, const FileDigest& file);
 /// A manifest to compare containers with.
 class DigestManifest {
  public:
-  /// Fails with kCorrupt if `text` is no manifest. Callers must not read a file
-  /// of more than kMaxBytes.
+  /// Parses a manifest. Fails with kCorrupt if `text` is none. Callers must not
+  /// read a file of more than kMaxBytes.
   static Result<DigestManifest> Parse(Buffer text);
 
   static constexpr uint64_t kMaxBytes = 256 * 1024 * 1024;

@@ -90,7 +90,7 @@ class ExpectedDigests {
 Result<std::string> DigestOfSource(const SourcePtr& source, PublishedKind kind,
                                    const ReadContext& context);
 
-/// "SHA-256" or "SHA-1 of git".
+/// Returns "SHA-256" or "SHA-1 of git".
 std::string_view NameOf(PublishedKind kind);
 
 }  // namespace ctxfs
