@@ -119,7 +119,7 @@ class BlockStore {
   bool IsEmpty() const;
 
   /// The errno with which the disk refuses writes; 0 if it accepts them. After
-  /// a refusal nothing is written for WritePause::kLasts, or until space is
+  /// a refusal Keep writes nothing for WritePause::kLasts, or until space is
   /// freed.
   int refusal() const;
 

@@ -29,8 +29,9 @@ Result<std::shared_ptr<const DecodedIndex>> LoadIndex(ByteReader& saved,
                                                       Compression compression,
                                                       const Request& request);
 
-/// Saves the index of `source`, and `reads`, in `files`, if reads were recorded
-/// and `source` has a file descriptor. Clears `reads`.
+/// Saves the index of `source`, and `reads`, in `files`. Best effort: saves
+/// nothing if no reads were recorded, if `source` has no file descriptor, if
+/// the result is too large (kMaxSaved), or if anything fails. Clears `reads`.
 void KeepIndex(PersistentCache& files, const SourcePtr& source,
                const DecodedIndex& index, OpeningReads& reads);
 

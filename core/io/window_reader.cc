@@ -49,14 +49,14 @@ void WindowReader::Adapt(uint64_t offset) {
   const uint64_t from = start_ + used_;
   const bool close = filled_ > 0 && offset >= from && offset - from <= kClose;
   if (!close) Announce(offset);
-  prefetcher_ = close ? std::min(2 * prefetcher_, kLargest) : kLeast;
+  next_size_ = close ? std::min(2 * next_size_, kLargest) : kLeast;
 }
 
 Result<Bytes> WindowReader::Read(uint64_t offset, size_t length) {
   if (!InBounds(offset, length, source_.size())) return PastTheEnd(offset);
   Adapt(offset);
-  const uint64_t size = std::min<uint64_t>(source_.size() - offset,
-                                           std::max(prefetcher_, length));
+  const uint64_t size =
+      std::min<uint64_t>(source_.size() - offset, std::max(next_size_, length));
   if (window_.size() < size) {
     window_ = Buffer(std::max(static_cast<size_t>(size), kMax));
   }

@@ -52,13 +52,13 @@ class WindowReader {
   const Source& source_;
   const Request& request_;
   Buffer window_;
-  uint64_t start_ = 0;       // of the window, in the source
-  uint64_t filled_ = 0;      // bytes in the window
-  uint64_t used_ = 0;        // window bytes up to the end of the last result
-  size_t prefetcher_ = 512;  // size of the next read
-  uint64_t far_ = 0;         // the last header not close to its predecessor
-  uint64_t distance_ = 0;    // from the far header before far_ to far_
-  uint64_t announced_ = 0;   // end of the announced headers
+  uint64_t start_ = 0;      // of the window, in the source
+  uint64_t filled_ = 0;     // bytes in the window
+  uint64_t used_ = 0;       // window bytes up to the end of the last result
+  size_t next_size_ = 512;  // of a read
+  uint64_t far_ = 0;        // the last header not close to its predecessor
+  uint64_t distance_ = 0;   // from the far header before far_ to far_
+  uint64_t announced_ = 0;  // end of the announced headers
 };
 
 }  // namespace ctxfs

@@ -174,8 +174,9 @@ class SourceTree {
     unsigned links = 0;     // followed so far
     bool leaves = false;    // ".." has led above the start
   };
-  /// Resolves `walk` to its end. Fails with kNotFound if that does not exist or
-  /// is above the start.
+  /// Resolves `walk` to its end. Fails with kNotFound if a part of the way does
+  /// not exist, if ".." leads above the start anywhere on it, or after 40
+  /// links.
   Status Go(Walk& walk, bool follow, ServerWait* waits);
   Status GoTo(Walk& walk, std::string_view name, bool follow,
               ServerWait* waits);

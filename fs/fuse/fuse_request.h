@@ -33,7 +33,8 @@ enum class EndedBy : uint8_t {
   kDeath,
 };
 
-/// An unanswered request of the kernel.
+/// The right to answer a request of the kernel, which is used once (Take).
+/// Empty after that, or after a move.
 class Reply {
  public:
   explicit Reply(fuse_req_t req) : req_(req) {}

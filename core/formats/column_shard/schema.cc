@@ -191,7 +191,8 @@ Status ColumnReader::AddPart(const Json& described, uint64_t group,
     return Corrupt(
         fmt::format("{} rows in a row group of {}", rows, group_rows_));
   }
-  // Computes `least`, the minimum size of a chunk with these rows.
+  // Computes `least`, the minimum size of a chunk with these rows unless a
+  // chunk of this type may have more rows than bytes (MayGrow).
   const uint64_t width = ColumnTypeWidth(column.type);
   const uint64_t head = HeadSize(column, rows);
   const uint64_t least = head + rows * (width == 0 ? 1 : width);

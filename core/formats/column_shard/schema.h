@@ -37,13 +37,12 @@ struct Column {
   std::vector<uint64_t> shape() const;
 };
 
-/// The columns of a ColumnShard's schema, except those whose numbers of rows
-/// are impossible for the sizes of their chunks (docs/formats/columnshard.md,
-/// sections 1 and 4).
+/// The columns of a ColumnShard's schema that can be shown
+/// (docs/formats/columnshard.md, sections 1 and 4).
 struct ColumnTable {
   uint64_t rows = 0;  // row_count of the schema
   std::vector<Column> columns;
-  std::vector<Warning> warnings;  // omitted columns, with reasons
+  std::vector<Warning> warnings;  // omitted columns, unequal row counts
 };
 
 /// Reads the schema. Omits a column, with a warning, if a chunk has too few

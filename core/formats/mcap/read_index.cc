@@ -18,12 +18,10 @@ namespace {
 
 /// Bytes of a MessageIndex record without its items.
 constexpr uint64_t kIndexHead = kHeadSize + 2 + 4;
-/// Bytes of an item of a MessageIndex record, which has one for each message.
-constexpr uint64_t kIndexItem = 16;
+constexpr uint64_t kIndexItem = 16;  // bytes a message has in it
 constexpr uint64_t kFooterSize = 20;
 constexpr uint64_t kDataEndSize = 4;
-/// Maximum number of chunks that get a warning each.
-constexpr uint64_t kChunksNamed = 100;
+constexpr uint64_t kChunksNamed = 100;  // most that get a warning each
 
 /// Fields of the footer record, and its offset.
 struct Footer {
@@ -376,8 +374,7 @@ Index IndexReader::FinishWalk() {
   return std::move(builder_).Finish();
 }
 
-// If the summary is complete, the data end record is the only other part of the
-// file that is read.
+// A complete summary and the data end record are all that is read.
 Result<Index> IndexReader::ReadOrWalk(const Footer& footer) {
   const bool has_summary = footer.summary != 0;
   summary_ = has_summary ? footer.summary : footer.at;
@@ -392,8 +389,7 @@ Result<Index> IndexReader::ReadOrWalk(const Footer& footer) {
   }
   builder_ = IndexBuilder();
   CTXFS_TRY(Read(Take::kData, data_, summary_));
-  // Reads the definitions of the summary, too, because writers may omit
-  // channels without messages from the data section.
+  // Writers may omit channels without messages from the data section.
   CTXFS_TRY(Read(Take::kDefinitions, summary_, footer.at));
   if (statistics_ && bad_chunks_ == 0 && !Agrees()) {
     Contradict("its statistics are not those of the records");
@@ -444,8 +440,7 @@ Status CheckSummary(const Source& source, const Footer& footer, uint64_t data,
       {Code::kChecksum, "summary_crc: the summary", footer.summary}, request);
 }
 
-/// Reads the footer. Fails with kCorrupt, "no_footer", if the file does not end
-/// in one.
+/// Reads the footer, at the end. Fails with kCorrupt, "no_footer", without one.
 Result<Footer> ReadFooter(const Source& source, const Request& request) {
   constexpr uint64_t kTail = kHeadSize + kFooterSize + kMagic.size();
   const uint64_t size = source.size();
@@ -495,8 +490,8 @@ Result<Index> ReadIndex(const Chunks& chunks, const Result<uint64_t>& data,
   if (!data && !data.error().Permanent()) return data.error();
   const Result<Footer> footer = ReadFooter(chunks.source(), context);
   if (data) return ReadFrom(chunks, *data, footer, options, context);
-  // The header is damaged. A file with a footer is refused for this. A file
-  // without one was truncated, which salvage accepts.
+  // The header is damaged. Salvage accepts this only of a file without a
+  // footer, which was truncated.
   if (footer) return data.error();
   if (!options.salvage) return footer.error();
   return ReadFrom(chunks, kMagic.size(), footer, options, context);

@@ -14,8 +14,9 @@ namespace ctxfs::mds {
 Content JoinedContent(const std::shared_ptr<const Shards>& shards,
                       uint32_t column);
 
-/// Returns the extension of a column that is named by its first values
-/// (docs/formats/mds.md, section 4), with a dot.
+/// Returns the extension, with a dot, that the first values of a column decide
+/// (docs/formats/mds.md, section 4); ".bin" if they decide none. Fails only on
+/// transient errors.
 Result<std::string> FindSuffix(const Shards& shards, uint32_t column,
                                const ReadContext& context);
 

@@ -56,7 +56,8 @@ class Shards : public std::enable_shared_from_this<Shards> {
   bool compressed(uint32_t shard) const {
     return states_[shard].form == Form::kZip;
   }
-  /// Bytes of all files of shards that exist.
+  /// Bytes of the files that Load could open: the raw file of each shard, and
+  /// the compressed one if the raw one has a fault.
   uint64_t stored_bytes() const { return stored_bytes_; }
 
   /// Returns the reason why the shard cannot be read, as far as Load found one

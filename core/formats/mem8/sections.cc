@@ -4,7 +4,8 @@
 //
 //   16   strings: u16 count, u16 total, then each: u16 length, bytes
 //   ...  sections, each: u8 type, u16 length, payload
-//   ...  the jump table, which is used only as the end of the sections
+//   ...  the jump table, which is used only as the end of the sections. If it
+//        comes before them, its lowest offset is their start
 #include "core/formats/mem8/sections.h"
 
 #include <fmt/core.h>

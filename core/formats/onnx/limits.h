@@ -11,8 +11,9 @@ namespace ctxfs::onnx {
 
 constexpr uint32_t kMaxTensors = 1'000'000;
 constexpr uint64_t kMaxNodes = 16'000'000;
-/// Maximum of each of these, separately: bytes of all tensors' paths, of one
-/// name, of all operators' names, and of all subgraphs' prefixes.
+/// Maximum of each of these, separately: bytes of all tensors' paths; of one
+/// name; and, for the model's graph and for each function, memory of the names
+/// of its operators, and bytes of its subgraphs' prefixes.
 constexpr uint64_t kMaxNameBytes = 256 * limits::kMiB;
 /// Dimensions of all tensors together.
 constexpr uint64_t kMaxDims = 16'000'000;

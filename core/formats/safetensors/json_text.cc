@@ -19,7 +19,7 @@ bool JsonTextEvents::MayOpen() {
 
 Status ParseJsonText(std::string_view text, JsonTextEvents& events,
                      const ReadContext& context) {
-  // The library would treat a NUL as the end of the text.
+  // nlohmann's parser would treat a NUL as the end of the text.
   if (const size_t nul = text.find('\0'); nul != std::string_view::npos) {
     return Error{Code::kCorrupt, "not JSON: it has a NUL byte", nul};
   }

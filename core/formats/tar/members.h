@@ -30,7 +30,7 @@ enum class Kind : uint8_t {
   kSpecial,    // not shown: a device, or a record of GNU tar
 };
 
-/// Whether a mount shows the member as a file or directory.
+/// Whether a mount shows the member, as a file, directory or link.
 constexpr bool IsShown(Kind kind) { return kind < Kind::kNotShown; }
 
 /// Position of a member's bytes.

@@ -23,7 +23,7 @@ struct JoinedLane {
 
 struct Join {
   std::vector<JoinedLane> lanes;  // in the order of the first chunk
-  size_t left_out = 0;            // lanes that chunks lack or disagree on
+  size_t left_out = 0;            // lanes of some chunks, or too many
 };
 
 /// Finds the lanes to join. Skips, without counting them in `left_out`:

@@ -72,8 +72,9 @@ Result<ElementType> TypeOfV2(const Json& dtype);
 Result<ElementType> TypeOfV3(const Json& data_type);
 
 /// Returns the first bytes of an element that is the fill value (section 6);
-/// the rest of the element is zeros. For lines, returns the text itself. If
-/// `value` is null, which v2 calls undefined, returns no bytes. Fails with
+/// the rest of the element is zeros. For lines, returns the whole text, or the
+/// bytes that the base64 in `value` encodes. Returns no bytes if `value` is
+/// null, which v2 calls undefined, or if the type is kUnknown. Fails with
 /// kCorrupt if the value does not fit the type.
 Result<std::string> FillElement(const ElementType& type, const Json& value);
 

@@ -152,9 +152,10 @@ Result<Fields> ReadEnd(const Source& source, uint64_t at,
                 .offset = in.U32()};
 }
 
-/// Whether the directory ends directly before the end record at `at`. If so,
-/// bytes before `at` that look like a zip64 locator are the end of a name, an
-/// extra field or a comment.
+/// Whether the directory, at the stored offset in the file, surely ends
+/// directly before the end record at `at`. If so, bytes before `at` that look
+/// like a zip64 locator are the end of a name, an extra field or a comment.
+/// False for an empty directory, or if the offset is relative to another byte.
 Result<bool> EndsDirectory(const Source& source, const Fields& fields,
                            uint64_t at, const Request& request) {
   if (fields.NeedZip64() || fields.size < kEntrySize) return false;

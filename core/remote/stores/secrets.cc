@@ -14,8 +14,8 @@ namespace ctxfs::remote {
 namespace {
 
 constexpr std::string_view kMask = "***";
-// AreIn does not search for secrets of fewer bytes, because they may be common
-// words.
+// AreIn does not search for spellings (verbatim, base64, hexadecimal) of fewer
+// bytes, because they may be common words.
 constexpr size_t kLongSecret = 8;
 // If a text ends with so many bytes of a secret, these count as a truncated
 // secret.

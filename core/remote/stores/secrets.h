@@ -25,7 +25,8 @@ class Secrets {
   ///   users and passwords of URLs, and key IDs of AWS.
   std::string Shown(std::string_view text, size_t most = 64) const;
 
-  /// Whether `text` contains a secret of at least 8 bytes, verbatim or escaped.
+  /// Whether `text` contains a secret, verbatim or escaped, in a spelling of at
+  /// least 8 bytes.
   bool AreIn(std::string_view text) const;
 
  private:

@@ -68,7 +68,8 @@ class Admission::Reservation {
 
   /// Whether this opening had nearly the whole budget: other reservations and
   /// trees, except the top, take at most a quarter of it. Closing them would
-  /// hardly help, so the container counts as too large.
+  /// hardly help, so Grow then refuses a container that was not open before as
+  /// too large.
   bool HadNearlyAll() const {
     constexpr uint64_t kLittle = 4;  // divides the budget
     const MutexLock lock(admission_.mutex_);

@@ -10,8 +10,9 @@
 namespace ctxfs {
 namespace {
 
-// Minimum bytes of an entry that is prefetched. Decoding a smaller one takes
-// less time than waking a thread.
+// Reading an entry of fewer bytes prefetches nothing: the next ones are
+// probably small, too, and decoding a small entry takes less time than waking a
+// thread. The prefetched entries may be smaller.
 constexpr uint64_t kSmallest = 256 * 1024;
 // Number of entries that are prepared ahead of the reader.
 constexpr uint32_t kDepth = 2;

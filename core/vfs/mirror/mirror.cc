@@ -294,7 +294,7 @@ std::vector<Mirror::Name> Mirror::HeldNames() const {
   return names;
 }
 
-std::vector<Inode> Mirror::OpenDescriptors() const {
+std::vector<Inode> Mirror::OpenInodes() const {
   std::vector<Inode> files;
   const MutexLock lock(mutex_);
   for (const auto& [inode, held] : held_) {
@@ -312,7 +312,7 @@ void Mirror::TellChanges(Changed changed) {
     changed(directory, name);
   };
   const auto lost = [this, changed] {
-    for (const Inode file : OpenDescriptors()) changed(file, "");
+    for (const Inode file : OpenInodes()) changed(file, "");
     for (const auto& [directory, name] : HeldNames()) changed(directory, name);
   };
   directory_->SetListener({tell, lost});

@@ -135,8 +135,8 @@ class Mirror {
   bool WasOpenedAs(Inode inode, const FileIdentity& identity) const;
   void NoteOpened(Inode inode, const FileIdentity& identity);
 
-  /// Whether Lookup or NoteSize reported no other size of the file at `inode`
-  /// to the kernel.
+  /// Whether the kernel holds the inode and was told only this size of its
+  /// file: by answers to look-ups, and by those that NoteSize recorded.
   bool WasToldSize(Inode inode, uint64_t size) const;
   void NoteSize(Inode inode, uint64_t size);
 
@@ -290,7 +290,7 @@ class Mirror {
 
   /// Every name that the kernel holds.
   std::vector<Name> HeldNames() const;
-  std::vector<Inode> OpenDescriptors() const;
+  std::vector<Inode> OpenInodes() const;
 
   const Options options_;
   mutable ContainerDetector detector_;

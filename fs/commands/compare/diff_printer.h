@@ -29,8 +29,9 @@ class DiffPrinter {
  private:
   void PrintGroup(const DiffGroup& group, double most) const;
   void PrintValues(const ValueDifference& values) const;
-  /// Prints `name`, `text` and `bar` in one line, or in two if they are too
-  /// wide for one.
+  /// Prints `name`, `text` and `bar` in one line. On a terminal that is too
+  /// narrow, prints `name`, shortened if necessary, and below it the rest in as
+  /// many lines as it needs.
   void Line(Colour colour, char mark, const std::string& name,
             const std::string& text, const std::string& bar = {}) const;
   void Below(const std::string& text) const;

@@ -246,8 +246,9 @@ class Extractor {
     });
   }
 
-  /// Prints and counts a failure. `place` is the position of the failed file in
-  /// the tree. The exit code is that of the failure with the last position,
+  /// Prints and counts a failure. `place` is its position in the order of the
+  /// work: files in the order of the tree, then further names, links and
+  /// directories. The exit code is that of the failure with the last position,
   /// whatever the order of the threads.
   void Fail(uint64_t place, const std::string& path, const Error& error) {
     const MutexLock lock(mutex_);
