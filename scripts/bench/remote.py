@@ -35,6 +35,7 @@ MIB = 1 << 20
 TENSOR = 16 * MIB
 HUGE_TENSORS = 256  # 4 GiB
 READS = 200
+READERS = 32
 ROUND_TRIP = 0.02
 STREAMS = 8  # of curl
 BEST = "of the better of curl with 8 ranges and rclone cat"
@@ -312,6 +313,31 @@ def many_readers(bench: Bench) -> None:
         bench.add("16 readers of a tensor", [bench.server.moved() / TENSOR], PER_BYTE)
 
 
+def readers_apart(bench: Bench) -> None:
+    """Each reads another tensor; beside curl for the same bytes."""
+    name = "huge.safetensors"
+    make_model(bench.server.www / name, HUGE_TENSORS, TENSOR, full=False)
+    ours, theirs, requests = [], [], []
+    for _ in range(bench.rounds):
+        bench.make_room()
+        theirs.append(curl_ranges(bench.url(name), READERS * TENSOR, "/dev/null"))
+        bench.make_room()
+        with bench.mounted(name) as tensors:
+            bench.server.forget()
+            start = time.perf_counter()
+            readers = [subprocess.Popen(["cat", tensors / f"t{i}"], stdout=subprocess.DEVNULL)
+                       for i in range(READERS)]
+            if any(reader.wait() for reader in readers):
+                raise RuntimeError("a reader failed")
+            ours.append(time.perf_counter() - start)
+            requests.append(bench.server.requests())
+    what = f"{READERS} readers of a tensor each"
+    bench.add(what, ratio(ours, theirs), "of curl with 8 ranges", 0.5)
+    bench.add(f"{what}, seconds", ours, "s")
+    bench.add(f"{what}, requests", requests, "requests")
+    bench.add(f"{what}, seconds of curl", theirs, "s")
+
+
 def random_reads(path: pathlib.Path, start: int, size: int) -> float:
     chance = random.Random(30)
     with open(path, "rb", buffering=0) as file:
@@ -397,7 +423,7 @@ def first_ls(bench: Bench) -> None:
 
 ALL: dict[str, Callable[[Bench], None]] = {
     "tensor": one_tensor, "whole": whole_model, "cache": from_cache, "readers": many_readers,
-    "random": random_places, "listing": listing, "ls": first_ls}
+    "apart": readers_apart, "random": random_places, "listing": listing, "ls": first_ls}
 
 
 def main() -> None:
