@@ -18,6 +18,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/io/urls/url.h"
 #include "fs/common/nearest_word.h"
 #include "fs/mount/memory_limit.h"
 
@@ -367,7 +368,10 @@ unsigned ThreadCount(const MountOptions& options) {
 
 unsigned PoolThreads(const MountOptions& options) {
   constexpr unsigned kLeast = 8;
-  return std::max(2 * ThreadCount(options), kLeast);
+  // A request that waits for a server keeps a thread, but no processor.
+  constexpr unsigned kLeastOfServers = 40;
+  const bool waits = std::ranges::any_of(options.sources, IsUrl);
+  return std::max(2 * ThreadCount(options), waits ? kLeastOfServers : kLeast);
 }
 
 bool MountOptions::AllowsOthers() const {

@@ -78,7 +78,7 @@ struct MountOptions {
 unsigned ThreadCount(const MountOptions& options);
 
 /// Number of long requests served at a time: twice ThreadCount, at least 8,
-/// since many wait for the work of others.
+/// since many wait for the work of others, or 40 if they may wait for servers.
 unsigned PoolThreads(const MountOptions& options);
 
 /// Parses the command line of mount.ctxfs, argv[0] included. On failure sets
