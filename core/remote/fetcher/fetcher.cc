@@ -135,12 +135,13 @@ class Fetcher {
     return {};
   }
 
-  /// Returns the first thread with free connections, one of which is likely
-  /// open, or else the thread with the fewest jobs.
+  /// Returns the first thread with few jobs, which likely has an open
+  /// connection without one, or else the thread with the fewest jobs.
   TransferThread& NextThread() {
+    constexpr size_t kFew = 4;
     const auto waits = [](const auto& thread) {
       const size_t jobs = thread->jobs();
-      return jobs < TransferThread::kMaxConnections ? 0 : jobs;
+      return jobs < kFew ? 0 : jobs;
     };
     return **std::ranges::min_element(threads_, {}, waits);
   }

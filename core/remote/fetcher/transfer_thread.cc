@@ -18,7 +18,7 @@ using Clock = FetchJob::Clock;
 using std::chrono::milliseconds;
 
 // Maximum concurrent transfers. Those without a connection wait for one.
-constexpr size_t kMaxActive = 2 * TransferThread::kMaxConnections;
+constexpr size_t kMaxActive = TransferThread::kMaxConnections;
 constexpr milliseconds kFirstDelay(100);
 constexpr milliseconds kLongestDelay(8000);
 // Few attempts, so that opening fails soon if the host does not exist.

@@ -26,7 +26,7 @@ namespace ctxfs::remote {
 class TransferThread {
  public:
   /// Maximum connections to servers. They stay open for the next transfer.
-  static constexpr size_t kMaxConnections = 4;
+  static constexpr size_t kMaxConnections = 16;
 
   /// Sends replies to `socket`, which is SOCK_SEQPACKET. `writer` is null
   /// without a cache. All arguments must outlive this object.
