@@ -53,9 +53,8 @@ FetchStats FetchClient::stats() const {
 }
 
 void FetchClient::MarkRead(Slot& slot) {
-  CTXFS_ASSERT(!slot.ahead || ahead_ > 0);
-  if (slot.ahead) --ahead_;
-  slot.ahead = false;
+  if (!std::exchange(slot.ahead, false)) return;
+  order_.splice(order_.end(), unread_, slot.place);
 }
 
 void FetchClient::Forget(uint16_t number) {
@@ -71,15 +70,35 @@ void FetchClient::Forget(uint16_t number) {
   order_.splice(order_.begin(), order_, slot.place);
 }
 
-std::optional<uint16_t> FetchClient::TakeSlot() {
-  for (const uint16_t number : order_) {
-    Slot& slot = slots_[number];
-    if (slot.pins > 0 || slot.pending != nullptr) continue;
-    Forget(number);
-    order_.splice(order_.end(), order_, slot.place);
-    return number;
+bool FetchClient::IsReusable(uint16_t number) const {
+  return slots_[number].pins == 0 && slots_[number].pending == nullptr;
+}
+
+std::optional<uint16_t> FetchClient::ReusableOf(
+    const std::list<uint16_t>& slots) const {
+  const auto found = std::ranges::find_if(
+      slots, [this](uint16_t number) { return IsReusable(number); });
+  return found == slots.end() ? std::nullopt : std::optional(*found);
+}
+
+bool FetchClient::IsUseless(uint16_t number, uint64_t since) const {
+  const Slot& slot = slots_[number];
+  return IsReusable(number) && slot.used < since &&
+         !budget_.IsActive(slot.reader);
+}
+
+std::optional<uint16_t> FetchClient::TakeSlot(Purpose purpose) {
+  std::optional<uint16_t> slot = ReusableOf(order_);
+  const uint64_t since = slot ? slots_[*slot].used : UINT64_MAX;
+  if (!unread_.empty() && IsUseless(unread_.front(), since)) {
+    slot = unread_.front();
   }
-  return std::nullopt;
+  if (!slot && purpose != Purpose::kAhead) slot = ReusableOf(unread_);
+  if (!slot) return std::nullopt;
+  Forget(*slot);
+  slots_[*slot].used = ++uses_;
+  order_.splice(order_.end(), order_, slots_[*slot].place);
+  return slot;
 }
 
 void FetchClient::FreeSlots(const Pending& pending) {
@@ -196,6 +215,7 @@ void FetchClient::Take(FetchReply reply, std::vector<BlockFile> files) {
   const Taken pending(*this, std::move(found->second));
   pending_.erase(found);
   stats_.Add(reply);
+  budget_.NoteReply(reply.first_us, reply.received);
   // If descriptors were lost, or a file was damaged meanwhile, requests no more
   // files.
   if (files.size() < reply.files.size()) takes_files_ = false;

@@ -18,6 +18,7 @@
 #include "core/base/request.h"
 #include "core/base/result.h"
 #include "core/io/fd.h"
+#include "core/remote/client/ahead_budget.h"
 #include "core/remote/client/channel.h"
 #include "core/remote/client/failed_ranges.h"
 #include "core/remote/client/fetch_stats.h"
@@ -49,10 +50,10 @@ struct RemoteObject {
 /// timeout of its own. The result of a later reply is cached for the next read.
 ///
 /// Invariants under mutex_:
-///  - order_ has each slot once. A slot with a key is in granules_. A slot with
-///    a pending request belongs to that request alone until the reply. No slot
-///    with a pending request, and no pinned slot, is reused.
-///  - ahead_ counts the slots with `ahead` set.
+///  - order_ and unread_ together have each slot once, unread_ those with
+///    `ahead` set. A slot with a key is in granules_. A slot with a pending
+///    request belongs to that request alone until the reply. No slot with a
+///    pending request, and no pinned slot, is reused.
 ///  - pending_ has at most kMaxPending requests that were sent.
 ///  - short_of_slots_ counts the threads that Freed notifies.
 class FetchClient {
@@ -97,11 +98,14 @@ class FetchClient {
               const Request& request);
 
   /// Starts to fetch a range of the object as far as there is room, without
-  /// waiting. The range is part of the reader's prefetch window of `window`
-  /// bytes. Returns the offset up to which the bytes are present or pending, or
-  /// a fetch of them failed a moment ago.
+  /// waiting. The range is part of the prefetch window of `window` bytes of
+  /// `reader`, a number that Share gave, or 0. Returns the offset up to which
+  /// the bytes are present or pending, or a fetch of them failed a moment ago.
   uint64_t Prefetch(const RemoteObject& object, uint64_t offset,
-                    uint64_t length, uint64_t window = 0);
+                    uint64_t length, uint64_t window = 0, uint64_t reader = 0);
+
+  /// Returns how many bytes to prefetch for a reader: AheadBudget::Share.
+  AheadBudget::Window Share(uint64_t* reader);
 
   /// Calls `tell` with an errno when the disk of the cache begins to refuse
   /// writes. Must be called before the first request. `tell` must not call this
@@ -144,13 +148,15 @@ class FetchClient {
     std::optional<Key> key;               // nullopt: free
     PendingPtr pending;                   // null: the bytes are present
     bool ahead = false;                   // prefetched and not read yet
-    bool passing = false;                 // likely read only once; the disk
-                                          // cache has the bytes, too
+    uint64_t reader = 0;                  // for which it was prefetched
+    uint64_t used = 0;                    // number of its last use
+    bool passing = false;                 // read once, and also in the disk
+                                          // cache
     bool counted = false;                 // in the ServerWait of a reader
     size_t read = 0;                      // bytes read, from the start of the
                                           // granule
     unsigned pins = 0;                    // threads that are copying from it
-    std::list<uint16_t>::iterator place;  // in order_
+    std::list<uint16_t>::iterator place;  // in order_ or unread_
   };
 
   // Scopes that clean up after an exception or an early return.
@@ -178,14 +184,26 @@ class FetchClient {
   /// present nor pending, while there is room, in ranges whose size suits a
   /// reader of `window` bytes at a time. Returns the end of the requested part.
   uint64_t RequestRange(const RemoteObject& object, uint64_t offset,
-                        uint64_t length, uint64_t window, Purpose purpose)
-      CTXFS_REQUIRES(mutex_);
+                        uint64_t length, uint64_t window, Purpose purpose,
+                        uint64_t reader = 0) CTXFS_REQUIRES(mutex_);
   /// Requests at most `most` granules from `first` on by one message; returns
   /// their number.
   uint64_t RequestRun(const RemoteObject& object, uint64_t first, uint64_t most,
-                      Purpose purpose) CTXFS_REQUIRES(mutex_);
-  bool HasRoom(Purpose purpose) const CTXFS_REQUIRES(mutex_);
-  std::optional<uint16_t> TakeSlot() CTXFS_REQUIRES(mutex_);
+                      Purpose purpose, uint64_t reader) CTXFS_REQUIRES(mutex_);
+  /// Whether another request may be sent. For kAhead, makes room by giving up
+  /// what was prefetched for readers that prefetch no more.
+  bool HasRoom(Purpose purpose) CTXFS_REQUIRES(mutex_);
+  /// Takes the least recently used slot. One that was prefetched for a reader
+  /// that goes on is taken only if there is no other, and not for kAhead.
+  std::optional<uint16_t> TakeSlot(Purpose purpose = Purpose::kRead)
+      CTXFS_REQUIRES(mutex_);
+  bool IsReusable(uint16_t slot) const CTXFS_REQUIRES(mutex_);
+  /// Whether a prefetched slot may be reused, was last used before `since`, and
+  /// its reader prefetches no more.
+  bool IsUseless(uint16_t slot, uint64_t since) const CTXFS_REQUIRES(mutex_);
+  /// Returns the first slot of a list that may be reused.
+  std::optional<uint16_t> ReusableOf(const std::list<uint16_t>& slots) const
+      CTXFS_REQUIRES(mutex_);
   /// Waits for slots for a request without any, and takes them.
   Status TakeSlots(const PendingPtr& pending, size_t count,
                    const Request& request) CTXFS_REQUIRES(mutex_);
@@ -274,11 +292,12 @@ class FetchClient {
   Received received_;  // not processed yet; used by the reading thread
   bool ended_ CTXFS_GUARDED_BY(mutex_) = false;  // there is no fetcher any more
   uint64_t requests_ CTXFS_GUARDED_BY(mutex_) = 0;
+  uint64_t uses_ CTXFS_GUARDED_BY(mutex_) = 0;  // of slots
   uint64_t objects_ CTXFS_GUARDED_BY(mutex_) = 0;
   /// The object numbers that Known has given, by URL, ETag and size.
   std::unordered_map<std::string, uint64_t> known_ CTXFS_GUARDED_BY(mutex_);
   uint32_t epoch_ CTXFS_GUARDED_BY(mutex_) = 0;
-  size_t ahead_ CTXFS_GUARDED_BY(mutex_) = 0;  // slots with `ahead`
+  AheadBudget budget_ CTXFS_GUARDED_BY(mutex_);
   OpenDescriptors files_ CTXFS_GUARDED_BY(mutex_);
   FailedRanges failed_ CTXFS_GUARDED_BY(mutex_);
   /// False once a file of a reply was lost, because this process had reached
@@ -287,8 +306,10 @@ class FetchClient {
   FetchStats stats_ CTXFS_GUARDED_BY(mutex_);
   std::unordered_map<uint64_t, PendingPtr> pending_ CTXFS_GUARDED_BY(mutex_);
   std::vector<Slot> slots_ CTXFS_GUARDED_BY(mutex_);
-  std::list<uint16_t> order_ CTXFS_GUARDED_BY(mutex_);  // least recently used
-                                                        // first
+  std::list<uint16_t> order_ CTXFS_GUARDED_BY(mutex_);   // least recently used
+                                                         // first
+  std::list<uint16_t> unread_ CTXFS_GUARDED_BY(mutex_);  // in the order of
+                                                         // their requests
   std::map<Key, uint16_t> granules_ CTXFS_GUARDED_BY(mutex_);
 };
 

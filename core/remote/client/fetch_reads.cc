@@ -16,10 +16,11 @@
 namespace ctxfs::remote {
 namespace {
 
-// Prefetching leaves half of the pending requests to reads.
-constexpr size_t kMaxPendingAhead = FetchClient::kMaxPending / 2;
-// Maximum slots with prefetched, unread bytes.
-constexpr size_t kMaxSlotsAhead = SharedSlots::kCount / 2;
+// Prefetching leaves a quarter of the pending requests to reads.
+constexpr size_t kMaxPendingAhead = FetchClient::kMaxPending * 3 / 4;
+// Maximum slots with prefetched, unread bytes. The others are for reads.
+constexpr size_t kMaxSlotsAhead = AheadBudget::kMost / kGranuleBytes;
+static_assert(kMaxSlotsAhead + kMaxGranules < SharedSlots::kCount);
 // Maximum bytes that a read requests at a time.
 constexpr uint64_t kStepBytes = 16 << 20;
 // Number of ranges into which a step is divided, and their minimum granules:
@@ -31,13 +32,20 @@ constexpr std::chrono::milliseconds kTooLittle(50);
 
 }  // namespace
 
-bool FetchClient::HasRoom(Purpose purpose) const {
+bool FetchClient::HasRoom(Purpose purpose) {
   if (purpose != Purpose::kAhead) return pending_.size() < kMaxPending;
-  return pending_.size() < kMaxPendingAhead && ahead_ < kMaxSlotsAhead;
+  if (pending_.size() >= kMaxPendingAhead) return false;
+  while (unread_.size() >= kMaxSlotsAhead) {
+    const uint16_t oldest = unread_.front();
+    if (!IsUseless(oldest, UINT64_MAX)) return false;
+    Forget(oldest);
+  }
+  return true;
 }
 
 uint64_t FetchClient::RequestRun(const RemoteObject& object, uint64_t first,
-                                 uint64_t most, Purpose purpose) {
+                                 uint64_t most, Purpose purpose,
+                                 uint64_t reader) {
   Unsent unsent(*this, static_cast<size_t>(most));
   const PendingPtr& pending = unsent.pending();
   FetchRequest& request = unsent.request();
@@ -45,15 +53,17 @@ uint64_t FetchClient::RequestRun(const RemoteObject& object, uint64_t first,
   for (uint64_t granule = first; granule < first + most; ++granule) {
     const Key key{object.number, granule};
     if (!IsWanted(object, granule, purpose)) break;
-    const std::optional<uint16_t> number = TakeSlot();
+    const std::optional<uint16_t> number = TakeSlot(purpose);
     if (!number) break;
     request.slots.push_back(*number);
     Slot& slot = slots_[*number];
     slot.pending = pending;
     granules_[key] = *number;
     slot.key = key;
-    slot.ahead = purpose == Purpose::kAhead;
-    if (slot.ahead) ++ahead_;
+    if (purpose != Purpose::kAhead) continue;
+    slot.ahead = true;
+    slot.reader = reader;
+    unread_.splice(unread_.end(), order_, slot.place);
   }
   const uint64_t count = request.slots.size();
   if (count == 0) return 0;
@@ -67,7 +77,7 @@ uint64_t FetchClient::RequestRun(const RemoteObject& object, uint64_t first,
 
 uint64_t FetchClient::RequestRange(const RemoteObject& object, uint64_t offset,
                                    uint64_t length, uint64_t window,
-                                   Purpose purpose) {
+                                   Purpose purpose, uint64_t reader) {
   if (length == 0) return offset;
   uint64_t granule = offset / kGranuleBytes;
   const uint64_t end = (offset + length - 1) / kGranuleBytes + 1;
@@ -79,8 +89,8 @@ uint64_t FetchClient::RequestRange(const RemoteObject& object, uint64_t offset,
       continue;
     }
     if (!HasRoom(purpose)) break;
-    const uint64_t requested =
-        RequestRun(object, granule, std::min(each, end - granule), purpose);
+    const uint64_t requested = RequestRun(
+        object, granule, std::min(each, end - granule), purpose, reader);
     if (requested == 0) break;
     granule += requested;
   }
@@ -114,8 +124,9 @@ size_t FetchClient::Copy(uint16_t number, uint64_t offset, MutableBytes out,
   // cache.
   if (at == slot.read) slot.read = at + n;
   const bool first = slot.passing && slot.read == kGranuleBytes;
-  order_.splice(first ? order_.begin() : order_.end(), order_, slot.place);
   MarkRead(slot);
+  slot.used = ++uses_;
+  order_.splice(first ? order_.begin() : order_.end(), order_, slot.place);
   if (!std::exchange(slot.counted, true)) {
     request.wait().NoteArrival(kGranuleBytes);
   }
@@ -290,11 +301,17 @@ bool FetchClient::Has(const RemoteObject& object, uint64_t offset) const {
   return IsThere(object, offset / kGranuleBytes, Purpose::kRead);
 }
 
+AheadBudget::Window FetchClient::Share(uint64_t* reader) {
+  const MutexLock lock(mutex_);
+  return budget_.Share(reader);
+}
+
 uint64_t FetchClient::Prefetch(const RemoteObject& object, uint64_t offset,
-                               uint64_t length, uint64_t window) {
+                               uint64_t length, uint64_t window,
+                               uint64_t reader) {
   const MutexLock lock(mutex_);
   return RequestRange(object, offset, length, std::max(length, window),
-                      Purpose::kAhead);
+                      Purpose::kAhead, reader);
 }
 
 }  // namespace ctxfs::remote

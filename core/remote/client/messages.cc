@@ -124,6 +124,8 @@ std::string Encode(const FetchReply& reply) {
     AppendLe(file.first, text);
     AppendLe(file.count, text);
   }
+  // Records in the cache (answers.h) are without it, as ever.
+  if (reply.first_us != 0) AppendLe(reply.first_us, text);
   return text;
 }
 
@@ -161,6 +163,7 @@ std::optional<FetchReply> DecodeReply(std::string_view message) {
     if (count == 0 || count > BlockStore::kMaxBlocks) return std::nullopt;
     reply.files.push_back({first, count});
   }
+  if (reader.ok() && reader.remaining() > 0) reply.first_us = reader.U32();
   if (!IsComplete(reader)) return std::nullopt;
   return reply;
 }

@@ -98,6 +98,9 @@ struct FetchReply {
   std::vector<PassedFile> files;
   std::string digest;             // of the key of these files
   std::vector<uint32_t> took_us;  // of each finished HTTP request
+  /// From the last HTTP request to the first byte of its response, if that was
+  /// taken; 0: unknown.
+  uint32_t first_us = 0;
 };
 
 std::string Encode(const FetchRequest& request);

@@ -11,10 +11,11 @@
 namespace ctxfs::remote {
 namespace {
 
-constexpr uint64_t kFirstAhead = 128 * 1024;
-// Maximum prefetch for a reader that has read little, and for any reader.
+// Streams of a source that are known at the same time: more than programs have
+// readers of one object.
+constexpr size_t kMaxStreams = 128;
+// Maximum prefetch for a reader that has read little.
 constexpr uint64_t kMaxAheadAtFirst = 8 << 20;
-constexpr uint64_t kMaxAhead = 32 << 20;
 // The prefetched range grows when it lacks this much, or half of Stream::ahead
 // if that is less: a request for each read would make many small ones.
 constexpr uint64_t kGrowth = 4 << 20;
@@ -29,9 +30,8 @@ constexpr uint64_t kIndexGrowth = 4;
 // Reads this close belong to one stream, because the kernel's reads come in any
 // order.
 constexpr uint64_t kClose = 128 * 1024;
-// This number of reads in a row counts as sequential, and so does more than
-// this number of entries in a row. Two random reads are often close, three
-// rarely.
+// So many reads in a row count as sequential. Two random reads are often close,
+// three rarely.
 constexpr unsigned kInARow = 3;
 
 }  // namespace
@@ -54,21 +54,36 @@ std::string RemoteSource::name() const { return NameOf(object_.url); }
 RemoteSource::Stream& RemoteSource::StreamOf(uint64_t offset,
                                              uint64_t length) const {
   const uint64_t end = offset + length;
-  auto stream = std::ranges::find_if(streams_, [offset](const Stream& one) {
+  const auto is_near = [offset](const Stream& one) {
     return one.next <= offset + kClose && offset <= one.next + kClose;
-  });
-  if (stream == streams_.end()) {
-    stream = streams_.begin() + static_cast<ptrdiff_t>(oldest_);
-    oldest_ = (oldest_ + 1) % streams_.size();
+  };
+  auto stream = std::ranges::find_if(streams_, is_near);
+  if (stream != streams_.end()) {
+    // Reads in another order began more streams for the same reader.
+    std::erase_if(streams_, [&](const Stream& one) {
+      return &one > &*stream && is_near(one);
+    });
+  } else {
+    if (streams_.size() < kMaxStreams) streams_.emplace_back();
+    stream = std::ranges::min_element(streams_, {}, &Stream::used);
     *stream = {offset, end, offset};
   }
+  stream->used = ++reads_;
   stream->next = std::max(stream->next, end);
-  if (++stream->reads >= kInARow) {
-    const uint64_t most =
-        std::clamp(stream->next - stream->start, kMaxAheadAtFirst, kMaxAhead);
-    stream->ahead = std::clamp(2 * stream->ahead, kFirstAhead, most);
-  }
+  if (++stream->reads >= kInARow) Grow(*stream);
   return *stream;
+}
+
+const AheadBudget::Window& RemoteSource::WindowOf(Stream& stream) const {
+  if (stream.window.most == 0) stream.window = client_->Share(&stream.reader);
+  return stream.window;
+}
+
+void RemoteSource::Grow(Stream& stream) const {
+  const AheadBudget::Window& window = WindowOf(stream);
+  const uint64_t read = stream.next - stream.start;
+  const uint64_t most = std::min(window.most, std::max(read, kMaxAheadAtFirst));
+  stream.ahead = std::min(std::max(2 * stream.ahead, window.first), most);
 }
 
 uint64_t RemoteSource::EndOf(Stream& stream, uint64_t end,
@@ -76,10 +91,10 @@ uint64_t RemoteSource::EndOf(Stream& stream, uint64_t end,
   const uint64_t last = end + std::min(known.bytes, size() - end);
   if (last > stream.last) ++stream.entries;
   stream.last = last;
-  if (stream.entries <= kInARow) return last;
-  // Prefetches beyond the entry, because a reader of all entries would
-  // otherwise wait at the start of each; but at most as much as was read
-  // already.
+  if (stream.entries <= 1) return last;
+  // After a whole entry, prefetches beyond the second one, because a reader of
+  // all entries would otherwise wait at the start of each; but at most as much
+  // as was read already.
   const uint64_t read = stream.next - stream.start;
   return std::max(last, stream.next + std::min(read, size() - stream.next));
 }
@@ -87,7 +102,7 @@ uint64_t RemoteSource::EndOf(Stream& stream, uint64_t end,
 void RemoteSource::FetchKnown(Stream& stream, uint64_t offset, uint64_t length,
                               const Ahead& known) const {
   if (known.likelihood == Ahead::Likelihood::kCertain) {
-    stream.ahead = kMaxAhead;
+    stream.ahead = WindowOf(stream).most;
   } else {
     stream.fetched = std::max(stream.fetched, offset + length);
   }
@@ -96,8 +111,10 @@ void RemoteSource::FetchKnown(Stream& stream, uint64_t offset, uint64_t length,
   if (wanted <= stream.fetched) return;
   const uint64_t more = wanted - stream.fetched;
   if (wanted < last && more < std::min(stream.ahead / 2, kGrowth)) return;
-  stream.fetched =
-      client_->Prefetch(object_, stream.fetched, more, stream.ahead);
+  // The number of readers may have changed.
+  stream.window = client_->Share(&stream.reader);
+  stream.fetched = client_->Prefetch(object_, stream.fetched, more,
+                                     stream.ahead, stream.reader);
 }
 
 void RemoteSource::FetchIndex(const Stream& stream, uint64_t offset,

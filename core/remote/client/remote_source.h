@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/base/mutex.h"
 #include "core/io/source.h"
+#include "core/remote/client/ahead_budget.h"
 #include "core/remote/client/fetch_client.h"
 
 namespace ctxfs::remote {
@@ -62,13 +63,22 @@ class RemoteSource final : public Source {
     uint64_t ahead = 0;    // bytes to prefetch after a read
     uint64_t last = 0;     // end of the entry of the last read
     unsigned entries = 0;  // consecutive entries that were read
+    uint64_t used = 0;     // number of the last read, of all of the source
+    uint64_t reader = 0;   // its number in the budget; 0: none yet
+    AheadBudget::Window window = {};  // zeros: none yet
   };
 
-  /// Adds a read to a stream that is near it, or else to a new stream; returns
-  /// the stream.
+  /// Adds a read to a stream that is near it, or else to a new stream, which
+  /// takes the place of the least recently used if there are many; returns the
+  /// stream.
   Stream& StreamOf(uint64_t offset, uint64_t length) const
       CTXFS_REQUIRES(mutex_);
 
+  /// How much may be prefetched for the stream.
+  const AheadBudget::Window& WindowOf(Stream& stream) const
+      CTXFS_REQUIRES(mutex_);
+  /// Prefetches more for a stream after another read in a row.
+  void Grow(Stream& stream) const CTXFS_REQUIRES(mutex_);
   /// The end of prefetching for a stream after a read with `known`: the end of
   /// the entry, or more if entries were read in sequence.
   uint64_t EndOf(Stream& stream, uint64_t end, const Ahead& known) const
@@ -90,8 +100,8 @@ class RemoteSource final : public Source {
   const Listed listed_;
   mutable std::atomic<bool> stale_ = false;
   mutable Mutex mutex_;
-  mutable std::array<Stream, 16> streams_ CTXFS_GUARDED_BY(mutex_);
-  mutable size_t oldest_ CTXFS_GUARDED_BY(mutex_) = 0;
+  mutable std::vector<Stream> streams_ CTXFS_GUARDED_BY(mutex_);
+  mutable uint64_t reads_ CTXFS_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace ctxfs::remote

@@ -331,6 +331,16 @@ Result<Promise> Transfer::Finish(CURLcode result) {
   return *promise_;
 }
 
+uint32_t Transfer::first_us() const {
+  curl_off_t asked = 0;
+  curl_off_t first = 0;
+  const Curl& curl = Curl::Get();
+  (void)curl.easy_getinfo(easy_.get(), CURLINFO_PRETRANSFER_TIME_T, &asked);
+  (void)curl.easy_getinfo(easy_.get(), CURLINFO_STARTTRANSFER_TIME_T, &first);
+  return static_cast<uint32_t>(
+      std::clamp<curl_off_t>(first - asked, 0, UINT32_MAX));
+}
+
 std::optional<uint64_t> Transfer::retry_after() const {
   if (head_.retry_after.empty()) return std::nullopt;
   return RetryAfter(head_.retry_after, ::time(nullptr));

@@ -38,6 +38,8 @@ class Transfer {
   Result<Promise> Finish(CURLcode result);
 
   uint64_t received() const { return received_; }
+  /// Microseconds from the request to the first byte of the response.
+  uint32_t first_us() const;
   std::optional<uint64_t> retry_after() const;
   const std::string& last_modified() const { return head_.last_modified; }
   const std::string& link() const { return head_.link; }

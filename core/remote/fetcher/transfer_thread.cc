@@ -141,6 +141,7 @@ void TransferThread::Finish(Jobs::iterator job, CURLcode result) {
   job->reply.received += job->transfer->received();
   job->reply.last_modified = job->transfer->last_modified();
   job->reply.link = job->transfer->link();
+  job->reply.first_us = promise ? job->transfer->first_us() : 0;
   Stop(*job);
   if (!promise && promise.error().sys_errno == EAGAIN &&
       Delay(*job, retry_after)) {
