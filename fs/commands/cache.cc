@@ -17,6 +17,7 @@
 #include "fs/commands/progress.h"
 #include "fs/commands/read_operands.h"
 #include "fs/common/shown_text.h"
+#include "fs/remote/fetcher_process.h"
 
 namespace ctxfs {
 namespace {
@@ -155,6 +156,7 @@ int RunCacheWarm(const Arguments& arguments) {
                                       "are cached"});
   }
   if (const Status made = MakeDiskCache(); !made) return Fail(made.error());
+  WaitForCache();
   Warmer warmer;
   const ExitCode code = ReadOperands(
       arguments, [&warmer](SourceTree& tree, const SourceTree::File& file) {

@@ -101,8 +101,14 @@ Status StartFetcher(const std::vector<std::string>& sources,
   return {};
 }
 
+void WaitForCache() {
+  if (Client() != nullptr) Client()->WaitForCache();
+}
+
 void EndFetcher() {
   if (Client() == nullptr) return;
+  // The next process finds what this one has read.
+  Client()->AwaitCache(std::chrono::seconds(1));
   (void)::shutdown(Client()->descriptor(), SHUT_RDWR);
   constexpr int kMaxMs = 1000;
   struct pollfd removed {

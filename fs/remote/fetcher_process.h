@@ -23,9 +23,14 @@ namespace ctxfs {
 Status StartFetcher(const std::vector<std::string>& sources,
                     const std::map<std::string, std::string>& variables = {});
 
+/// From now on, a read waits until the cache has what was fetched for it.
+/// Otherwise, what the disk cannot take fast enough is not cached.
+void WaitForCache();
+
 /// Ends the processes that StartFetcher started. Waits at most a second for the
-/// removal of a cache that they created and did not use. Must be called at the
-/// end of a command, when no forked process fetches any more.
+/// cache to get what was fetched, and at most a second for the removal of a
+/// cache that they created and did not use. Must be called at the end of a
+/// command, when no forked process fetches any more.
 void EndFetcher();
 
 /// The descriptor of the socket to the fetcher, which sends descriptors of

@@ -15,6 +15,8 @@ Status StartFetcher(const std::vector<std::string>& sources,
                "this build of ctxfs cannot open URLs; download the file"};
 }
 
+void WaitForCache() {}
+
 void EndFetcher() {}
 
 int FetcherChannel() { return -1; }

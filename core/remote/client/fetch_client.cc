@@ -71,7 +71,8 @@ void FetchClient::Forget(uint16_t number) {
 }
 
 bool FetchClient::IsReusable(uint16_t number) const {
-  return slots_[number].pins == 0 && slots_[number].pending == nullptr;
+  return slots_[number].pins == 0 && slots_[number].pending == nullptr &&
+         !shared_.IsBeingCached(number);
 }
 
 std::optional<uint16_t> FetchClient::ReusableOf(
@@ -245,6 +246,10 @@ void FetchClient::Take(FetchReply reply, std::vector<BlockFile> files) {
 void FetchClient::Restart(uint32_t epoch) {
   epoch_ = epoch;
   ++stats_.restarts;
+  // The fetcher that was writing them has ended.
+  for (uint16_t slot = 0; slot < SharedSlots::kCount; ++slot) {
+    shared_.SetBeingCached(slot, false);
+  }
   for (auto one = pending_.begin(); one != pending_.end() && !ended_;) {
     const PendingPtr pending = one->second;
     if (++pending->restarts > kMaxRestarts) {
@@ -338,6 +343,22 @@ Status FetchClient::TakeSlots(const PendingPtr& pending, size_t count,
     slots.clear();
     CTXFS_TRY(AwaitSlot(request));
   }
+}
+
+void FetchClient::AwaitCache(std::chrono::milliseconds most) {
+  const MutexLock lock(mutex_);
+  bool busy = false;
+  for (uint16_t slot = 0; slot < SharedSlots::kCount && !busy; ++slot) {
+    busy = shared_.IsBeingCached(slot);
+  }
+  if (!busy || ended_ || pending_.size() >= kMaxPending) return;
+  ServerWait wait;
+  wait.EndBy(ServerWait::Clock::now() + most);
+  Unsent unsent(*this, 0);
+  unsent.request().flush = true;
+  const PendingPtr pending = unsent.pending();
+  Send(unsent);
+  (void)Await(pending, Request().WithWaitUnlessSet(wait));
 }
 
 RemoteObject FetchClient::Known(const std::string& url,

@@ -114,6 +114,13 @@ class FetchClient {
     tell_refusal_ = std::move(tell);
   }
 
+  /// From now on, replies wait until the cache has the bytes. Must be called
+  /// before the first request.
+  void WaitForCache() { waits_for_cache_ = true; }
+
+  /// Waits until the cache has what was fetched, but not longer than `most`.
+  void AwaitCache(std::chrono::milliseconds most);
+
   /// The socket, which delivers messages, some with descriptors.
   int descriptor() const { return socket_.get(); }
 
@@ -284,6 +291,7 @@ class FetchClient {
   const SharedSlots shared_;
   const std::chrono::milliseconds timeout_;
   std::function<void(int error)> tell_refusal_;
+  bool waits_for_cache_ = false;
   mutable Mutex mutex_;
   CondVar news_;
   const SocketWait message_;  // of the reading thread

@@ -71,6 +71,7 @@ uint64_t FetchClient::RequestRun(const RemoteObject& object, uint64_t first,
   request.identity = object.identity;
   request.first = first;
   request.takes_files = takes_files_ && purpose != Purpose::kDamaged;
+  request.waits_for_cache = waits_for_cache_;
   Send(unsent);
   return count;
 }

@@ -54,6 +54,8 @@ std::string Encode(const FetchRequest& request) {
   AppendLe(static_cast<uint8_t>(request.slots.size()), text);
   for (const uint16_t slot : request.slots) AppendLe(slot, text);
   AppendLe(static_cast<uint8_t>(request.takes_files ? 1 : 0), text);
+  AppendLe(static_cast<uint8_t>(request.waits_for_cache ? 1 : 0), text);
+  AppendLe(static_cast<uint8_t>(request.flush ? 1 : 0), text);
   return text;
 }
 
@@ -75,7 +77,7 @@ std::optional<FetchRequest> DecodeRequest(std::string_view message) {
   request.first = reader.U64();
   const uint8_t slots = reader.U8();
   const size_t most = request.page ? kPageGranules : kMaxGranules;
-  if (slots == 0 || slots > most) return std::nullopt;
+  if (slots > most) return std::nullopt;
   if (request.page && request.identity) return std::nullopt;
   if (request.tail &&
       (request.page || request.identity || slots != kTailGranules)) {
@@ -83,7 +85,10 @@ std::optional<FetchRequest> DecodeRequest(std::string_view message) {
   }
   for (uint8_t i = 0; i < slots; ++i) request.slots.push_back(reader.U16());
   request.takes_files = reader.U8() != 0;
+  request.waits_for_cache = reader.U8() != 0;
+  request.flush = reader.U8() != 0;
   if (!IsComplete(reader)) return std::nullopt;
+  if (request.flush != (slots == 0)) return std::nullopt;
   if (request.identity &&
       !InBounds(request.first, slots,
                 request.identity->size / kGranuleBytes + 1)) {

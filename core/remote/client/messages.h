@@ -48,11 +48,12 @@ constexpr size_t kMaxMessageBytes = 16 * 1024;
 /// Maximum bytes of an error's text in a reply: the rest is cut.
 constexpr size_t kMaxErrorBytes = 4096;
 
-/// A request to the fetcher, of one of three kinds. With an identity, it
+/// A request to the fetcher, of one of four kinds. With an identity, it
 /// fetches granules of an object, each into a slot of the shared memory. With a
 /// `page`, it fetches a page of a listing, unparsed, into consecutive slots.
 /// With neither, it opens an object: it fetches the current first granule, or
 /// the tail. A tail is tried only once, because a server need not support it.
+/// With `flush` and no slots, it waits until the cache has what was fetched.
 struct FetchRequest {
   uint64_t id = 0;
   /// Number of fetchers that had ended when this was sent. A fetcher ignores
@@ -67,6 +68,10 @@ struct FetchRequest {
   std::vector<uint16_t> slots;
   /// Whether the reply may pass files of the cache instead of their bytes.
   bool takes_files = false;
+  /// Whether the reply waits until the cache has the granules; else it does not
+  /// wait, and the cache may lack them.
+  bool waits_for_cache = false;
+  bool flush = false;
 };
 
 /// A file of the cache (BlockFile) whose descriptor is sent with a reply.
@@ -88,7 +93,7 @@ struct FetchReply {
   uint32_t requests = 0;      // HTTP requests made, including retries
   uint64_t received = 0;      // bytes of bodies
   uint64_t cached = 0;        // bytes of the slots that came from the cache
-  bool kept = false;          // the cache has the contents of the slots
+  bool kept = false;          // the cache has, or gets, the slots' contents
   uint32_t timeout_ms = 0;    // of the first message: Settings::timeout
   /// BlockStore::refusal after the blocks were written; nullopt: nothing was
   /// written.

@@ -109,8 +109,11 @@ void RemoteSource::FetchKnown(Stream& stream, uint64_t offset, uint64_t length,
   const uint64_t last = EndOf(stream, offset + length, known);
   const uint64_t wanted = std::min(stream.next + stream.ahead, last);
   if (wanted <= stream.fetched) return;
-  const uint64_t more = wanted - stream.fetched;
-  if (wanted < last && more < std::min(stream.ahead / 2, kGrowth)) return;
+  uint64_t more = wanted - stream.fetched;
+  const bool ends = wanted == size() ||
+                    (wanted >= stream.last && stream.fetched < stream.last);
+  if (!ends && more < std::min(stream.ahead / 2, kGrowth)) return;
+  if (!ends && more > kGrowth) more -= more % kGrowth;
   // The number of readers may have changed.
   stream.window = client_->Share(&stream.reader);
   stream.fetched = client_->Prefetch(object_, stream.fetched, more,

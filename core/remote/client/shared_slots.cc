@@ -12,7 +12,8 @@
 namespace ctxfs::remote {
 namespace {
 
-constexpr size_t kBytes = SharedSlots::kCount * kGranuleBytes;
+// The slots, and a byte for the state of each.
+constexpr size_t kBytes = SharedSlots::kCount * (kGranuleBytes + 1);
 
 }  // namespace
 

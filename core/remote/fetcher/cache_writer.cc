@@ -8,8 +8,19 @@
 
 namespace ctxfs::remote {
 
-CacheWriter::CacheWriter(BlockStore& cache, int socket)
+namespace {
+
+// Maximum blocks that wait to be written, 24 MiB. With them, the client has
+// enough other slots for what is fetched meanwhile.
+constexpr size_t kMaxWaiting = 384;
+static_assert(kMaxWaiting < SharedSlots::kCount / 2);
+
+}  // namespace
+
+CacheWriter::CacheWriter(BlockStore& cache, const SharedSlots& slots,
+                         int socket)
     : cache_(cache),
+      slots_(slots),
       socket_(socket),
       thread_([this] { Run(); }),
       room_([this] { RunMakeRoom(); }) {}
@@ -33,6 +44,13 @@ void CacheWriter::Add(Task task) {
   changed_.NotifyAll();
 }
 
+bool CacheWriter::Reserve(size_t blocks) {
+  const MutexLock lock(mutex_);
+  if (reserved_ + blocks > kMaxWaiting) return false;
+  reserved_ += blocks;
+  return true;
+}
+
 void CacheWriter::Run() {
   const MutexLock lock(mutex_);
   while (true) {
@@ -44,6 +62,7 @@ void CacheWriter::Run() {
       const MutexUnlock unlocked(mutex_);
       Do(task);
     }
+    reserved_ -= task.slots.size();
     wrote_ = true;
     written_.NotifyAll();
   }
@@ -51,7 +70,7 @@ void CacheWriter::Run() {
 
 void CacheWriter::StoreRecord(Task& task) {
   constexpr size_t kMaxAbsent = 100;
-  used_ = used_ || !task.reply.error || absent_.size() >= kMaxAbsent ||
+  used_ = used_ || !task.reply->error || absent_.size() >= kMaxAbsent ||
           !cache_.IsEmpty();
   if (!used_) {
     absent_[task.record_key] = std::move(task.record);
@@ -64,11 +83,15 @@ void CacheWriter::StoreRecord(Task& task) {
 }
 
 void CacheWriter::Do(Task& task) {
-  task.reply.kept = cache_.Write(task.key, task.first, task.blocks);
+  const bool kept =
+      !task.blocks.empty() && cache_.Write(task.key, task.first, task.blocks);
+  for (const uint16_t slot : task.slots) slots_.SetBeingCached(slot, false);
+  if (!task.reply) return;
   // Written after the blocks to which it refers.
   if (!task.record_key.empty()) StoreRecord(task);
-  task.reply.refusal = static_cast<uint32_t>(cache_.refusal());
-  if (!SendMessage(socket_, Encode(task.reply))) broken_ = true;
+  task.reply->kept = kept;
+  task.reply->refusal = static_cast<uint32_t>(cache_.refusal());
+  if (!SendMessage(socket_, Encode(*task.reply))) broken_ = true;
 }
 
 void CacheWriter::RunMakeRoom() {

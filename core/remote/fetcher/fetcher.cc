@@ -45,9 +45,9 @@ class Fetcher {
         cache_(cache),
         epoch_(epoch) {
     if (settings.metadata) metadata_.emplace(*settings.metadata);
-    if (cache != nullptr) writer_.emplace(*cache, socket);
+    if (cache != nullptr) writer_.emplace(*cache, slots, socket);
     for (auto& thread : threads_) {
-      thread = std::make_unique<TransferThread>(socket, certificates,
+      thread = std::make_unique<TransferThread>(socket, certificates, slots,
                                                 writer_ ? &*writer_ : nullptr);
     }
   }
@@ -104,6 +104,7 @@ class Fetcher {
     for (const uint16_t slot : job.request.slots) {
       if (slot >= SharedSlots::kCount) return;
     }
+    if (job.request.flush) return Flush(std::move(job.reply));
     const FetchRequest& asked = job.request;
     Result<Location> location =
         asked.page ? LocatePage(asked.url, *asked.page, settings_->endpoints)
@@ -126,6 +127,16 @@ class Fetcher {
       job.settings = settings_;
     }
     NextThread().Add(std::move(job));
+  }
+
+  /// Replies when the cache has what was fetched before.
+  void Flush(FetchReply reply) {
+    if (writer_) {
+      CacheWriter::Task task;
+      task.reply = std::move(reply);
+      return writer_->Add(std::move(task));
+    }
+    broken_ = !SendMessage(socket_, Encode(reply)) || broken_;
   }
 
   Status RenewKeys() {

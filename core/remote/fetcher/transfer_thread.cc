@@ -27,9 +27,10 @@ constexpr unsigned kMaxOpenAttempts = 3;
 }  // namespace
 
 TransferThread::TransferThread(int socket, const std::string& certificates,
-                               CacheWriter* writer)
+                               const SharedSlots& slots, CacheWriter* writer)
     : socket_(socket),
       certificates_(certificates),
+      slots_(slots),
       writer_(writer),
       multi_(Curl::Get().multi_init()) {
   if (multi_ == nullptr) throw std::bad_alloc();
@@ -198,7 +199,24 @@ void TransferThread::Keep(FetchJob& job, uint64_t length) {
   if (job.request.page) job.reply.identity = IdentityOfPage(task.blocks);
   task.key = job.CacheKey(job.reply.identity);
   task.first = job.asked.offset / kGranuleBytes;
-  AddTask(job, std::move(task));
+  // A disk that refuses writes does so at once, and the reply tells it.
+  if (!job.request.identity || job.request.waits_for_cache ||
+      writer_->refused()) {
+    return AddTask(job, std::move(task));
+  }
+  KeepLater(job, std::move(task));
+}
+
+void TransferThread::KeepLater(FetchJob& job, CacheWriter::Task task) {
+  job.reply.kept = writer_->Reserve(task.blocks.size());
+  if (!job.reply.kept) return Reply(job);
+  const auto first = job.request.slots.begin() +
+                     static_cast<ptrdiff_t>(task.first - job.request.first);
+  task.slots.assign(first, first + static_cast<ptrdiff_t>(task.blocks.size()));
+  for (const uint16_t slot : task.slots) slots_.SetBeingCached(slot, true);
+  job.reply.refusal = 0;
+  Reply(job);
+  writer_->Add(std::move(task));
 }
 
 void TransferThread::Fail(FetchJob& job, const Error& error) {

@@ -31,7 +31,7 @@ class TransferThread {
   /// Sends replies to `socket`, which is SOCK_SEQPACKET. `writer` is null
   /// without a cache. All arguments must outlive this object.
   TransferThread(int socket, const std::string& certificates,
-                 CacheWriter* writer);
+                 const SharedSlots& slots, CacheWriter* writer);
   /// Stops the transfers, without replies.
   ~TransferThread();
   TransferThread(const TransferThread&) = delete;
@@ -66,6 +66,9 @@ class TransferThread {
   bool Delay(FetchJob& job, std::optional<uint64_t> retry_after);
   /// Replies, and stores the `length` fetched bytes.
   void Keep(FetchJob& job, uint64_t length);
+  /// Replies to a request for granules at once, and stores them if the cache
+  /// can follow.
+  void KeepLater(FetchJob& job, CacheWriter::Task task);
   /// Replies with an error, and caches it if the object does not exist.
   void Fail(FetchJob& job, const Error& error);
   void AddTask(const FetchJob& job, CacheWriter::Task task);
@@ -73,6 +76,7 @@ class TransferThread {
 
   const int socket_;
   const std::string& certificates_;
+  const SharedSlots& slots_;
   CacheWriter* const writer_;
   const std::unique_ptr<CURLM, FreeMulti> multi_;
   std::mt19937_64 random_{RandomSeed()};
