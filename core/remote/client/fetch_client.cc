@@ -107,13 +107,43 @@ void FetchClient::FreeSlots(const Pending& pending) {
   Freed();
 }
 
+class FetchClient::Waiting {
+ public:
+  Waiting(FetchClient& client, const Pending* awaited)
+      CTXFS_ANNOTATION(no_thread_safety_analysis)
+      : client_(client),
+        awaited_(awaited),
+        place_(client.waits_.insert(client.waits_.end(), this)) {
+    if (awaited == nullptr) ++client_.short_of_slots_;
+  }
+  ~Waiting() CTXFS_ANNOTATION(no_thread_safety_analysis) {
+    if (awaited_ == nullptr) --client_.short_of_slots_;
+    client_.waits_.erase(place_);
+    if (client_.reading_ || client_.waits_.empty()) return;
+    client_.waits_.front()->news.NotifyAll();
+  }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+
+  const Pending* awaited() const { return awaited_; }
+
+  CondVar news;
+
+ private:
+  FetchClient& client_;
+  const Pending* const awaited_;
+  const std::list<Waiting*>::iterator place_;
+};
+
 void FetchClient::Freed() {
-  if (short_of_slots_ > 0) Tell();
+  if (short_of_slots_ > 0) Tell(nullptr);
 }
 
-void FetchClient::Tell() {
-  news_.NotifyAll();
-  message_.Tell();
+void FetchClient::Tell(const Pending* done) {
+  for (Waiting* const one : waits_) {
+    if (one->awaited() == done) one->news.NotifyAll();
+  }
+  if (done == nullptr) message_.Tell();
 }
 
 void FetchClient::Transmit(const std::string& message) {
@@ -151,7 +181,6 @@ class FetchClient::Reading {
   }
   ~Reading() CTXFS_ANNOTATION(no_thread_safety_analysis) {
     client_.reading_ = false;
-    client_.news_.NotifyAll();
   }
   Reading(const Reading&) = delete;
   Reading& operator=(const Reading&) = delete;
@@ -160,10 +189,10 @@ class FetchClient::Reading {
   FetchClient& client_;
 };
 
-void FetchClient::AwaitNews(CondVar::Ticket ticket,
+void FetchClient::AwaitNews(Waiting& waiting, CondVar::Ticket ticket,
                             CondVar::Clock::time_point end) {
   if (reading_) {
-    news_.WaitUntil(mutex_, end, ticket);
+    waiting.news.WaitUntil(mutex_, end, ticket);
     return;
   }
   const Reading reading(*this);
@@ -224,6 +253,8 @@ void FetchClient::Take(FetchReply reply, std::vector<BlockFile> files) {
   // From here on nothing can fail for lack of memory.
   pending->reply = std::move(reply);
   pending->done = true;
+  Tell(pending.pending().get());
+  Freed();
   if (pending->request.tail) {
     if (pending->abandoned) Abandon(pending.pending());
     if (pending->expected) KeepTail(pending.pending());
@@ -275,6 +306,7 @@ Error FetchClient::Pending::error() const {
 void FetchClient::Lose(const PendingPtr& pending, Lost why) {
   pending->done = true;
   pending->lost = why;
+  Tell(pending.get());
   FreeSlots(*pending);
 }
 
@@ -284,43 +316,32 @@ void FetchClient::End() {
     Lose(pending, Lost::kFetcherEnded);
   }
   pending_.clear();
-  Tell();
+  Tell(nullptr);
 }
 
-Status FetchClient::WaitMore(const Request& request) {
-  const ListeningTo listening(request.interrupt(), [this] { Tell(); });
-  const CondVar::Ticket ticket = news_.TakeTicket();
+Status FetchClient::WaitMore(Waiting& waiting, const Request& request) {
+  const ListeningTo listening(request.interrupt(), [this, &waiting] {
+    waiting.news.NotifyAll();
+    message_.Tell();
+  });
+  const CondVar::Ticket ticket = waiting.news.TakeTicket();
   CTXFS_TRY(request.CheckFor(Interrupt::kUnknownWork));
   const auto end = request.wait().End(timeout_) + kLater;
   if (ServerWait::Clock::now() > end) return NoAnswer(timeout_);
-  AwaitNews(ticket, std::min(end, request.interrupt().AskAgainAt()));
+  AwaitNews(waiting, ticket, std::min(end, request.interrupt().AskAgainAt()));
   return {};
 }
 
-class FetchClient::ShortOfSlots {
- public:
-  explicit ShortOfSlots(FetchClient& client)
-      CTXFS_ANNOTATION(no_thread_safety_analysis)
-      : client_(client) {
-    ++client_.short_of_slots_;
-  }
-  ~ShortOfSlots() CTXFS_ANNOTATION(no_thread_safety_analysis) {
-    --client_.short_of_slots_;
-  }
-  ShortOfSlots(const ShortOfSlots&) = delete;
-  ShortOfSlots& operator=(const ShortOfSlots&) = delete;
-
- private:
-  FetchClient& client_;
-};
-
 Status FetchClient::AwaitSlot(const Request& request) {
-  const ShortOfSlots told_of_free_ones(*this);
-  return WaitMore(request);
+  Waiting waiting(*this, nullptr);
+  return WaitMore(waiting, request);
 }
 
 Status FetchClient::Await(const PendingPtr& pending, const Request& request) {
-  while (!pending->done) CTXFS_TRY(WaitMore(request));
+  if (!pending->done) {
+    Waiting waiting(*this, pending.get());
+    while (!pending->done) CTXFS_TRY(WaitMore(waiting, request));
+  }
   if (pending->failed()) return pending->error();
   return {};
 }

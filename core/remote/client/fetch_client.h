@@ -55,7 +55,10 @@ struct RemoteObject {
 ///    request belongs to that request alone until the reply. No slot with a
 ///    pending request, and no pinned slot, is reused.
 ///  - pending_ has at most kMaxPending requests that were sent.
-///  - short_of_slots_ counts the threads that Freed notifies.
+///  - short_of_slots_ counts the waits that Freed notifies.
+///  - If waits_ is not empty and no thread reads the socket, a wait was
+///  notified
+///    that has not returned yet, or a thread holds the mutex that will read.
 class FetchClient {
  public:
   /// Maximum number of pending requests. Their replies fit into the socket, so
@@ -179,8 +182,9 @@ class FetchClient {
   class Reading;
   /// A slot whose bytes are in use without the mutex.
   class Pinned;
-  /// A wait for a slot, notified when one may be free.
-  class ShortOfSlots;
+  /// A wait of a thread. If no thread reads the socket when it ends, another
+  /// wait is notified, whose thread does.
+  class Waiting;
 
   /// Why granules are requested. kRead: a thread waits for them. kAhead: a
   /// thread may need them later. kDamaged: a thread found them damaged in a
@@ -270,16 +274,18 @@ class FetchClient {
       CTXFS_REQUIRES(mutex_);
   /// Waits for news. Fails if the request is interrupted, or if its time is
   /// used up.
-  Status WaitMore(const Request& request) CTXFS_REQUIRES(mutex_);
+  Status WaitMore(Waiting& waiting, const Request& request)
+      CTXFS_REQUIRES(mutex_);
   /// Like WaitMore, for a free slot or for fewer pending requests.
   Status AwaitSlot(const Request& request) CTXFS_REQUIRES(mutex_);
   /// Waits for news since `ticket`, until `end` at the latest: reads a reply,
   /// or lets another thread read it.
-  void AwaitNews(CondVar::Ticket ticket, CondVar::Clock::time_point end)
-      CTXFS_REQUIRES(mutex_);
-  /// Wakes all waiting threads, which then test their conditions.
-  void Tell();
-  /// Notifies the threads that wait for slots, because one may be free.
+  void AwaitNews(Waiting& waiting, CondVar::Ticket ticket,
+                 CondVar::Clock::time_point end) CTXFS_REQUIRES(mutex_);
+  /// Wakes the waits for a request or, if it is null, those for slots, which
+  /// then test their conditions.
+  void Tell(const Pending* done) CTXFS_REQUIRES(mutex_);
+  /// Notifies waits for slots that one may be free.
   void Freed() CTXFS_REQUIRES(mutex_);
   void Take(FetchReply reply, std::vector<BlockFile> files)
       CTXFS_REQUIRES(mutex_);
@@ -293,7 +299,7 @@ class FetchClient {
   std::function<void(int error)> tell_refusal_;
   bool waits_for_cache_ = false;
   mutable Mutex mutex_;
-  CondVar news_;
+  std::list<Waiting*> waits_ CTXFS_GUARDED_BY(mutex_);
   const SocketWait message_;  // of the reading thread
   size_t short_of_slots_ CTXFS_GUARDED_BY(mutex_) = 0;
   bool reading_ CTXFS_GUARDED_BY(mutex_) = false;
