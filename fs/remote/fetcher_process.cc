@@ -135,6 +135,13 @@ std::string FetcherStats() {
           stats.cached);
   out.Add("remote_cache_hits_total",
           "Ranges that the cache on disk had as a whole.", stats.hits);
+  out.Add("remote_cache_skipped_bytes_total",
+          "Bytes that the cache on disk did not get, because its disk was too "
+          "slow.",
+          stats.skipped);
+  out.Add("remote_cache_backlog_bytes",
+          "Bytes that were fetched and are being written to the cache.",
+          stats.backlog);
   out.Add("remote_fetcher_restarts_total", "Fetchers that ended unexpectedly.",
           stats.restarts);
   out.Add("remote_cache_pauses_total",

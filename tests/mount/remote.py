@@ -179,6 +179,12 @@ def counters(root) -> dict[str, float]:
             if name.startswith("ctxfs_remote_")}
 
 
+def await_cache(root) -> None:
+    """Waits until the cache has what a mount has fetched."""
+    assert wait_until(lambda: counters(root)["cache_backlog_bytes"] == 0)
+    assert counters(root)["cache_skipped_bytes_total"] == 0
+
+
 def longest_request(root) -> float:
     """Seconds that the longest request of a mount took, by `ctxfs stats`."""
     (mount,) = json.loads(run(CTXFS, "stats", "--json", root.parent, check=True).stdout)

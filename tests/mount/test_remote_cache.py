@@ -14,6 +14,7 @@ from remote import (  # noqa: F401  fixtures
     GRANULE,
     MIB,
     NEEDS_URLS,
+    await_cache,
     counters,
     environment,
     fixture_faults,
@@ -38,6 +39,7 @@ def bytes_below(directory) -> int:
 def read_all(root) -> None:
     for number in range(4):
         assert (root / "tensors" / f"t{number}").read_bytes() == values(number, MIB)
+    await_cache(root)
 
 
 def test_30_5_a_mount_takes_the_place_of_its_cache(faults, mounted, tmp_path):

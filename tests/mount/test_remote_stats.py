@@ -6,6 +6,7 @@ import pytest
 from remote import (  # noqa: F401  fixtures
     MIB,
     NEEDS_URLS,
+    await_cache,
     counters,
     fixture_faults,
     fixture_mounted,
@@ -36,6 +37,7 @@ def test_30_7_stats_count_what_the_cache_had(faults, mounted):
     url = faults.url("plain", "m.safetensors")
     first = mounted(url)
     assert (first / "tensors" / "t1").read_bytes() == values(1, MIB)
+    await_cache(first)
     second = mounted(url)
     assert (second / "tensors" / "t1").read_bytes() == values(1, MIB)
     after = counters(second)

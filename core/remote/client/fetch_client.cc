@@ -49,7 +49,17 @@ FetchClient::FetchClient(Fd socket, SharedSlots slots,
 
 FetchStats FetchClient::stats() const {
   const MutexLock lock(mutex_);
-  return stats_;
+  FetchStats stats = stats_;
+  stats.backlog = SlotsBeingCached() * kGranuleBytes;
+  return stats;
+}
+
+size_t FetchClient::SlotsBeingCached() const {
+  size_t count = 0;
+  for (uint16_t slot = 0; slot < SharedSlots::kCount; ++slot) {
+    if (shared_.IsBeingCached(slot)) ++count;
+  }
+  return count;
 }
 
 void FetchClient::MarkRead(Slot& slot) {
@@ -368,11 +378,9 @@ Status FetchClient::TakeSlots(const PendingPtr& pending, size_t count,
 
 void FetchClient::AwaitCache(std::chrono::milliseconds most) {
   const MutexLock lock(mutex_);
-  bool busy = false;
-  for (uint16_t slot = 0; slot < SharedSlots::kCount && !busy; ++slot) {
-    busy = shared_.IsBeingCached(slot);
+  if (SlotsBeingCached() == 0 || ended_ || pending_.size() >= kMaxPending) {
+    return;
   }
-  if (!busy || ended_ || pending_.size() >= kMaxPending) return;
   ServerWait wait;
   wait.EndBy(ServerWait::Clock::now() + most);
   Unsent unsent(*this, 0);

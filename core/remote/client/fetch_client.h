@@ -230,6 +230,7 @@ class FetchClient {
       CTXFS_REQUIRES(mutex_);
   /// Caches a received tail if it belongs to the opened object.
   void KeepTail(const PendingPtr& tail) CTXFS_REQUIRES(mutex_);
+  size_t SlotsBeingCached() const;
   void MarkRead(Slot& slot) CTXFS_REQUIRES(mutex_);
   void FreeSlots(const Pending& pending) CTXFS_REQUIRES(mutex_);
   void Send(Unsent& unsent) CTXFS_REQUIRES(mutex_);

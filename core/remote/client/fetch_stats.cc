@@ -8,6 +8,7 @@ void FetchStats::Add(const FetchReply& reply) {
   if (reply.requests > 0) retries += reply.requests - 1;
   received += reply.received;
   cached += reply.cached;
+  skipped += reply.skipped;
   if (reply.requests == 0 && reply.cached > 0) ++hits;
   if (reply.refusal) {
     if (refusal == 0 && *reply.refusal != 0) ++pauses;

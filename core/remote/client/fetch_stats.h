@@ -20,6 +20,8 @@ struct FetchStats {
   uint64_t received = 0;  // bytes over HTTP
   uint64_t cached = 0;    // bytes from the disk
   uint64_t hits = 0;      // requests to the fetcher served from the disk
+  uint64_t skipped = 0;   // bytes that were not cached, as the disk is slow
+  uint64_t backlog = 0;   // bytes that are being cached
   uint64_t restarts = 0;  // of the fetcher
   uint64_t pauses = 0;    // times that the cache's disk began to refuse writes
   uint32_t refusal = 0;   // errno of its refusal; 0: it accepts writes

@@ -129,8 +129,10 @@ std::string Encode(const FetchReply& reply) {
     AppendLe(file.first, text);
     AppendLe(file.count, text);
   }
-  // Records in the cache (answers.h) are without it, as ever.
-  if (reply.first_us != 0) AppendLe(reply.first_us, text);
+  // Records in the cache (answers.h) end here, as those of older versions do.
+  if (reply.first_us == 0 && reply.skipped == 0) return text;
+  AppendLe(reply.first_us, text);
+  AppendLe(reply.skipped, text);
   return text;
 }
 
@@ -168,7 +170,10 @@ std::optional<FetchReply> DecodeReply(std::string_view message) {
     if (count == 0 || count > BlockStore::kMaxBlocks) return std::nullopt;
     reply.files.push_back({first, count});
   }
-  if (reader.ok() && reader.remaining() > 0) reply.first_us = reader.U32();
+  if (reader.ok() && reader.remaining() > 0) {
+    reply.first_us = reader.U32();
+    reply.skipped = reader.U64();
+  }
   if (!IsComplete(reader)) return std::nullopt;
   return reply;
 }

@@ -106,6 +106,7 @@ struct FetchReply {
   /// From the last HTTP request to the first byte of its response, if that was
   /// taken; 0: unknown.
   uint32_t first_us = 0;
+  uint64_t skipped = 0;  // bytes that the cache does not get, as it is behind
 };
 
 std::string Encode(const FetchRequest& request);

@@ -209,7 +209,10 @@ void TransferThread::Keep(FetchJob& job, uint64_t length) {
 
 void TransferThread::KeepLater(FetchJob& job, CacheWriter::Task task) {
   job.reply.kept = writer_->Reserve(task.blocks.size());
-  if (!job.reply.kept) return Reply(job);
+  if (!job.reply.kept) {
+    job.reply.skipped = job.asked.length;
+    return Reply(job);
+  }
   const auto first = job.request.slots.begin() +
                      static_cast<ptrdiff_t>(task.first - job.request.first);
   task.slots.assign(first, first + static_cast<ptrdiff_t>(task.blocks.size()));

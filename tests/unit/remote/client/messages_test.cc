@@ -33,6 +33,19 @@ TEST(RemoteMessages, Item30_3_RequestsComeBack) {
   EXPECT_EQ(decoded->slots, SomeRequest().slots);
 }
 
+TEST(RemoteMessages, Item44_3_OnlyAFlushHasNoSlots) {
+  FetchRequest request;
+  request.flush = true;
+  const auto decoded = DecodeRequest(Encode(request));
+  ASSERT_TRUE(decoded);
+  EXPECT_TRUE(decoded->flush);
+  request.flush = false;
+  EXPECT_FALSE(DecodeRequest(Encode(request)));
+  request.flush = true;
+  request.slots = {1};
+  EXPECT_FALSE(DecodeRequest(Encode(request)));
+}
+
 TEST(RemoteMessages, Item30_4_RequestsForTailsComeBack) {
   FetchRequest request;
   request.url = "https://host/a.zip";
@@ -74,6 +87,8 @@ TEST(RemoteMessages, Item30_3_RepliesComeBack) {
   reply.received = UINT64_MAX;
   reply.took_us = {1, UINT32_MAX};
   reply.timeout_ms = 3'600'000;
+  reply.first_us = 20'000;
+  reply.skipped = 3;
   const auto decoded = DecodeReply(Encode(reply));
   ASSERT_TRUE(decoded);
   EXPECT_EQ(decoded->error->code, Code::kStale);
@@ -83,6 +98,8 @@ TEST(RemoteMessages, Item30_3_RepliesComeBack) {
   EXPECT_EQ(decoded->received, UINT64_MAX);
   EXPECT_EQ(decoded->took_us, reply.took_us);
   EXPECT_EQ(decoded->timeout_ms, reply.timeout_ms);
+  EXPECT_EQ(decoded->first_us, 20'000U);
+  EXPECT_EQ(decoded->skipped, 3U);
 }
 
 TEST(RemoteMessages, Item30_3_PagesOfListingsComeBack) {
