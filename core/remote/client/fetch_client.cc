@@ -87,9 +87,10 @@ bool FetchClient::IsReusable(uint16_t number) const {
 
 std::optional<uint16_t> FetchClient::ReusableOf(
     const std::list<uint16_t>& slots) const {
-  const auto found = std::ranges::find_if(
-      slots, [this](uint16_t number) { return IsReusable(number); });
-  return found == slots.end() ? std::nullopt : std::optional(*found);
+  for (const uint16_t number : slots) {
+    if (IsReusable(number)) return number;
+  }
+  return std::nullopt;
 }
 
 bool FetchClient::IsUseless(uint16_t number, uint64_t since) const {
