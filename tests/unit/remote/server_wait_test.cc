@@ -171,6 +171,31 @@ TEST_F(Waiting, Item42_2_AnInterruptEndsTheWaitOfWhoReadsForAll) {
   EXPECT_TRUE(Fails(read.get(), Code::kInterrupted));
 }
 
+TEST_F(Waiting, Item44_3_WhoReadsForAllLeavesTheSocketToAnother) {
+  constexpr uint64_t kReaders = 8;
+  // The first thread that waits reads the socket, and is interrupted.
+  SettableInterrupt interrupt;
+  auto first = std::async(std::launch::async,
+                          [&] { return Read(0, minutes(0), interrupt); });
+  const auto receive = [&] {
+    return *DecodeRequest(ReceiveMessage(fetcher_.get()).text);
+  };
+  std::vector<FetchRequest> requests = {receive()};
+  std::vector<std::future<Status>> others;
+  for (uint64_t granule = 1; granule <= kReaders; ++granule) {
+    others.push_back(std::async(std::launch::async, [this, granule] {
+      return Read(granule, minutes(0));
+    }));
+    requests.push_back(receive());
+  }
+  interrupt.Set();
+  EXPECT_TRUE(Fails(first.get(), Code::kInterrupted));
+  // The answers come in the opposite order, so each reader that reads for all
+  // ends before others.
+  for (; !requests.empty(); requests.pop_back()) Answer(requests.back());
+  for (std::future<Status>& other : others) EXPECT_TRUE(Ok(other.get()));
+}
+
 TEST_F(Waiting, Item42_2_AnInterruptEndsTheWaitForAFetcherToStart) {
   SettableInterrupt interrupt;
   auto started = std::async(std::launch::async, [&] {
