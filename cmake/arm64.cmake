@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Compiles for arm64 on another machine, against the tree of Debian's packages
-# that scripts/install.sh arm64 makes; qemu runs what was built, and finds its
-# libraries in that tree.
+# that scripts/install.sh arm64 makes; scripts/arm64/emulate runs what was built,
+# by qemu.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CTXFS_TARGET_TREE ${CMAKE_CURRENT_LIST_DIR}/../build/arm64-tree)
@@ -12,7 +12,9 @@ set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
 set(CMAKE_SYSROOT ${CTXFS_TARGET_TREE})
 set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
-set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64-static;-L;${CTXFS_TARGET_TREE})
+set(CMAKE_CROSSCOMPILING_EMULATOR
+  ${CMAKE_CURRENT_LIST_DIR}/../scripts/arm64/emulate)
+cmake_path(NORMAL_PATH CMAKE_CROSSCOMPILING_EMULATOR)
 
 # Programs are those of this machine, all else is in the tree.
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs the packages of Debian 12 that are missing: install.sh arm64|build|bench|peers|demo|lint|package|python|sanitizers|test|tree ...
-# On Debian 13: build, package, package_test and test. With arm64, there is build/arm64-tree, too (scripts/arm64/tree.sh).
+# Installs the packages of Debian 12 that are missing: install.sh arm64|build|bench|cross|peers|demo|lint|package|python|sanitizers|test|tree ...
+# On Debian 13: build, package, package_test and test. arm64 is cross, and makes build/arm64-tree, too (scripts/arm64/tree.sh).
 set -euo pipefail
 
 libraries=(libfuse3-dev libzstd-dev
   libbrotli-dev libbz2-dev libfmt-dev liblz4-dev liblzma-dev libxxhash-dev nlohmann-json3-dev libhwy-dev libisal-dev libssl-dev zlib1g-dev
   libflatbuffers-dev libncurses-dev libjs-chart.js libcurl4-openssl-dev libexpat1-dev libseccomp-dev libcli11-dev)
 build=(g++ cmake ninja-build pkg-config fuse3 scdoc "${libraries[@]}")
-arm64=(g++-aarch64-linux-gnu qemu-user-static)
+cross=(g++-aarch64-linux-gnu qemu-user-static)
 arm64_tree=("${libraries[@]}" libgtest-dev libgmock-dev libpng-dev libpython3-dev python3 python3-numpy python3-pytest)
 test=(curl git iproute2 jq nftables nginx openssl libgtest-dev libgmock-dev libpng-dev python3 python3-pytest python3-numpy
   python3-cryptography python3-yaml tmux bzip2 xz-utils zstd attr util-linux fio zsh fish man-db systemd)
@@ -28,7 +28,7 @@ lint=(clang-14 clang-format-14 clang-tidy-14 cppcheck python3)
 wanted=()
 for set in "$@"; do
   case $set in
-    arm64) wanted+=("${arm64[@]}") ;;
+    arm64 | cross) wanted+=("${cross[@]}") ;;
     build) wanted+=("${build[@]}") ;;
     bench) wanted+=("${bench[@]}") ;;
     clients) wanted+=("${clients[@]}") ;;

@@ -4,8 +4,8 @@
 # find most mistakes, in about 12 minutes on 2 cores. With arguments, in their
 # order:
 #   long     the tests that are left out without arguments, of the same build
-#   tools    makes what long needs besides: packages, virtual environments and
-#            programs in Go
+#   tools    makes what long and arm64 need besides: packages, virtual environments,
+#            programs in Go and libraries for arm64
 #   dev      every test
 #   nofuse   builds without libfuse and runs every test that does not mount
 #   lint     includes, cppcheck, and the checks of clang-tidy that cost little
@@ -91,13 +91,13 @@ run_in() {
   echo "== SKIPPED: '$part' in $suite"
 }
 
-# The virtual environment that makes wheels has what the Python package is
-# compiled with.
+# Parts of scripts/arm64.sh. The virtual environment that makes wheels has what the
+# Python package is compiled with.
 run_arm64() {
   local status=0
   scripts/install.sh python
   make_venv build/wheel-venv packaging/wheel/requirements.txt
-  scripts/arm64.sh || status=$?
+  scripts/arm64.sh "$@" || status=$?
   [ "$status" = 77 ] || return "$status"  # it has said that it skips them
 }
 
@@ -145,7 +145,7 @@ for part in "$@"; do
       run_short tsan 'robustness|golden'
       ;;
     arm64) run_arm64 ;;
-    tools) make_tools ;;
+    tools) make_tools; run_arm64 tree ;;
     long)
       make_tools
       build quick -DCTXFS_LONG_TESTS=ON
