@@ -113,6 +113,22 @@ def test_43_17_who_only_builds_it_sees_no_warnings(tmp_path):
         assert ("-Wall" in asked and "-Werror" in asked) if warns else not asked
 
 
+def test_43_17_what_is_left_to_make_is_counted(tmp_path):
+    """Also where cmake looks for new files at each build."""
+    (tmp_path / "CMakeLists.txt").write_text("""
+        cmake_minimum_required(VERSION 3.25)
+        project(small LANGUAGES C)
+        file(GLOB sources CONFIGURE_DEPENDS *.c)
+        add_executable(small ${sources})
+    """)
+    (tmp_path / "small.c").write_text("int main(void) { return 0; }\n")
+    preset = {"name": "one", "generator": "Ninja", "binaryDir": "${sourceDir}/build/one"}
+    (tmp_path / "CMakePresets.json").write_text(
+        json.dumps({"version": 6, "configurePresets": [preset]}))
+    done = run("bash", "-euc", f". {ROOT}/scripts/progress.sh; build one", cwd=tmp_path)
+    assert b"   2 files to make: about 1 minutes\n" in done.stdout
+
+
 def test_43_17_nothing_is_of_an_example():
     for top in ("cmake", "packaging", "scripts"):
         for path in (ROOT / top).rglob("*"):
