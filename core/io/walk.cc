@@ -132,7 +132,7 @@ class Walker {
   /// Enters `name`, or prepends the target of a link to the rest; returns
   /// whether another file system was entered.
   Result<bool> Step(const std::string& name) {
-    const bool last = rest_.find_first_not_of('/') == std::string::npos;
+    const bool last = rest_.empty();  // before a "/" it is a directory's name
     const bool directory = !last || (flags_ & O_DIRECTORY) != 0;
     const int here = line_.back().fd.get();
     // O_DIRECTORY triggers automounts.
