@@ -18,8 +18,9 @@
 #   tsan-short  of those, unit tests of what threads share, and mounts that many
 #            threads read
 #   fuzz     builds with clang and runs the fuzz targets for a moment
-#   arm64    compiles for arm64 and runs a part of the tests by qemu (scripts/arm64.sh);
-#            skipped, and says so, where there are no packages for arm64
+#   arm64    compiles for arm64 and runs a part of the tests by qemu (scripts/arm64.sh),
+#            in about 6 minutes on 2 cores; skipped, and says so, where there are no
+#            packages for arm64
 #   package  makes the packages and the wheel, and tries them in systems of their own
 #   trixie   builds and runs the quick tests in a Debian 13 (scripts/debian.sh);
 #            skipped, and says so, where there can be none
