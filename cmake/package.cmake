@@ -31,6 +31,9 @@ foreach(package ctxfs libctxfs1 libctxfs-dev)
     DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/${package}
     COMPONENT debian-${package} EXCLUDE_FROM_ALL)
 endforeach()
+install(FILES packaging/debian/libctxfs1.lintian-overrides
+  DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/lintian/overrides RENAME libctxfs1
+  COMPONENT debian-libctxfs1 EXCLUDE_FROM_ALL)
 
 set(CPACK_GENERATOR DEB TGZ)
 set(CPACK_PACKAGE_CONTACT "${CTXFS_MAINTAINER}")
@@ -119,6 +122,7 @@ libctxfs opens the containers that ctxfs mounts: their entries, arrays and
 the tree of files of a mount, without FUSE.
 
 This package contains the static library for C++, what programs in C need to
-link the shared one, headers, and files for CMake's find_package and pkg-config.")
+link the shared one, headers, and files for find_package of CMake and for
+pkg-config.")
 
 include(CPack)

@@ -84,7 +84,9 @@ def tree(base, tmp_path):
 
 
 def test_lintian_finds_no_error():
-    done = run("lintian", "--allow-root", "--fail-on", "error", package("ctxfs"),
+    """Nor what it warns of on Debian 12."""
+    fails = "error,warning" if SUITE == "bookworm" else "error"
+    done = run("lintian", "--allow-root", "--fail-on", fails, package("ctxfs"),
                package("libctxfs1"), package("libctxfs-dev"), timeout=300)
     assert done.returncode == 0, done.stdout.decode()
 
@@ -113,7 +115,8 @@ def test_contents():
     shared = files_of(package("libctxfs1"))
     assert {path for path in shared if "/doc/" not in path} == {
         f"/usr/lib/{MACHINE}-linux-gnu/libctxfs.so.1",
-        f"/usr/lib/{MACHINE}-linux-gnu/libctxfs1/ctxfs-fetch"}
+        f"/usr/lib/{MACHINE}-linux-gnu/libctxfs1/ctxfs-fetch",
+        "/usr/share/lintian/overrides/libctxfs1"}
     assert field(package("libctxfs1"), "Recommends") == "libcurl4"
     assert not files & library and not shared & (files | library)
     assert {"libctxfs.a", "libctxfs.so", "ctxfs.pc", "ctxfs++.pc", "ctxfsConfig.cmake", "format.h"} <= {
