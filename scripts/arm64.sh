@@ -11,7 +11,7 @@
 #   all      as test, with every unit test that qemu can run
 #   package  makes build/arm64-package/*.deb and .tar.gz, and the wheel and the
 #            portable archive in build/arm64-wheel/dist; tests all of them
-# Without PART: test and python, which .ci/run runs, in about 6 minutes on 2 cores: 11
+# Without PART: test and python, which .ci/run runs, in about 6 minutes on 2 cores: 12
 # of processor time, of which compiling takes 7 without ccache. Ends
 # with 77 if there can be no build/arm64-tree (scripts/install.sh arm64) or no qemu.
 #
