@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -49,6 +50,17 @@ struct Error {
   bool Permanent() const {
     return code != Code::kIo && code != Code::kStale &&
            code != Code::kInterrupted && !Exhausted();
+  }
+
+  /// Whether the same request may soon succeed, although nobody changes the
+  /// file: a disk or a server failed, memory or descriptors ran out, or the
+  /// caller gave up. False for other transient errors, such as a refused
+  /// permission. A passing error must not decide what a container has.
+  bool Passing() const {
+    const bool failed =
+        code == Code::kIo &&
+        (sys_errno == EIO || sys_errno == EAGAIN || sys_errno == ETIMEDOUT);
+    return failed || code == Code::kInterrupted || Exhausted();
   }
 
   /// "byte 80: entry 0: ...", or the text alone without an offset.

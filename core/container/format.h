@@ -52,6 +52,13 @@ struct OpenOptions {
   const FormatSet* formats = nullptr;
 
   SourceOptions source_options() const { return {access, watch_ctime}; }
+
+  /// Whether opening a container must fail with `error`, with which a file that
+  /// it names could not be read: the container would lack that file until it is
+  /// reopened. With `salvage`, a file that cannot be read is a fault.
+  bool FailsWith(const Error& error) const {
+    return error.Passing() && !(salvage && error.code == Code::kIo);
+  }
 };
 
 /// Properties of a format for programs and tests that open no container.

@@ -17,7 +17,7 @@ Result<std::optional<std::string>> IncompleteText(const Container& container,
   if (complete) return std::optional<std::string>();
   const Error& why = complete.error();
   const bool too_much = why.code == Code::kLimit && why.sys_errno == EFBIG;
-  if (too_much || !why.Permanent()) return why;
+  if (too_much || why.Passing()) return why;
   return std::optional(
       fmt::format("there is no views/{}: {}", view, why.Text()));
 }

@@ -12,8 +12,8 @@ namespace ctxfs {
 
 /// Returns why `views/` lacks the file of all arrays or of the table
 /// (CheckComplete): "there is no views/model.safetensors: ..."; nullopt if
-/// neither is lacking. Fails with transient errors, and if the work limit of
-/// the request is exceeded.
+/// neither is lacking. Fails with passing errors (Error::Passing), and if the
+/// work limit of the request is exceeded.
 Result<std::optional<std::string>> IncompleteText(const Container& container,
                                                   const ReadContext& context);
 

@@ -37,8 +37,8 @@ Result<std::string> DataOf(const std::shared_ptr<const Container>& container,
   return PageData(options.depth, title, {std::move(report)}, 0);
 }
 
-void Make(const Viewed& viewed, const ReadContext& /*context*/,
-          ViewTables& into) {
+Status Make(const Viewed& viewed, const ReadContext& /*context*/,
+            ViewTables& into) {
   const auto open = [container = viewed.container, key = Key{NewOwner(), 0}](
                         const ReadContext& context) -> Result<Content> {
     Result<Content> data = CachedText(
@@ -56,6 +56,7 @@ void Make(const Viewed& viewed, const ReadContext& /*context*/,
     return page;
   };
   into.push_back(OpenedFile(Role::kPrimary, "overview.html", open));
+  return {};
 }
 
 }  // namespace

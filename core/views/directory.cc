@@ -50,9 +50,8 @@ Result<Viewed> LookAt(std::shared_ptr<const Container> container,
   viewed.exports = container->Export();
   if (viewed.exports.arrays != nullptr || viewed.exports.table != nullptr) {
     Status complete = CheckComplete(*container, context);
-    // A lack of descriptors or memory is transient, so it must not decide which
-    // files the directory has.
-    if (!complete && complete.error().Exhausted()) return complete.error();
+    // A passing error must not decide which files the directory has.
+    if (!complete && complete.error().Passing()) return complete.error();
     if (!complete) viewed.incomplete = std::move(complete).error();
   }
   viewed.arrays = std::make_shared<const std::vector<ArrayInfo>>(
@@ -63,17 +62,22 @@ Result<Viewed> LookAt(std::shared_ptr<const Container> container,
 
 class ViewsContainer final : public Container {
  public:
-  ViewsContainer(const Viewed& viewed, const ViewSet& views,
-                 const ReadContext& context)
+  explicit ViewsContainer(const Viewed& viewed)
       : Container(viewed.container->source(), /*part=*/true) {
     AddStoredSize(viewed.container->StoredSize() - StoredSize());
+  }
+
+  /// Makes the files. Must be called once, first.
+  Status Make(const Viewed& viewed, const ViewSet& views,
+              const ReadContext& context) {
     for (const View* view : Having(viewed.exports, views)) {
-      view->make(viewed, context, tables_);
+      CTXFS_TRY(view->make(viewed, context, tables_));
     }
     // Lists single files before directories of many files.
     std::stable_partition(
         tables_.begin(), tables_.end(),
         [](const auto& table) { return table->placement().directory.empty(); });
+    return {};
   }
 
   void AddInfo(Json& /*info*/, const ReadContext& /*context*/) const override {}
@@ -128,7 +132,8 @@ ChildContainer ViewsDirectory(std::shared_ptr<const Container> container,
                     views](const ReadContext& context)
       -> Result<std::shared_ptr<const Container>> {
     const Viewed viewed = CTXFS_TRY(LookAt(container, context));
-    auto made = std::make_shared<const ViewsContainer>(viewed, views, context);
+    auto made = std::make_shared<ViewsContainer>(viewed);
+    CTXFS_TRY(made->Make(viewed, views, context));
     // After an interrupt the list of arrays may be incomplete.
     CTXFS_TRY(context.Check());
     return std::shared_ptr<const Container>(std::move(made));

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/result.h"
 #include "core/container/container.h"
 #include "core/container/exports.h"
 #include "core/container/file_table.h"
@@ -39,9 +40,10 @@ struct View {
   bool (*may_have)(const Exports& exports);
 
   /// Appends the view's tables; may_have must hold for `viewed`. Reads headers
-  /// and documents; neither decodes nor opens an array.
-  void (*make)(const Viewed& viewed, const ReadContext& context,
-               ViewTables& into);
+  /// and documents; neither decodes nor opens an array. Fails only with a
+  /// passing error (Error::Passing), which must not decide what the view has.
+  Status (*make)(const Viewed& viewed, const ReadContext& context,
+                 ViewTables& into);
 };
 
 /// Views in listing order, each at most once.

@@ -96,6 +96,10 @@ std::vector<GoldenCase> LoadCorpus(const std::string& corpus) {
   return cases;
 }
 
+MemoryFolder::Bytes FilesOf(const std::string& folder) {
+  return AllFiles(stdfs::path(CTXFS_GOLDEN_DIR) / folder);
+}
+
 OpenOptions StrictOptions() {
   static const auto key = [] {
     std::byte bytes[MasterKey::kBytes];

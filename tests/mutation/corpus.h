@@ -29,6 +29,9 @@ std::vector<GoldenCase> LoadCorpus(const std::string& corpus);
 /// The golden container of that name, of whichever corpus.
 std::optional<GoldenCase> FindGolden(const std::string& name);
 
+/// All files of a folder of golden/.
+MemoryFolder::Bytes FilesOf(const std::string& folder);
+
 /// How containers are opened: with the key that golden/conventions has.
 OpenOptions StrictOptions();
 

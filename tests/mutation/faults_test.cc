@@ -8,11 +8,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <map>
 #include <new>
 #include <optional>
 
+#include "core/container/complete.h"
 #include "core/content/content.h"
 #include "core/tree/container_tree.h"
 #include "tests/mutation/judge.h"
@@ -31,7 +33,7 @@ class OneFault final : public Tamper {
   Status OnRead(uint64_t /*offset*/, MutableBytes out) override {
     if (calls_++ != at_) return {};
     fired_ = true;
-    if (fault_ == Fault::kIo) return Error{Code::kIo, "fails on demand"};
+    if (fault_ == Fault::kIo) return Failed();
     if (fault_ == Fault::kLie) {
       if (!out.empty()) out[out.size() / 2] ^= std::byte{0x10};
       return {};
@@ -58,8 +60,11 @@ class OneFault final : public Tamper {
   Status Fail() {
     if (fault_ == Fault::kLie || calls_++ != at_) return {};
     fired_ = true;
-    if (fault_ == Fault::kIo) return Error{Code::kIo, "fails on demand"};
+    if (fault_ == Fault::kIo) return Failed();
     return Error{Code::kStale, "changed on demand"};
+  }
+  static Error Failed() {
+    return {Code::kIo, "fails on demand", kNoOffset, EIO};
   }
 
   Fault fault_;
@@ -259,6 +264,63 @@ TEST_P(Faults, OfTheHeap) {
               GetParam(), static_cast<long long>(tried),
               static_cast<unsigned long long>(g_spared));
 }
+
+/// A container of several files: the folder in golden/, and the file that names
+/// the others.
+struct Whole {
+  const char* folder;
+  const char* file;
+};
+
+class FilesBeside : public testing::TestWithParam<Whole> {};
+
+TEST_P(FilesBeside, Item43_1_AreNotMissingAfterAPassingError) {
+  const MemoryFolder::Bytes files = FilesOf(GetParam().folder);
+  const auto open = [&](std::shared_ptr<Tamper> tamper)
+      -> Result<std::shared_ptr<const Container>> {
+    const auto folder =
+        std::make_shared<const MemoryFolder>(files, std::move(tamper));
+    return OpenContainer(CTXFS_TRY(folder->Open(GetParam().file)),
+                         StrictOptions());
+  };
+  const auto sound = open(nullptr);
+  ASSERT_TRUE(sound);
+  ASSERT_TRUE(CheckComplete(**sound, LoneContext()));
+  uint64_t n = 0;
+  for (;; ++n) {
+    SCOPED_TRACE("call " + std::to_string(n));
+    ASSERT_LT(n, 100'000U);
+    const auto one = std::make_shared<OneFault>(Fault::kIo, n);
+    const auto made = open(one);
+    if (!made) {
+      ASSERT_TRUE(one->fired());
+      EXPECT_TRUE(made.error().Passing()) << made.error().Text();
+      continue;
+    }
+    (void)CheckComplete(**made, LoneContext());  // may meet the error
+    EXPECT_TRUE(CheckComplete(**made, LoneContext()));
+    EXPECT_EQ((*made)->StoredSize(), (*sound)->StoredSize());
+    EXPECT_EQ((*made)->warnings().size(), (*sound)->warnings().size());
+    if (!one->fired()) break;
+  }
+  EXPECT_GT(n, 2U);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Golden, FilesBeside,
+    testing::Values(Whole{"safetensors/sharded",
+                          "model.safetensors.index.json"},
+                    Whole{"gguf/split", "tiny-00001-of-00003.gguf"},
+                    Whole{"torch-distributed/sound", ".metadata"},
+                    Whole{"mds/shards", "index.json"},
+                    Whole{"wshard/chunked", "ep_long_manifest.wshard"},
+                    Whole{"shard-profiles", "model.manifest"}),
+    [](const auto& instance) {
+      std::string name = instance.param.folder;
+      std::ranges::replace_if(
+          name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+      return name;
+    });
 
 INSTANTIATE_TEST_SUITE_P(
     Golden, Faults,

@@ -190,8 +190,8 @@ Status AddGgufFacts(const Source& source, const GgufHeader& header,
   }
   if (const GgufPair* pair = header.Find("general.file_type");
       pair != nullptr && pair->type == kGgufUint32) {
-    const auto type =
-        GgufInteger(header, source, "general.file_type", kGgufUint32, context);
+    const auto type = CTXFS_TRY(
+        GgufInteger(header, source, "general.file_type", kGgufUint32, context));
     if (type) {
       pairs.MarkUsed(*pair);
       facts.Add("quantisation", FileTypeName(static_cast<uint64_t>(*type)));

@@ -396,11 +396,12 @@ Result<GgufHeader> ReadGgufHeader(const Source& source, bool salvage,
   return header;
 }
 
-std::optional<int64_t> GgufInteger(const GgufHeader& header,
-                                   const Source& source, std::string_view key,
-                                   uint32_t type, const Request& request) {
+Maybe<int64_t> GgufInteger(const GgufHeader& header, const Source& source,
+                           std::string_view key, uint32_t type,
+                           const Request& request) {
+  const std::optional<int64_t> none;
   const GgufPair* pair = header.Find(key);
-  if (pair == nullptr || pair->type != type) return std::nullopt;
+  if (pair == nullptr || pair->type != type) return none;
   GgufReader in(source, header.layout, pair->value_at, request,
                 GgufReader::kSmallWindow);
   int64_t value = 0;
@@ -415,9 +416,10 @@ std::optional<int64_t> GgufInteger(const GgufHeader& header,
       value = static_cast<int32_t>(in.U32());
       break;
     default:
-      return std::nullopt;
+      return none;
   }
-  return in.ok() ? std::optional<int64_t>(value) : std::nullopt;
+  if (!in.ok() && !in.error().Permanent()) return in.error();
+  return in.ok() ? std::optional(value) : none;
 }
 
 }  // namespace ctxfs::gguf

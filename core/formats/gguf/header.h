@@ -103,9 +103,9 @@ Result<GgufHeader> ReadGgufHeader(const Source& source, bool salvage,
 void CheckGgufLayout(GgufHeader& header, uint64_t file_size);
 
 /// Returns an integer of the metadata; nullopt if it is missing, not of `type`,
-/// or cannot be read. `type` must be kGgufUint16, kGgufUint32 or kGgufInt32.
-std::optional<int64_t> GgufInteger(const GgufHeader& header,
-                                   const Source& source, std::string_view key,
-                                   uint32_t type, const Request& request);
+/// or cut off. `type` must be kGgufUint16, kGgufUint32 or kGgufInt32.
+Maybe<int64_t> GgufInteger(const GgufHeader& header, const Source& source,
+                           std::string_view key, uint32_t type,
+                           const Request& request);
 
 }  // namespace ctxfs::gguf

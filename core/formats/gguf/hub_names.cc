@@ -151,7 +151,9 @@ std::string ArchitectureOf(const Source& source, const GgufHeader& header,
 uint64_t CountOf(const GgufHeader& header, const Source& source,
                  const std::string& key, int64_t otherwise,
                  const Request& request) {
-  const auto found = GgufInteger(header, source, key, kGgufUint32, request);
+  const Maybe<int64_t> read =
+      GgufInteger(header, source, key, kGgufUint32, request);
+  const std::optional<int64_t> found = read ? *read : std::nullopt;
   // The value may be a list of one count for each layer, which is not
   // supported.
   if (!found && header.Find(key) != nullptr) return 0;

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/errors.h"
 #include "core/base/heap/heap_allowance.h"
 #include "core/base/limits.h"
 #include "core/base/text/text.h"
@@ -51,10 +52,10 @@ void GgufContainer::AddPart(Part part) {
 }
 
 Status GgufContainer::LoadParts(const ReadContext& context) {
-  const auto number =
-      GgufInteger(header(), *source(), "split.no", kGgufUint16, context);
-  const auto count =
-      GgufInteger(header(), *source(), "split.count", kGgufUint16, context);
+  const auto number = CTXFS_TRY(
+      GgufInteger(header(), *source(), "split.no", kGgufUint16, context));
+  const auto count = CTXFS_TRY(
+      GgufInteger(header(), *source(), "split.count", kGgufUint16, context));
   if (number != 0 || count.value_or(0) < 2) return {};
   const std::string own = source()->name();
   const std::string suffix = SplitSuffix(1, *count);
@@ -95,27 +96,32 @@ Status GgufContainer::LoadPart(const std::string& file, int64_t number,
       source()->OpenSibling(file, context);
   if (!opened) {
     const Error& error = opened.error();
-    if (error.Exhausted()) return error;
+    if (options_.FailsWith(error)) return Within(Quote(file), error);
     if (error.code == Code::kNotFound) return without(WhyMissing(error));
     return without("cannot be read: " + error.what);
   }
   std::array<std::byte, 4> magic{};
-  if ((*opened)->size() < magic.size() ||
-      !(*opened)->ReadAt(0, magic, context) ||
-      LoadLe<uint32_t>(magic.data()) != kGgufMagic) {
+  if ((*opened)->size() >= magic.size()) {
+    const Status read = (*opened)->ReadAt(0, magic, context);
+    if (!read && options_.FailsWith(read.error())) {
+      return Within(Quote(file), read.error());
+    }
+  }
+  if (LoadLe<uint32_t>(magic.data()) != kGgufMagic) {
     return without("cannot be read: it is not a GGUF file");
   }
   Result<GgufHeader> header =
       ReadGgufHeader(**opened, options_.salvage, context);
   if (!header) {
     const Error& error = header.error();
-    if (error.Exhausted() || error.code == Code::kInterrupted) return error;
+    if (options_.FailsWith(error)) return Within(Quote(file), error);
     return without("cannot be read: " + error.Text());
   }
-  if (GgufInteger(*header, **opened, "split.no", kGgufUint16, context) !=
-          number ||
-      GgufInteger(*header, **opened, "split.count", kGgufUint16, context) !=
-          count) {
+  const auto own_number = CTXFS_TRY(
+      GgufInteger(*header, **opened, "split.no", kGgufUint16, context));
+  const auto own_count = CTXFS_TRY(
+      GgufInteger(*header, **opened, "split.count", kGgufUint16, context));
+  if (own_number != number || own_count != count) {
     return without("does not match: its split.no or split.count is wrong");
   }
   if (count_ + header->tensors.size() > limits::kEntries) {
@@ -130,8 +136,8 @@ Status GgufContainer::LoadPart(const std::string& file, int64_t number,
 }
 
 Status GgufContainer::CheckSplit(const Request& request) {
-  const auto total = GgufInteger(header(), *source(), "split.tensors.count",
-                                 kGgufInt32, request);
+  const auto total = CTXFS_TRY(GgufInteger(
+      header(), *source(), "split.tensors.count", kGgufInt32, request));
   if (total && *total != count_) {
     WarnOfSplit(
         fmt::format(

@@ -119,7 +119,9 @@ class Keys {
   }
 
   std::optional<int64_t> Number(std::string_view key) const {
-    return GgufInteger(header_, source_, key, kGgufUint32, context_);
+    const Maybe<int64_t> number =
+        GgufInteger(header_, source_, key, kGgufUint32, context_);
+    return number ? *number : std::nullopt;
   }
 
  private:

@@ -8,9 +8,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <set>
 
+#include "core/base/errors.h"
 #include "core/base/json/json.h"
 #include "core/base/limits.h"
 #include "core/base/text/text.h"
@@ -49,10 +51,8 @@ std::string PathOf(std::string_view uri) {
   return std::string(uri);
 }
 
-bool HoldsContainer(const Source& source, const FormatSet* formats,
-                    const Request& request) {
-  const Result<Buffer> head = ReadHead(source, request);
-  return head && formats != nullptr && formats->Of(head->span()) != nullptr;
+bool HoldsContainer(const Buffer& head, const FormatSet* formats) {
+  return formats != nullptr && formats->Of(head.span()) != nullptr;
 }
 
 }  // namespace
@@ -85,7 +85,7 @@ class Manifest final : public shard::ShardContainer {
     bool shown = false;  // below parts/, and the first of equal paths
   };
 
-  void Look(Reference& reference, const Request& request) const;
+  Status Look(Reference& reference, const Request& request) const;
   /// Returns whether the file has the manifest's hash, and records the verdict.
   /// Fails with kNotFound if the file was removed.
   Result<Verdict> Check(size_t reference, const ReadContext& context) const;
@@ -180,7 +180,7 @@ Status Manifest::Load(const ReadContext& context) {
   const Json metadata = Metadata(context);
   if (metadata.is_discarded()) {  // a transient error
     return Error{Code::kIo, "the metadata cannot be read",
-                 header().schema_offset};
+                 header().schema_offset, EIO};
   }
   const Json* manifest = MemberAt(metadata, "manifest");
   if (manifest == nullptr || !manifest->is_object()) return {};
@@ -200,7 +200,7 @@ Status Manifest::Load(const ReadContext& context) {
     reference.path = PathOf(TextAt(described, "uri"));
     reference.sha256 = LowerHex(TextAt(described, "sha256"));
     CTXFS_TRY(context.Check());
-    Look(reference, context);
+    CTXFS_TRY(Look(reference, context));
     reference.shown =
         reference.kind >= Kind::kFile && shown.insert(reference.path).second;
     AddStoredSize(reference.size);
@@ -219,22 +219,29 @@ void Manifest::CountLine(const Json& described) {
                     kLineEnd.size();
 }
 
-void Manifest::Look(Reference& reference, const Request& request) const {
+Status Manifest::Look(Reference& reference, const Request& request) const {
   if (reference.path.empty()) {
     reference.reason = "not a path within the manifest's directory";
-    return;
+    return {};
   }
   const Result<std::shared_ptr<const Source>> source =
       this->source()->OpenBeside(reference.path, request);
   if (!source) {
-    reference.reason = source.error().what;
-    if (source.error().code != Code::kCorrupt) reference.kind = Kind::kAbsent;
-    return;
+    const Error& error = source.error();
+    if (options_.FailsWith(error)) return Within(Quote(reference.path), error);
+    reference.reason = error.what;
+    if (error.code != Code::kCorrupt) reference.kind = Kind::kAbsent;
+    return {};
+  }
+  const Result<Buffer> head = ReadHead(**source, request);
+  if (!head && options_.FailsWith(head.error())) {
+    return Within(Quote(reference.path), head.error());
   }
   reference.size = (*source)->size();
-  reference.kind = HoldsContainer(**source, options_.formats, request)
+  reference.kind = head && HoldsContainer(*head, options_.formats)
                        ? Kind::kContainer
                        : Kind::kFile;
+  return {};
 }
 
 Result<Verdict> Manifest::Check(size_t index,

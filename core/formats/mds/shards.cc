@@ -201,7 +201,7 @@ Status Shards::Examine(uint32_t shard, Form form, const StoredFile& file,
   const Result<SourcePtr> source = OpenNamed(file.name, request);
   if (!source) {
     const Error& error = source.error();
-    if (error.Exhausted() || error.code == Code::kInterrupted) return error;
+    if (options_.FailsWith(error)) return Within(Quote(file.name), error);
     state.fault = error.code == Code::kNotFound  ? Trouble::kMissing
                   : error.code == Code::kCorrupt ? Trouble::kOutside
                                                  : Trouble::kUnreadable;

@@ -93,6 +93,9 @@ Status Deltas::Load(const TensorShard* shard, const OpenOptions& options,
     Result<std::shared_ptr<const Source>> source =
         shard->source()->OpenBeside(file, context);
     if (!source) {
+      if (options.FailsWith(source.error())) {
+        return Within(Quote(file), source.error());
+      }
       base.why = source.error().what;
       continue;
     }
@@ -100,8 +103,8 @@ Status Deltas::Load(const TensorShard* shard, const OpenOptions& options,
     alone.alone = true;
     const Result<std::shared_ptr<const Container>> container =
         options.formats->Open(*source, alone, context);
-    if (!container && container.error().code == Code::kInterrupted) {
-      return container.error();
+    if (!container && options.FailsWith(container.error())) {
+      return Within(Quote(file), container.error());
     }
     if (container) {
       base.shard = std::dynamic_pointer_cast<const TensorShard>(*container);

@@ -8,6 +8,7 @@
 
 #include <unordered_set>
 
+#include "core/base/errors.h"
 #include "core/base/heap/heap_allowance.h"
 #include "core/base/text/text.h"
 #include "core/container/documents.h"
@@ -100,13 +101,16 @@ Result<SafetensorsIndexContainer::Shard> SafetensorsIndexContainer::OpenShard(
       this->source()->OpenSibling(file, context);
   if (!source) {
     const Error& error = source.error();
-    if (error.Exhausted()) return error;
+    if (options_.FailsWith(error)) return Within(Quote(file), error);
     return error.code == Code::kNotFound ? without(WhyMissing(error))
            : error.code == Code::kCorrupt
                ? without("is outside the folder: " + error.what)
                : without("cannot be read: " + error.what);
   }
   Result<Buffer> head = ReadHead(**source, context);
+  if (!head && options_.FailsWith(head.error())) {
+    return Within(Quote(file), head.error());
+  }
   if (!head || !SafetensorsContainer::Recognises(head->span())) {
     return without(head ? "cannot be read: it is not a safetensors file"
                         : "cannot be read: " + head.error().what);
@@ -115,7 +119,7 @@ Result<SafetensorsIndexContainer::Shard> SafetensorsIndexContainer::OpenShard(
       std::make_shared<SafetensorsContainer>(*std::move(source), options_);
   if (Status loaded = shard->Load(context); !loaded) {
     const Error& error = loaded.error();
-    if (error.Exhausted() || error.code == Code::kInterrupted) return error;
+    if (options_.FailsWith(error)) return Within(Quote(file), error);
     return without("cannot be read: " + error.Text());
   }
   return Shard{std::move(shard), {}};

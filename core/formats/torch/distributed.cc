@@ -87,7 +87,7 @@ Result<DistributedCheckpoint::File> DistributedCheckpoint::OpenFile(
   Result<SourcePtr> opened = source()->OpenSibling(name, request);
   if (opened) return File{*std::move(opened), {}};
   const Error& error = opened.error();
-  if (error.Exhausted()) return error;
+  if (options_.FailsWith(error)) return Within(Quote(name), error);
   return error.code == Code::kNotFound ? without(WhyMissing(error))
          : error.code == Code::kCorrupt
              ? without("is outside the folder: " + error.what)

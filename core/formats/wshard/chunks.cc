@@ -127,8 +127,8 @@ Status WShardChunks::OpenChunks(const ReadContext& context) {
           OpenChunk(chunk, context);
       if (result) {
         opened = *std::move(result);
-      } else if (result.error().code == Code::kInterrupted) {
-        return result.error();
+      } else if (options_.FailsWith(result.error())) {
+        return Within(chunk.uri, result.error());
       } else if (result.error().code == Code::kNotFound) {
         Disjoin("missing file " + chunk.uri);
       } else {

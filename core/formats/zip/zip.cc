@@ -410,11 +410,22 @@ bool Probe(Bytes head) {
   return StartsWithMember(head) || StartsWith(head, kEndSignature);
 }
 
+/// Returns the error of opening an archive, or kNotContainer if the file only
+/// resembled one because a read failed (HasEndRecord).
+Error WhyNone(const Source& source, Error error, const ReadContext& context) {
+  const Result<Buffer> head = ReadHead(source, context);
+  if (head && !Probe(head->span()) && !HasEndRecord(source, context)) {
+    error.code = Code::kNotContainer;
+  }
+  return error;
+}
+
 Result<std::shared_ptr<const Container>> Open(
     std::shared_ptr<const Source> source, const OpenOptions& options,
     const ReadContext& context) {
-  Directory directory = CTXFS_TRY(OpenDirectory(*source, options, context));
-  return MakeZipContainer(std::move(source), std::move(directory), options,
+  Result<Directory> directory = OpenDirectory(*source, options, context);
+  if (!directory) return WhyNone(*source, directory.error(), context);
+  return MakeZipContainer(std::move(source), *std::move(directory), options,
                           context);
 }
 

@@ -42,19 +42,22 @@ Result<Viewed> ModelOf(const Viewed& viewed, const ReadContext& context) {
   return complete;
 }
 
-void MakeHf(const Viewed& viewed, const ReadContext& context,
-            ViewTables& into) {
-  if (!IsComplete(viewed, "hf", into)) return;
+Status MakeHf(const Viewed& viewed, const ReadContext& context,
+              ViewTables& into) {
+  if (!IsComplete(viewed, "hf", into)) return {};
   const Result<Viewed> model = ModelOf(viewed, context);
-  if (!model) return AddIncompleteNote("hf", model.error(), into);
+  if (!model && model.error().Passing()) return model.error();
+  if (!model) {
+    AddIncompleteNote("hf", model.error(), into);
+    return {};
+  }
   for (const Document& document : viewed.exports.documents) {
     const std::string_view name = ModelFileName(document.role);
     if (name.empty()) continue;
     into.push_back(AliasFile(Role::kPrimary, "hf/" + std::string(name),
                              document.table, document.file));
   }
-  auto file = SafetensorsFile(*model, "hf/model.safetensors", context);
-  if (file != nullptr) into.push_back(std::move(file));
+  return AddSafetensorsFile(*model, "hf/model.safetensors", context, into);
 }
 
 }  // namespace

@@ -84,9 +84,10 @@ class NpyFiles final : public FileTable {
 };
 
 template <NpyFiles::Which kWhich>
-void MakeNpy(const Viewed& viewed, const ReadContext& /*context*/,
-             ViewTables& into) {
+Status MakeNpy(const Viewed& viewed, const ReadContext& /*context*/,
+               ViewTables& into) {
   into.push_back(std::make_shared<const NpyFiles>(viewed.arrays, kWhich));
+  return {};
 }
 
 }  // namespace

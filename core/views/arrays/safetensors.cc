@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <string_view>
 #include <utility>
 
@@ -121,15 +122,21 @@ std::optional<SafetensorsLayout> LayOutSafetensors(
 namespace {
 
 /// Returns the container's metadata, with further keys from its descriptions.
-Json MetadataOf(const Viewed& viewed, const ReadContext& context) {
+/// Fails only with a passing error.
+Result<Json> MetadataOf(const Viewed& viewed, const ReadContext& context) {
   Json all = viewed.container->Metadata(context);
+  if (all.is_discarded()) {
+    return Error{Code::kIo, "the metadata cannot be read", kNoOffset, EIO};
+  }
   if (!all.is_object()) all = Json::object();
   for (const Document& document : viewed.exports.documents) {
     if (document.role != DocumentRole::kDescription) continue;
     const Result<Content> content =
         document.table->Open(document.file, context);
+    if (!content && content.error().Passing()) return content.error();
     if (!content || content->size() > kMaxMetadata) continue;
     const Result<std::string> text = ReadAll(*content, context);
+    if (!text && text.error().Passing()) return text.error();
     if (!text) continue;
     const Result<ParsedJson> parsed =
         ParseJson(*text, context, JsonDialect::kPython);
@@ -157,14 +164,14 @@ Arrays AsStored(Arrays arrays) {
 
 }  // namespace
 
-std::shared_ptr<const FileTable> SafetensorsFile(const Viewed& viewed,
-                                                 std::string path,
-                                                 const ReadContext& context) {
+Status AddSafetensorsFile(const Viewed& viewed, std::string path,
+                          const ReadContext& context, ViewTables& into) {
   const Arrays arrays = AsStored(viewed.arrays);
-  if (arrays->empty()) return nullptr;
+  if (arrays->empty()) return {};
+  Json metadata = CTXFS_TRY(MetadataOf(viewed, context));
   std::optional<SafetensorsLayout> layout =
-      LayOutSafetensors(*arrays, MetadataOf(viewed, context));
-  if (!layout) return nullptr;
+      LayOutSafetensors(*arrays, std::move(metadata));
+  if (!layout) return {};
   auto open = [arrays, order = std::move(layout->order),
                header = LiteralContent(std::move(layout->header))](
                   const ReadContext& request) -> Result<Content> {
@@ -174,8 +181,9 @@ std::shared_ptr<const FileTable> SafetensorsFile(const Viewed& viewed,
     }
     return content;
   };
-  return OpenedFile(Role::kPrimary, std::move(path), std::move(open),
-                    {.size = layout->size});
+  into.push_back(OpenedFile(Role::kPrimary, std::move(path), std::move(open),
+                            {.size = layout->size}));
+  return {};
 }
 
 namespace {
@@ -184,13 +192,12 @@ bool MayHaveSafetensors(const Exports& exports) {
   return exports.arrays != nullptr && !exports.bundle_name.empty();
 }
 
-void MakeSafetensors(const Viewed& viewed, const ReadContext& context,
-                     ViewTables& into) {
+Status MakeSafetensors(const Viewed& viewed, const ReadContext& context,
+                       ViewTables& into) {
   const std::string name =
       std::string(viewed.exports.bundle_name) + ".safetensors";
-  if (!IsComplete(viewed, name, into)) return;
-  auto file = SafetensorsFile(viewed, name, context);
-  if (file != nullptr) into.push_back(std::move(file));
+  if (!IsComplete(viewed, name, into)) return {};
+  return AddSafetensorsFile(viewed, name, context, into);
 }
 
 }  // namespace

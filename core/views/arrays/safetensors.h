@@ -31,11 +31,10 @@ struct SafetensorsLayout {
 std::optional<SafetensorsLayout> LayOutSafetensors(
     const std::vector<ArrayInfo>& arrays, Json metadata);
 
-/// Returns a table of one file, at `path`, with the arrays of `viewed` except
-/// widened ones (ArrayInfo::widened); null if there are none, or
-/// LayOutSafetensors fails. Reads the container's metadata and descriptions.
-std::shared_ptr<const FileTable> SafetensorsFile(const Viewed& viewed,
-                                                 std::string path,
-                                                 const ReadContext& context);
+/// Adds a file at `path` with the arrays of `viewed` except widened ones
+/// (ArrayInfo::widened); no file if there are none, or LayOutSafetensors fails. Reads the container's
+/// metadata and descriptions; fails only with a passing error of that.
+Status AddSafetensorsFile(const Viewed& viewed, std::string path,
+                          const ReadContext& context, ViewTables& into);
 
 }  // namespace ctxfs

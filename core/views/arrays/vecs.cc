@@ -121,8 +121,8 @@ Result<Content> OpenVectors(const ArrayInfo& array,
       static_cast<uint32_t>(DTypeSize(shown)));
 }
 
-void MakeVectors(const Viewed& viewed, const ReadContext& /*context*/,
-                 ViewTables& into) {
+Status MakeVectors(const Viewed& viewed, const ReadContext& /*context*/,
+                   ViewTables& into) {
   const std::vector<ArrayInfo>& arrays = *viewed.arrays;
   into.push_back(
       MakeTable({.placement = {.directory = "fvecs"},
@@ -158,6 +158,7 @@ void MakeVectors(const Viewed& viewed, const ReadContext& /*context*/,
                        return info;
                      },
                  .owner = viewed.arrays}));
+  return {};
 }
 
 }  // namespace

@@ -64,16 +64,17 @@ std::shared_ptr<const FileTable> Frames(const Viewed& viewed,
        .owner = viewed.arrays});
 }
 
-void MakeFrames(const Viewed& viewed, const ReadContext& /*context*/,
-                ViewTables& into) {
+Status MakeFrames(const Viewed& viewed, const ReadContext& /*context*/,
+                  ViewTables& into) {
   for (const ArrayInfo& array : *viewed.arrays) {
     // If memory is refused, the caller discards the views, as after an
     // interrupt.
-    if (!HeapAllowance::Check()) return;
+    if (!HeapAllowance::Check()) return {};
     if (const auto picture = PictureOf(array)) {
       into.push_back(Frames(viewed, array, *picture));
     }
   }
+  return {};
 }
 
 }  // namespace

@@ -67,15 +67,15 @@ void AddTables(const std::shared_ptr<const Container>& container, Table made,
       }));
 }
 
-void MakeSignals(const Viewed& viewed, const ReadContext& context,
-                 ViewTables& into) {
+Status MakeSignals(const Viewed& viewed, const ReadContext& context,
+                   ViewTables& into) {
   const HasEpisode* const may_be = MayBeEpisode(*viewed.container);
-  if (may_be == nullptr) return;
+  if (may_be == nullptr) return {};
   const std::optional<Episode> episode = may_be->AsEpisode(context);
-  if (!episode) return;
+  if (!episode) return {};
   const bool has_csv = IsComplete(viewed, kCsvName, into);
   const bool has_arrow = IsComplete(viewed, kArrowName, into);
-  if (!has_csv || !has_arrow) return;
+  if (!has_csv || !has_arrow) return {};
   SignalTable made = MakeSignalTable(*episode);
   if (!made.left_out.empty()) {
     into.push_back(FixedFile(Role::kPrimary, "signals.left_out.txt",
@@ -83,8 +83,9 @@ void MakeSignals(const Viewed& viewed, const ReadContext& context,
   }
   // A table without signals is not made, because no stored data would bound its
   // number of rows.
-  if (made.signals == 0) return;
+  if (made.signals == 0) return {};
   AddTables(viewed.container, std::move(made.table), into);
+  return {};
 }
 
 }  // namespace

@@ -141,15 +141,16 @@ Content FileOf(const ArrowTable& table) {
 
 bool MayHaveArrow(const Exports& exports) { return exports.table != nullptr; }
 
-void MakeArrow(const Viewed& viewed, const ReadContext& /*context*/,
-               ViewTables& into) {
+Status MakeArrow(const Viewed& viewed, const ReadContext& /*context*/,
+                 ViewTables& into) {
   constexpr const char* kName = "table.arrow";
-  if (!IsComplete(viewed, kName, into)) return;
+  if (!IsComplete(viewed, kName, into)) return {};
   into.push_back(MeasuredFile(
       kName, [container = viewed.container,
               table = viewed.exports.table](const ReadContext& request) {
         return MakeArrowFile(container, table(), request);
       }));
+  return {};
 }
 
 }  // namespace

@@ -285,10 +285,11 @@ void AddTextFile(std::string_view name, const Viewed& viewed, Style style,
   into.push_back(TextFile(std::string(name), viewed, style));
 }
 
-void MakeTextFiles(const Viewed& viewed, const ReadContext& /*context*/,
-                   ViewTables& into) {
+Status MakeTextFiles(const Viewed& viewed, const ReadContext& /*context*/,
+                     ViewTables& into) {
   AddTextFile("table.csv", viewed, Style::kCsv, into);
   AddTextFile("table.jsonl", viewed, Style::kJsonLines, into);
+  return {};
 }
 
 }  // namespace

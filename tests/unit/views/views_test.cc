@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <map>
 #include <memory>
 #include <string>
@@ -99,6 +100,44 @@ TEST(ViewsTest, AModelWithAConfigHasADirectoryOfItsOwn) {
   ASSERT_EQ(files.size(), 3U);
   EXPECT_EQ(files.at("hf/config.json"), "{}");
   EXPECT_EQ(files.at("hf/model.safetensors"), files.at("model.safetensors"));
+}
+
+TEST(ViewsTest, Item43_1_APassingErrorIsNotTheAnswer) {
+  const auto model = Model();
+  Status complete = Error{Code::kIo, "cannot be read", kNoOffset, EIO};
+  model->exports.complete = [&](const ReadContext& /*context*/) {
+    return complete;
+  };
+  const ChildContainer views = ViewsDirectory(model, AllViews());
+  EXPECT_TRUE(Fails(views.open(LoneContext()), Code::kIo));
+  complete = Status();
+  EXPECT_TRUE(Ok(views.open(LoneContext())));
+  EXPECT_TRUE(ViewsOf(model, AllViews()).contains("model.safetensors"));
+  // Nothing but a change of the file or its permissions ends these.
+  for (const Error& error :
+       {Error{Code::kIo, "cannot be opened", kNoOffset, EACCES},
+        Error{Code::kCorrupt, "cut"}}) {
+    complete = error;
+    EXPECT_TRUE(ViewsOf(model, AllViews())
+                    .contains("model.safetensors.incomplete.txt"));
+  }
+}
+
+TEST(ViewsTest, Item43_1_APassingErrorOfWeightsOrMetadataIsNotTheAnswer) {
+  const auto model = Model();
+  model->exports.documents = {
+      {DocumentRole::kConfig, TextFile("the config", "{}")}};
+  const Error passing{Code::kIo, "cannot be read", kNoOffset, EIO};
+  model->exports.weights =
+      [&](const ReadContext& /*context*/) -> Result<std::vector<ArrayInfo>> {
+    return passing;
+  };
+  EXPECT_TRUE(
+      Fails(ViewsDirectory(model, AllViews()).open(LoneContext()), Code::kIo));
+  model->exports.weights = nullptr;
+  model->metadata = Json(Json::value_t::discarded);
+  EXPECT_TRUE(
+      Fails(ViewsDirectory(model, AllViews()).open(LoneContext()), Code::kIo));
 }
 
 TEST(ViewsTest, MetadataOfItsOwnIsTold) {
