@@ -66,7 +66,10 @@ std::string JoinedView(const Exports& exports) {
 
 Status CheckPresent(const Container& container, const ReadContext& context) {
   const Status arrays = CheckExports(container, context);
-  if (!arrays && arrays.error().code != Code::kUnsupported) return arrays;
+  if (!arrays && arrays.error().code != Code::kUnsupported &&
+      arrays.error().code != Code::kLocked) {
+    return arrays;
+  }
   return CheckFaults(container, context);
 }
 

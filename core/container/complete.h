@@ -23,8 +23,8 @@ Status CheckComplete(const Container& container, const ReadContext& context);
 /// the table. Empty if there is none.
 std::string JoinedView(const Exports& exports);
 
-/// Like CheckComplete, for a reader of bytes: an array of a type that ctxfs
-/// cannot decode counts as present.
+/// Like CheckComplete, for a reader of bytes: an array counts as present if
+/// ctxfs cannot decode its type, or if no key was given for it.
 Status CheckPresent(const Container& container, const ReadContext& context);
 
 }  // namespace ctxfs

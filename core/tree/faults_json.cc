@@ -46,8 +46,12 @@ void AddIncomplete(const ContainerTree& tree, const ReadContext& context,
   const std::string view = JoinedView(tree.container().Export());
   if (!views || view.empty()) return;
   const Status complete = CheckComplete(tree.container(), context);
-  // An array of a type that ctxfs cannot decode is no fault of the container.
-  if (complete || complete.error().code == Code::kUnsupported) return;
+  // Neither an array of a type that ctxfs cannot decode nor a missing key is a
+  // fault of the container.
+  if (complete || complete.error().code == Code::kUnsupported ||
+      complete.error().code == Code::kLocked) {
+    return;
+  }
   known.Add({"", Within("there is no " + tree.Path(*views) + "/" + view,
                         complete.error())});
 }

@@ -4,7 +4,10 @@
 // and 3).
 #include "core/formats/model_shard/tensor_shard.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -214,6 +217,37 @@ std::vector<ArrayInfo> TensorShard::Arrays(const ReadContext& context) const {
   return arrays;
 }
 
+Status TensorShard::CheckTensor(uint32_t entry,
+                                const ReadContext& context) const {
+  const bool declared = Record(entry).content_type == shard::kTensorContent &&
+                        !IsReservedName(EntryName(entry).value_or(""));
+  if (declared && EntryLocked(entry)) {
+    return Error{Code::kLocked, "encrypted, and there is no key",
+                 Record(entry).data_offset};
+  }
+  if (!MayBeTensor(entry)) return {};
+  const Result<TensorHeader> header = Header(entry, context);
+  if (header || (!declared && header.error().Permanent())) return {};
+  return header.error();
+}
+
+Status TensorShard::CheckTensors(const ReadContext& context) const {
+  uint64_t missing = 0;
+  std::optional<Error> first;
+  for (uint32_t entry = 0; entry < entry_count(); ++entry) {
+    CTXFS_TRY(CheckAt(context, entry));
+    const Status tensor = CheckTensor(entry, context);
+    if (tensor) continue;
+    if (tensor.error().Passing()) return Within(Label(entry), tensor.error());
+    if (missing++ == 0) first = Within(Label(entry), tensor.error());
+  }
+  if (!first) return {};
+  first->what =
+      fmt::format("{} of {} entries cannot be read as arrays; the first is {}",
+                  missing, entry_count(), first->what);
+  return *std::move(first);
+}
+
 Status TensorShard::AddOwnFacts(const ReadContext& context,
                                 Facts& facts) const {
   return AddParameters(*Entries(), context, facts);
@@ -225,6 +259,9 @@ Exports TensorShard::Export() const {
     if (!MayBeTensor(entry)) continue;
     exports.arrays = [self = Share(*this)](const ReadContext& context) {
       return self->Arrays(context);
+    };
+    exports.complete = [self = Share(*this)](const ReadContext& context) {
+      return self->CheckTensors(context);
     };
     break;
   }

@@ -57,6 +57,9 @@ class TensorShard : public shard::ShardContainer {
   /// requires decoding the whole entry.
   Result<std::optional<Buffer>> Head(uint32_t entry,
                                      const Request& request) const;
+  /// Fails if Arrays omits an entry whose content type is tensor.
+  Status CheckTensors(const ReadContext& context) const;
+  Status CheckTensor(uint32_t entry, const ReadContext& context) const;
   /// Like Header(), but never decodes the whole entry; nullopt if that would be
   /// necessary.
   std::optional<Result<TensorHeader>> CheapHeader(uint32_t entry,
