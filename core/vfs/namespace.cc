@@ -73,17 +73,30 @@ Result<std::unique_ptr<Listing>> Namespace::OpenDirectory(
   return listing;
 }
 
-Result<std::shared_ptr<const Container>> Namespace::ContainerAt(
+Result<std::shared_ptr<const ContainerTree>> Namespace::TreeAt(
     Inode directory, const ReadContext& context) const {
   const std::vector<Place> layers = CTXFS_TRY(
       resolver_.Layers(resolver_.Decode(directory), /*fresh=*/true, context));
   for (const Place& place : layers) {
     if (place.tree != nullptr && place.tree->IsContainer() &&
         place.node == FileTree::kRoot) {
-      return place.tree->container_tree->container().shared_from_this();
+      return place.tree->container_tree;
     }
   }
   return Error{Code::kNotContainer, "the directory is no container"};
+}
+
+Result<std::shared_ptr<const Container>> Namespace::ContainerAt(
+    Inode directory, const ReadContext& context) const {
+  const auto tree = CTXFS_TRY(TreeAt(directory, context));
+  return tree->container().shared_from_this();
+}
+
+Result<std::string> Namespace::ViewsAt(Inode directory,
+                                       const ReadContext& context) const {
+  const auto tree = CTXFS_TRY(TreeAt(directory, context));
+  const std::optional<NodeId> views = tree->Aside(Role::kViews);
+  return views ? tree->Path(*views) : std::string();
 }
 
 Inode Namespace::Parent(Inode inode, const ReadContext& context) const {

@@ -69,6 +69,10 @@ class Namespace {
   /// kNotContainer if there is none.
   Result<std::shared_ptr<const Container>> ContainerAt(
       Inode directory, const ReadContext& context) const;
+  /// The path of views/ below `directory`, which is a container: "views", or
+  /// "views~2" if an entry has that name. Empty if there is none.
+  Result<std::string> ViewsAt(Inode directory,
+                              const ReadContext& context) const;
 
   /// Records why a file could not be read, for Describe and faults.json, unless
   /// the error says nothing about the container.
@@ -96,6 +100,10 @@ class Namespace {
       const ReadContext& context) const;
 
  private:
+  /// The tree of the container at `directory`; fails like ContainerAt.
+  Result<std::shared_ptr<const ContainerTree>> TreeAt(
+      Inode directory, const ReadContext& context) const;
+
   const Resolver resolver_;
 };
 

@@ -229,17 +229,21 @@ Result<SourceTree::File> SourceTree::FindInside(const File& file,
 
 Result<std::string> SourceTree::PathInViews(const File& file,
                                             ServerWait* waits) {
-  const bool mirrored = (file.inode & Mirror::kBit) != 0;
-  if (mirrored || !HasContainerExtension(file.name())) return std::string();
+  if ((file.inode & Mirror::kBit) != 0) return std::string();
+  const ReadContext context = this->context(waits);
+  const Namespace* const files = CTXFS_TRY(Files(context));
+  // Of a link, this is the path of its target; of a hard link, of its first
+  // name.
+  const std::string inside = files->PathInContainer(file.inode, context);
+  if (!HasContainerExtension(inside)) return std::string();
   std::string above = file.path;
   do {
     above.resize(above.find('/') == above.npos ? 0 : above.rfind('/'));
     const File directory = CTXFS_TRY(Find(above, true, waits));
-    const auto container = ContainerAt(directory, waits);
-    if (!container && container.error().code == Code::kNotContainer) continue;
-    if (!container) return container.error();
-    return above + (above.empty() ? "" : "/") + "views/" +
-           file.path.substr(above.empty() ? 0 : above.size() + 1) +
+    const Result<std::string> views = files->ViewsAt(directory.inode, context);
+    if (!views && views.error().code == Code::kNotContainer) continue;
+    if (!views || views->empty()) return views;
+    return above + (above.empty() ? "" : "/") + *views + "/" + inside +
            std::string(Mirror::kInside);
   } while (!above.empty());
   return std::string();

@@ -116,3 +116,26 @@ def test_43_2_a_container_in_an_archive_that_does_not_parse_is_damaged(tmp_path)
     assert extracted(f"{tmp_path}/a.zip//none.gguf", tmp_path / "out") == {
         "none.gguf": b"no container"}
 
+
+
+def test_43_2_a_container_is_found_whatever_the_archive_has(tmp_path):
+    """An entry called views, and names that are links to the container."""
+    with zipfile.ZipFile(tmp_path / "views.zip", "w") as archive:
+        archive.write(LLAMA, "views/model.safetensors")
+        archive.write(LLAMA, "dir/views/model.safetensors")
+    (tmp_path / "in").mkdir()
+    shutil.copy(LLAMA, tmp_path / "in" / "model.safetensors")
+    (tmp_path / "in" / "hard.safetensors").hardlink_to(tmp_path / "in" / "model.safetensors")
+    (tmp_path / "in" / "link").symlink_to("model.safetensors")
+    subprocess.run(["tar", "-cf", tmp_path / "links.tar", "-C", tmp_path / "in", "."], check=True)
+    with zipfile.ZipFile(tmp_path / "outer.zip", "w") as archive:
+        archive.write(tmp_path / "links.tar", "views/links.tar")
+    digest = run(CTXFS, "digest", LLAMA).stdout
+    for operand in ("views.zip//views/model.safetensors", "views.zip//dir/views/model.safetensors",
+                    "links.tar//model.safetensors", "links.tar//hard.safetensors",
+                    "links.tar//link", "outer.zip//views~2/views/links.tar~dir/link"):
+        path = f"{tmp_path}/{operand}"
+        assert run(CTXFS, "digest", path).stdout == digest, operand
+        assert json.loads(run(CTXFS, "info", "--json", path).stdout)[0]["format"] == "safetensors"
+        done = run(CTXFS, "diff", path, LLAMA)
+        assert (done.returncode, done.stdout) == (0, run(CTXFS, "diff", LLAMA, LLAMA).stdout)
