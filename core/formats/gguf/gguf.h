@@ -36,10 +36,11 @@ class GgufContainer final : public TensorContainer,
   Exports Export() const override;
   Json Metadata(const Request& request) const override;
   Status AddFacts(const ReadContext& context, Facts& facts) const override;
-  const Source& FileOf(uint32_t tensor) const override {
-    return *At(tensor).part.source;
+  const Source* FileOf(uint32_t tensor) const override {
+    return At(tensor).part.source.get();
   }
-  std::vector<std::string> PartsBeside() const override;
+  std::vector<std::string> PartsBeside(
+      const ReadContext& context) const override;
   std::optional<NamesOnHub> FindHubNames(
       const ReadContext& context) const override;
 

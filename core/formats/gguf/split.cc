@@ -33,7 +33,8 @@ std::string SplitSuffix(int64_t number, int64_t count) {
 
 }  // namespace
 
-std::vector<std::string> GgufContainer::PartsBeside() const {
+std::vector<std::string> GgufContainer::PartsBeside(
+    const ReadContext& /*context*/) const {
   std::vector<std::string> files;
   for (size_t i = 1; i < parts_.size(); ++i) files.push_back(parts_[i].file);
   return files;

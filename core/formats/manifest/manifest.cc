@@ -18,6 +18,7 @@
 #include "core/base/text/text.h"
 #include "core/container/documents.h"
 #include "core/container/file_set.h"
+#include "core/container/interfaces/has_parts.h"
 #include "core/container/open.h"
 #include "core/content/sha256_of.h"
 #include "core/formats/manifest/limits.h"
@@ -57,7 +58,7 @@ bool HoldsContainer(const Buffer& head, const FormatSet* formats) {
 
 }  // namespace
 
-class Manifest final : public shard::ShardContainer {
+class Manifest final : public shard::ShardContainer, public HasParts {
  public:
   using shard::ShardContainer::ShardContainer;
 
@@ -65,6 +66,10 @@ class Manifest final : public shard::ShardContainer {
   std::vector<Error> Inspect(const ReadContext& context) const override;
   Tables Files() const override;
   std::vector<ChildContainer> Children() const override;
+  std::vector<std::string> PartsBeside(
+      const ReadContext& context) const override;
+  bool ShowsWholeParts() const override { return true; }
+  std::vector<PartFile> OtherFiles() const override;
 
  private:
   friend class VerdictsBlock;
@@ -80,7 +85,8 @@ class Manifest final : public shard::ShardContainer {
     std::string path;    // in the manifest's directory; empty: elsewhere
     std::string sha256;  // lower case, or empty
     Kind kind = Kind::kElsewhere;
-    uint64_t size = 0;   // bytes, if the file is present
+    uint64_t size = 0;  // bytes, if the file is present
+    FileIdentity identity = {};
     std::string reason;  // why the file is not shown
     bool shown = false;  // below parts/, and the first of equal paths
   };
@@ -238,6 +244,7 @@ Status Manifest::Look(Reference& reference, const Request& request) const {
     return Within(Quote(reference.path), head.error());
   }
   reference.size = (*source)->size();
+  reference.identity = (*source)->identity();
   reference.kind = head && HoldsContainer(*head, options_.formats)
                        ? Kind::kContainer
                        : Kind::kFile;
@@ -360,6 +367,25 @@ std::vector<ChildContainer> Manifest::Children() const {
                      }});
   }
   return parts;
+}
+
+std::vector<std::string> Manifest::PartsBeside(
+    const ReadContext& /*context*/) const {
+  std::vector<std::string> parts;
+  for (const Reference& reference : references_) {
+    if (reference.shown) parts.push_back(reference.path);
+  }
+  return parts;
+}
+
+std::vector<HasParts::PartFile> Manifest::OtherFiles() const {
+  std::vector<PartFile> files;
+  for (const Reference& reference : references_) {
+    if (reference.kind >= Kind::kFile) {
+      files.push_back({reference.identity, reference.size});
+    }
+  }
+  return files;
 }
 
 Result<std::shared_ptr<const Container>> OpenManifest(

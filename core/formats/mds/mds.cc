@@ -200,6 +200,15 @@ Container::Tables MdsContainer::FilesWithPaths(const PathsInTree& paths) const {
   return {SampleLines(Share(*this), paths)};
 }
 
+std::vector<std::string> MdsContainer::PartsBeside(
+    const ReadContext& /*context*/) const {
+  std::vector<std::string> parts;
+  for (uint32_t i = 0; i < shards_->count(); ++i) {
+    if (!shards_->Fault(i)) parts.push_back(shards_->FileName(i));
+  }
+  return parts;
+}
+
 Exports MdsContainer::Export() const {
   Exports exports;
   if (joined_.empty()) return exports;

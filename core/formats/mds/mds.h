@@ -11,6 +11,7 @@
 #include "core/container/container.h"
 #include "core/container/facts/facts.h"
 #include "core/container/format.h"
+#include "core/container/interfaces/has_parts.h"
 #include "core/container/interfaces/shows_samples.h"
 #include "core/formats/mds/shards.h"
 
@@ -22,7 +23,8 @@ namespace ctxfs::mds {
 /// sample.
 class MdsContainer final : public Container,
                            public SaysFacts,
-                           public ShowsSamples {
+                           public ShowsSamples,
+                           public HasParts {
  public:
   MdsContainer(std::shared_ptr<const Source> source, const OpenOptions& options)
       : Container(std::move(source)), options_(options) {}
@@ -37,6 +39,9 @@ class MdsContainer final : public Container,
   Tables Files() const override;
   Tables FilesWithPaths(const PathsInTree& paths) const override;
   Exports Export() const override;
+  std::vector<std::string> PartsBeside(
+      const ReadContext& context) const override;
+  bool ShowsWholeParts() const override { return true; }
   Result<std::vector<ShownSample>> FirstSamples(
       size_t most, const ReadContext& context) const override;
 

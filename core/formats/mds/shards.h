@@ -63,6 +63,8 @@ class Shards : public std::enable_shared_from_this<Shards> {
   /// Returns the reason why the shard cannot be read, as far as Load found one
   /// in the index and the file's attributes.
   std::optional<Error> Fault(uint32_t shard) const;
+  /// Returns the name of the shard's file.
+  const std::string& FileName(uint32_t shard) const { return File(shard).name; }
   /// Whether the file of the shard does not exist.
   bool IsMissing(uint32_t shard) const {
     return states_[shard].fault == Trouble::kMissing;

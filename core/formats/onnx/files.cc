@@ -4,6 +4,8 @@
 // constants/ and model.json. Exports its arrays for views.
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -12,6 +14,7 @@
 #include "core/base/limits.h"
 #include "core/base/text/text.h"
 #include "core/container/documents.h"
+#include "core/container/elements.h"
 #include "core/container/file_set.h"
 #include "core/formats/onnx/facts.h"
 #include "core/formats/onnx/model.h"
@@ -23,6 +26,8 @@ using Storage = Tensor::Storage;
 
 // Tensors between two interrupt checks.
 constexpr uint32_t kTensorsPerCheck = 4096;
+// Writers align external data to at most this many bytes.
+constexpr uint64_t kMaxPadding = 64 * limits::kKiB;
 
 // Indexed by Storage.
 constexpr const char* kStorageNames[] = {"raw", "typed", "strings", "external",
@@ -235,6 +240,36 @@ Exports Model::Export() const {
     return self->CheckTensors(context);
   };
   return exports;
+}
+
+std::vector<std::string> Model::PartsBeside(const ReadContext& context) const {
+  using Span = std::pair<uint64_t, uint64_t>;  // of bytes: start and end
+  std::map<std::string, std::vector<Span>> files;
+  for (const TensorList* const list : {&initializers_, &constants_}) {
+    for (uint32_t i = 0; i < list->count(); ++i) {
+      if ((*list)[i].storage != Storage::kExternal) continue;
+      const ExternalData& external = list->external(i);
+      const uint64_t end = AddUpTo(external.offset, (*list)[i].size);
+      files[external.location].emplace_back(external.offset, end);
+    }
+  }
+  std::vector<std::string> parts;
+  for (auto& [location, spans] : files) {
+    const auto file = files_.Open(location, context);
+    if (!file) continue;
+    std::ranges::sort(spans);
+    uint64_t end = 0;
+    const auto follows = [&end](uint64_t next) {
+      return next <= end || next - end < kMaxPadding;
+    };
+    bool covered = spans.front().first == 0;
+    for (const auto& [from, to] : spans) {
+      covered = covered && follows(from);
+      end = std::max(end, to);
+    }
+    if (covered && follows((*file)->size())) parts.push_back(location);
+  }
+  return parts;
 }
 
 Status Model::CheckElements(const TensorList& list, uint32_t tensor,

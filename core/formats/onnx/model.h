@@ -15,6 +15,7 @@
 #include "core/container/facts/facts.h"
 #include "core/container/facts/name_list.h"
 #include "core/container/format.h"
+#include "core/container/interfaces/has_parts.h"
 #include "core/formats/onnx/elements.h"
 #include "core/formats/onnx/external.h"
 #include "core/formats/onnx/graph.h"
@@ -74,7 +75,10 @@ class TensorList {
 };
 
 /// An ONNX model. The entries are the initializers of its graphs.
-class Model final : public Container, public SaysFacts, private GraphVisitor {
+class Model final : public Container,
+                    public SaysFacts,
+                    public HasParts,
+                    private GraphVisitor {
  public:
   Model(std::shared_ptr<const Source> source, const OpenOptions& options);
 
@@ -87,6 +91,10 @@ class Model final : public Container, public SaysFacts, private GraphVisitor {
   Status AddFacts(const ReadContext& context, Facts& facts) const override;
   Tables Files() const override;
   Exports Export() const override;
+  /// Omits files with bytes outside all tensors, apart from padding.
+  std::vector<std::string> PartsBeside(
+      const ReadContext& context) const override;
+  bool ShowsWholeParts() const override { return true; }
 
   // Properties of a tensor of `list`, one of the model's lists.
 

@@ -227,9 +227,9 @@ EntryInfo SafetensorsIndexContainer::DescribeTensor(uint32_t item) const {
   return info;
 }
 
-const Source& SafetensorsIndexContainer::FileOf(uint32_t item) const {
+const Source* SafetensorsIndexContainer::FileOf(uint32_t item) const {
   const Shard& shard = shards_[items_[item].shard];
-  return shard.container == nullptr ? *source() : *shard.container->source();
+  return shard.container == nullptr ? nullptr : shard.container->source().get();
 }
 
 Container::Tables SafetensorsIndexContainer::Files() const {
@@ -246,7 +246,8 @@ Container::Tables SafetensorsIndexContainer::Files() const {
   return files;
 }
 
-std::vector<std::string> SafetensorsIndexContainer::PartsBeside() const {
+std::vector<std::string> SafetensorsIndexContainer::PartsBeside(
+    const ReadContext& /*context*/) const {
   std::vector<std::string> files;
   for (size_t i = 0; i < shards_.size(); ++i) {
     if (shards_[i].container != nullptr) files.push_back(index_.files[i]);

@@ -32,12 +32,13 @@ class SafetensorsIndexContainer final : public TensorContainer,
 
   void AddInfo(Json& info, const ReadContext& context) const override;
   Tables Files() const override;
-  std::vector<std::string> PartsBeside() const override;
+  std::vector<std::string> PartsBeside(
+      const ReadContext& context) const override;
   Exports Export() const override;
   Json Metadata(const Request& request) const override;
   Status AddFacts(const ReadContext& context, Facts& facts) const override;
   std::vector<Error> Inspect(const ReadContext& context) const override;
-  const Source& FileOf(uint32_t item) const override;
+  const Source* FileOf(uint32_t item) const override;
 
   uint32_t count() const override {
     return static_cast<uint32_t>(items_.size());

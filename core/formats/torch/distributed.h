@@ -10,6 +10,7 @@
 
 #include "core/container/facts/facts.h"
 #include "core/container/format.h"
+#include "core/container/interfaces/has_parts.h"
 #include "core/container/tensor_container.h"
 #include "core/content/boxes.h"
 #include "core/formats/torch/checkpoint.h"
@@ -21,7 +22,9 @@ namespace ctxfs::torch {
 /// A checkpoint of torch.distributed.checkpoint, opened by its .metadata
 /// (docs/formats/torch.md, section 13). The entries are the tensors; each is
 /// assembled from pieces in the files of the same folder.
-class DistributedCheckpoint final : public TensorContainer, public SaysFacts {
+class DistributedCheckpoint final : public TensorContainer,
+                                    public SaysFacts,
+                                    public HasParts {
  public:
   DistributedCheckpoint(std::shared_ptr<const Source> source,
                         const OpenOptions& options)
@@ -36,6 +39,10 @@ class DistributedCheckpoint final : public TensorContainer, public SaysFacts {
   bool PartsFailAlone() const override { return true; }
   Tables Files() const override;
   Exports Export() const override;
+  /// Omits files with bytes outside all pieces.
+  std::vector<std::string> PartsBeside(
+      const ReadContext& context) const override;
+  bool ShowsWholeParts() const override { return true; }
 
   uint32_t count() const override {
     return static_cast<uint32_t>(index_.tensors.size());

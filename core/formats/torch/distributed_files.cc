@@ -190,6 +190,18 @@ Exports DistributedCheckpoint::Export() const {
   return exports;
 }
 
+std::vector<std::string> DistributedCheckpoint::PartsBeside(
+    const ReadContext& /*context*/) const {
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < files_.size(); ++i) {
+    const File& file = files_[i];
+    if (file.source != nullptr && file.loose == 0) {
+      parts.push_back(index_.files[i]);
+    }
+  }
+  return parts;
+}
+
 Status DistributedCheckpoint::AddFacts(const ReadContext& context,
                                        Facts& facts) const {
   CTXFS_TRY(AddParameters(*Entries(), context, facts));

@@ -16,6 +16,7 @@
 #include "core/container/complete.h"
 #include "core/container/facts/signal_facts.h"
 #include "core/container/file_set.h"
+#include "core/container/interfaces/has_parts.h"
 #include "core/content/sha256_of.h"
 #include "core/formats/manifest/manifest.h"
 #include "core/formats/wshard/join.h"
@@ -30,7 +31,9 @@ bool ProbeChunks(Bytes head) {
   return shard::HasShardRole(head, shard::kManifestRole);
 }
 
-class WShardChunks final : public shard::ShardContainer, public HasEpisode {
+class WShardChunks final : public shard::ShardContainer,
+                           public HasEpisode,
+                           public HasParts {
  public:
   using shard::ShardContainer::ShardContainer;
 
@@ -47,6 +50,12 @@ class WShardChunks final : public shard::ShardContainer, public HasEpisode {
   Exports Export() const override;
   bool MayBeEpisode() const override { return !manifest_.chunks.empty(); }
   std::optional<Episode> AsEpisode(const ReadContext& context) const override;
+  std::vector<std::string> PartsBeside(
+      const ReadContext& context) const override;
+  bool ShowsArray(std::string_view name) const override {
+    return join_.names.contains(name);
+  }
+  std::vector<PartFile> OtherFiles() const override;
 
  private:
   Status AddOwnFacts(const ReadContext& context, Facts& facts) const override;
@@ -264,6 +273,24 @@ Exports WShardChunks::Export() const {
     return self->CheckLanes(context);
   };
   return exports;
+}
+
+std::vector<std::string> WShardChunks::PartsBeside(
+    const ReadContext& /*context*/) const {
+  std::vector<std::string> parts;
+  for (size_t k = 0; k < chunks_.size(); ++k) {
+    if (chunks_[k] != nullptr) parts.push_back(manifest_.chunks[k].uri);
+  }
+  return parts;
+}
+
+std::vector<HasParts::PartFile> WShardChunks::OtherFiles() const {
+  std::vector<PartFile> files;
+  for (const auto& chunk : chunks_) {
+    if (chunk == nullptr) continue;
+    files.push_back({chunk->source()->identity(), chunk->StoredSize()});
+  }
+  return files;
 }
 
 std::string WShardChunks::LeftOutText() const {

@@ -92,6 +92,7 @@ Join JoinLanes(const Chunks& chunks) {
     join.left_out += join.lanes.size() - kMaxDerivedFiles;
     join.lanes.resize(kMaxDerivedFiles);
   }
+  for (const JoinedLane& lane : join.lanes) join.names.insert(lane.name);
   return join;
 }
 

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,8 +24,9 @@ struct JoinedLane {
 };
 
 struct Join {
-  std::vector<JoinedLane> lanes;  // in the order of the first chunk
-  size_t left_out = 0;            // lanes of some chunks, or too many
+  std::vector<JoinedLane> lanes;             // in the order of the first chunk
+  std::set<std::string, std::less<>> names;  // of `lanes`
+  size_t left_out = 0;  // lanes of some chunks, or too many
 };
 
 /// Finds the lanes to join. Skips, without counting them in `left_out`:

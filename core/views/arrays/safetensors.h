@@ -32,8 +32,9 @@ std::optional<SafetensorsLayout> LayOutSafetensors(
     const std::vector<ArrayInfo>& arrays, Json metadata);
 
 /// Adds a file at `path` with the arrays of `viewed` except widened ones
-/// (ArrayInfo::widened); no file if there are none, or LayOutSafetensors fails. Reads the container's
-/// metadata and descriptions; fails only with a passing error of that.
+/// (ArrayInfo::widened); no file if there are none, or LayOutSafetensors fails.
+/// Reads the container's metadata and descriptions; fails only with a transient
+/// error of that.
 Status AddSafetensorsFile(const Viewed& viewed, std::string path,
                           const ReadContext& context, ViewTables& into);
 

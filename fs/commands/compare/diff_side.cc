@@ -11,7 +11,6 @@
 #include "core/base/text/human_size.h"
 #include "core/container/complete.h"
 #include "core/container/facts/model_files.h"
-#include "core/container/interfaces/has_parts.h"
 #include "core/container/unreadable.h"
 #include "core/io/urls/url.h"
 #include "core/views/arrays/converted.h"
@@ -187,8 +186,9 @@ Result<DiffSide::Scope*> DiffSide::ScopeAround(const std::string& path) {
 
 Result<std::optional<SourceTree::File>> DiffSide::Inside(
     const SourceTree::File& file) {
-  if (file.directory || file.link) return std::optional<SourceTree::File>();
-  Result<SourceTree::File> inside = tree_->FindInside(file);
+  if (file.link) return std::optional<SourceTree::File>();
+  Result<SourceTree::File> inside =
+      file.directory ? file : tree_->FindInside(file);
   // A container that cannot be opened now must not be compared by its bytes.
   if (!inside && inside.error().code != Code::kNotFound) return inside.error();
   const Scope* const scope = inside ? CTXFS_TRY(ScopeAt(*inside)) : nullptr;
@@ -228,29 +228,36 @@ Status DiffSide::WalkPlain(const SourceTree::File& directory) {
   CTXFS_TRY(tree_->ForEach(
       directory,
       [&](const SourceTree::File& file) -> Status {
-        Child child{file, std::nullopt};
         // A container in a directory is compared by its entries; one that does
         // not parse, by its bytes.
         auto inside = Inside(file);
-        if (inside) child.inside = *std::move(inside);
-        if (child.inside) CTXFS_TRY(NoteParts(file, *child.inside));
-        children.push_back(std::move(child));
+        CTXFS_TRY(context().Check());
+        if (!inside) return AddLost(file.path, inside.error());
+        if (*inside) CTXFS_TRY(NoteParts(file, **inside));
+        children.push_back({file, *std::move(inside)});
         return {};
       },
       [&](const std::string& path, const Error& error) {
         NoteLost(path, error);
       }));
-  for (const Child& child : children) {
-    if (!child.inside) {
-      CTXFS_TRY(child.file.directory ? Walk(child.file, nullptr)
-                                     : AddFile(child.file, nullptr));
-      continue;
-    }
-    Scope* const scope = CTXFS_TRY(ScopeAt(*child.inside));
-    if (scope != nullptr) scope->part = parts_.contains(child.file.path);
-    CTXFS_TRY(Walk(*child.inside, nullptr));
-  }
+  for (const Child& child : children) CTXFS_TRY(WalkChild(child));
   return {};
+}
+
+Status DiffSide::WalkChild(const Child& child) {
+  const auto part = parts_.find(child.file.path);
+  // Manifests may name each other; then both are compared.
+  const bool is_part =
+      part != parts_.end() && !wholes_.contains(child.file.path);
+  const HasParts* const whole = is_part ? part->second : nullptr;
+  if (whole != nullptr && whole->ShowsWholeParts()) return {};
+  if (child.inside) {
+    Scope* const scope = CTXFS_TRY(ScopeAt(*child.inside));
+    if (scope != nullptr) scope->whole = whole;
+    return Walk(*child.inside, nullptr);
+  }
+  return child.file.directory ? Walk(child.file, nullptr)
+                              : AddFile(child.file, nullptr);
 }
 
 Status DiffSide::NoteParts(const SourceTree::File& file,
@@ -261,8 +268,9 @@ Status DiffSide::NoteParts(const SourceTree::File& file,
       dynamic_cast<const HasParts*>(scope->container.get());
   if (whole == nullptr) return {};
   const size_t name = file.path.size() - file.name().size();
-  for (const std::string& part : whole->PartsBeside()) {
-    parts_.insert(file.path.substr(0, name) + part);
+  for (const std::string& part : whole->PartsBeside(context())) {
+    parts_.emplace(file.path.substr(0, name) + part, whole);
+    wholes_.insert(file.path);
   }
   return {};
 }
@@ -298,8 +306,14 @@ Status DiffSide::AddFile(const SourceTree::File& file, const Scope* scope) {
     const Result<uint64_t> size = tree_->Size(file);
     if (size) entry.size = *size;
     if (!size) entry.error = size.error();
-    if (scope != nullptr && scope->part && entry.is_array()) return {};
-    if (scope != nullptr && entry.is_array()) {
+    if (scope != nullptr && scope->whole != nullptr && entry.is_array() &&
+        scope->whole->ShowsArray(name)) {
+      return {};
+    }
+    // A tensor whose file is missing may have no type.
+    const bool tensor =
+        entry.is_array() || (info && *info && (*info)->kind == "tensor");
+    if (scope != nullptr && tensor) {
       entry.array = scope->Find(name);
       // If the operand is a directory or a file inside the container, arrays
       // are matched by path.

@@ -14,6 +14,7 @@
 #include "core/base/result.h"
 #include "core/container/exports.h"
 #include "core/container/interfaces/has_hub_names.h"
+#include "core/container/interfaces/has_parts.h"
 #include "core/vfs/source_tree.h"
 #include "fs/commands/arguments.h"
 
@@ -94,8 +95,9 @@ class DiffSide {
     std::shared_ptr<const Container> container;
     std::string format;
     std::optional<Error> error;  // why it does not parse
-    bool part = false;           // a model of several files shows its arrays
-    bool checked = false;        // CheckPresent was called
+    /// The container that shows the arrays of this one; null if there is none.
+    const HasParts* whole = nullptr;
+    bool checked = false;  // CheckPresent was called
     std::vector<ArrayInfo> arrays;
     std::map<std::string_view, const ArrayInfo*> by_name;
 
@@ -105,11 +107,10 @@ class DiffSide {
   /// The container at a directory; null if there is none.
   Result<Scope*> ScopeAt(const SourceTree::File& directory);
   Result<Scope*> ScopeAround(const std::string& path);
-  /// Returns the directory of the contents of `file`; nullopt if it is no
-  /// container or does not parse.
+  /// Returns the directory of the contents of `file`, which may be `file`
+  /// itself; nullopt if it is no container or does not parse.
   Result<std::optional<SourceTree::File>> Inside(const SourceTree::File& file);
-  /// A file or directory in a plain directory. `inside` is the directory of its
-  /// contents if it is a file that is a container and parses.
+  /// A file or directory in a plain directory, and the result of Inside.
   struct Child {
     SourceTree::File file;
     std::optional<SourceTree::File> inside;
@@ -117,7 +118,8 @@ class DiffSide {
 
   Status Walk(const SourceTree::File& directory, Scope* scope);
   Status WalkPlain(const SourceTree::File& directory);
-  /// Adds to parts_ the files whose arrays the container at `inside` shows.
+  Status WalkChild(const Child& child);
+  /// Adds to parts_ the parts of the container at `inside`.
   Status NoteParts(const SourceTree::File& file,
                    const SourceTree::File& inside);
   Status NoteIncomplete(Scope& scope);
@@ -139,8 +141,9 @@ class DiffSide {
   std::string format_;
   std::shared_ptr<const Container> container_;
   std::map<std::string, std::unique_ptr<Scope>> scopes_;  // by Scope::path
-  /// Paths of files whose arrays a model of several files shows.
-  std::set<std::string> parts_;
+  /// By the path of a file: the container of which it is a part.
+  std::map<std::string, const HasParts*> parts_;
+  std::set<std::string> wholes_;  // paths of these containers
   std::vector<IncompleteContainer> incomplete_;
   Entries entries_;
   std::deque<ArrayInfo> converted_;

@@ -46,8 +46,13 @@ class InFiles final : public Container, public HasParts {
   void AddInfo(Json& info, const ReadContext& /*context*/) const override {
     info["format"] = "fake";
   }
-  std::vector<std::string> PartsBeside() const override { return {}; }
-  const Source& FileOf(uint32_t entry) const override { return *files_[entry]; }
+  std::vector<std::string> PartsBeside(
+      const ReadContext& /*context*/) const override {
+    return {};
+  }
+  const Source* FileOf(uint32_t entry) const override {
+    return files_[entry].get();
+  }
   Tables Files() const override {
     return {
         MakeTable({.placement = {.role = Role::kEntries},
