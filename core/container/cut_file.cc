@@ -27,7 +27,7 @@ std::string CutFile::Whole() const {
   const bool known = whole < entries;
   const std::string of = known ? " of " + std::to_string(entries) : "";
   return count + of + " " + NounOf(known ? entries : whole, kind) +
-         (whole == 1 ? " is whole" : " are whole");
+         (whole == 1 || (known && entries == 1) ? " is whole" : " are whole");
 }
 
 std::optional<CutFile> CutOf(const Container& container) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/base/limits.h"
+#include "core/base/text/count_of.h"
 #include "core/base/text/text.h"
 #include "core/codec/checksum.h"
 #include "core/codec/codec.h"
@@ -94,9 +95,10 @@ std::optional<Warning> OtherNames::Warn() const {
   const MutexLock lock(mutex_);
   if (noted_.empty()) return std::nullopt;
   return Warning{
-      fmt::format("local_name: the local headers of {}{} members have another "
-                  "form of the name in the directory; the first is here",
-                  noted_.size() == kMaxNoted ? "at least " : "", noted_.size()),
+      fmt::format("local_name: the local headers of {}{} {} have another form "
+                  "of the name in the directory; the first is here",
+                  noted_.size() == kMaxNoted ? "at least " : "", noted_.size(),
+                  NounOf(noted_.size(), "member")),
       noted_.begin()->second};
 }
 

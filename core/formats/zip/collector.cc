@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "core/base/heap/heap_allowance.h"
+#include "core/base/text/count_of.h"
 #include "core/base/text/text.h"
 #include "core/formats/zip/limits.h"
 #include "core/formats/zip/names.h"
@@ -78,8 +79,8 @@ struct Count {
     offset = member.header;
   }
   Warning Of(const std::string& what, Severity severity) const {
-    return {fmt::format("{} of {} members, the first is {}", what, members,
-                        example),
+    return {fmt::format("{} of {} {}, the first is {}", what, members,
+                        NounOf(members, "member"), example),
             offset, severity};
   }
 };

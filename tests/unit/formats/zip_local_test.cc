@@ -86,7 +86,7 @@ TEST(Zip, Item41_6_AShorterLocalNameHurtsNobody) {
   EXPECT_EQ(ReadPath(*zip, "\xC3\xB6.txt"), "first");
   EXPECT_EQ(ReadPath(*zip, "next"), "second");
   EXPECT_NE((*zip)->Info(LoneContext())["warnings"].dump().find(
-                "local_name: the local headers of 1 members"),
+                "local_name: the local headers of 1 member"),
             std::string::npos);
   EXPECT_EQ(DescribeEntry(**zip, 0).note,
             "its local header has another form of its name");

@@ -130,17 +130,16 @@ TEST(Zip, Item28_4_MethodsThatAreNotDecodedAreNamedOnce) {
     EXPECT_EQ(warning.severity, Severity::kPartial);
     told += warning.text + "\n";
   }
-  EXPECT_EQ(
-      told,
-      "encrypted: ZipCrypto: the data of 1 members, the first is 'l'\n"
-      "method_unsupported: AES encryption (method 99): the data of 1 "
-      "members, the first is 'e'\n"
-      "method_unsupported: Implode (method 6): the data of 1 members, the "
-      "first is 'c'\n"
-      "method_unsupported: PPMd (method 98): the data of 2 members, the "
-      "first is 'a'\n"
-      "method_unsupported: method 77: the data of 1 members, the first is "
-      "'d'\n");
+  EXPECT_EQ(told,
+            "encrypted: ZipCrypto: the data of 1 member, the first is 'l'\n"
+            "method_unsupported: AES encryption (method 99): the data of 1 "
+            "member, the first is 'e'\n"
+            "method_unsupported: Implode (method 6): the data of 1 member, the "
+            "first is 'c'\n"
+            "method_unsupported: PPMd (method 98): the data of 2 members, the "
+            "first is 'a'\n"
+            "method_unsupported: method 77: the data of 1 member, the first is "
+            "'d'\n");
 }
 
 TEST(Zip, Item28_4_MembersLargerThanTheCacheGoThroughAFile) {
