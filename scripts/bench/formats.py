@@ -100,7 +100,7 @@ class Bench:
                 peer.append(timed(lambda: sizes_in(self.tools.point))[0])
             with self.tools.ctxfs(path):
                 own.append(timed(lambda: sizes_in(self.tools.point / inside))[0])
-        report(what, "null_fs", peer, own)
+        report(f"{what}, beside null_fs", "null_fs", peer, own)
 
 
 def report(what: str, reader: str, peer: list[float], own: list[float],
