@@ -14,15 +14,21 @@ namespace {
 
 #if defined(__x86_64__)
 
-/// What Highway compiles for AVX2 may also use other instructions, which every
-/// such processor has, but a virtual machine may hide. Compilers know F16C and
-/// VAES by no name.
-bool HasAvx2() {
+/// Returns ECX of cpuid, which tells of features that __builtin_cpu_supports of
+/// g++ 12 and clang 14 has no names for; 0 if there is no such leaf.
+unsigned FeaturesOf(unsigned leaf) {
   unsigned a = 0;
   unsigned b = 0;
   unsigned c = 0;
   unsigned d = 0;
-  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0 &&
+  return __get_cpuid_count(leaf, 0, &a, &b, &c, &d) != 0 ? c : 0;
+}
+
+/// Whether the processor has all that Highway lets the compiler use for AVX2.
+/// Every processor with AVX2 has the rest, too, but a virtual machine may hide
+/// it.
+bool HasAvx2() {
+  return (FeaturesOf(1) & bit_F16C) != 0 &&
          __builtin_cpu_supports("avx2") != 0 &&
          __builtin_cpu_supports("fma") != 0 &&
          __builtin_cpu_supports("bmi") != 0 &&
@@ -39,13 +45,8 @@ bool HasAvx512() {
 }
 
 bool HasAvx512OfIceLake() {
-  constexpr unsigned kFeatures = 7;
-  unsigned a = 0;
-  unsigned b = 0;
-  unsigned c = 0;
-  unsigned d = 0;
-  return __get_cpuid_count(kFeatures, 0, &a, &b, &c, &d) != 0 &&
-         (c & bit_VAES) != 0 && __builtin_cpu_supports("avx512vnni") != 0 &&
+  return (FeaturesOf(7) & bit_VAES) != 0 &&
+         __builtin_cpu_supports("avx512vnni") != 0 &&
          __builtin_cpu_supports("avx512vbmi") != 0 &&
          __builtin_cpu_supports("avx512vbmi2") != 0 &&
          __builtin_cpu_supports("avx512vpopcntdq") != 0 &&
@@ -83,6 +84,6 @@ std::atomic<size_t>& Level() {
 
 size_t VectorLevel() { return Level().load(std::memory_order_relaxed); }
 
-size_t SetVectorLevel(size_t level) { return Level().exchange(level); }
+void SetVectorLevel(size_t level) { Level() = level; }
 
 }  // namespace ctxfs

@@ -17,12 +17,12 @@ namespace ctxfs {
 /// AVX-512 of Ice Lake; on arm64, 1 is NEON and AES.
 size_t VectorLevel();
 
-/// Lowers VectorLevel() to `level`, for tests of all kernels. Returns the
-/// previous level.
-size_t SetVectorLevel(size_t level);
+/// Makes VectorLevel() return `level`, for tests of all kernels. The processor
+/// must have these instructions.
+void SetVectorLevel(size_t level);
 
-/// Returns the kernel of the highest level that is not above VectorLevel() and
-/// was compiled: others are null.
+/// Returns the kernel of the highest level up to VectorLevel() for which one
+/// was compiled. The others are null.
 template <typename Kernel, typename... Higher>
 Kernel BestKernel(Kernel lowest, Higher... higher) {
   const std::array<Kernel, 1 + sizeof...(higher)> kernels = {lowest, higher...};
