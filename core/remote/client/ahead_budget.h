@@ -18,7 +18,7 @@ class AheadBudget {
   using Clock = std::chrono::steady_clock;
 
   /// Maximum bytes that are prefetched and not read yet, of all readers.
-  static constexpr uint64_t kMost = 48 * limits::kMiB;
+  static constexpr uint64_t kMaxWhole = 48 * limits::kMiB;
 
   /// Bytes to prefetch for one reader.
   struct Window {

@@ -19,7 +19,7 @@ namespace {
 // Prefetching leaves a quarter of the pending requests to reads.
 constexpr size_t kMaxPendingAhead = FetchClient::kMaxPending * 3 / 4;
 // Maximum slots with prefetched, unread bytes. The others are for reads.
-constexpr size_t kMaxSlotsAhead = AheadBudget::kMost / kGranuleBytes;
+constexpr size_t kMaxSlotsAhead = AheadBudget::kMaxWhole / kGranuleBytes;
 static_assert(kMaxSlotsAhead + kMaxGranules < SharedSlots::kCount);
 // Maximum bytes that a read requests at a time.
 constexpr uint64_t kStepBytes = 16 << 20;
