@@ -118,12 +118,16 @@ Status GgufContainer::LoadPart(const std::string& file, int64_t number,
     if (options_.FailsWith(error)) return Within(Quote(file), error);
     return without("cannot be read: " + error.Text());
   }
-  const auto own_number = CTXFS_TRY(
-      GgufInteger(*header, **opened, "split.no", kGgufUint16, context));
-  const auto own_count = CTXFS_TRY(
-      GgufInteger(*header, **opened, "split.count", kGgufUint16, context));
-  if (own_number != number || own_count != count) {
-    return without("does not match: its split.no or split.count is wrong");
+  for (const auto& [key, wanted] :
+       {std::pair("split.no", number), std::pair("split.count", count)}) {
+    const Maybe<int64_t> own =
+        GgufInteger(*header, **opened, key, kGgufUint16, context);
+    if (!own && options_.FailsWith(own.error())) {
+      return Within(Quote(file), own.error());
+    }
+    if (own && *own == wanted) continue;
+    return without(own ? "does not match: its split.no or split.count is wrong"
+                       : "cannot be read: " + own.error().Text());
   }
   if (count_ + header->tensors.size() > limits::kEntries) {
     return Error{
