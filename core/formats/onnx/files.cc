@@ -255,6 +255,7 @@ std::vector<std::string> Model::PartsBeside(const ReadContext& context) const {
   }
   std::vector<std::string> parts;
   for (auto& [location, spans] : files) {
+    if (!context.Check()) break;  // the caller fails then, too
     const auto file = files_.Open(location, context);
     if (!file) continue;
     std::ranges::sort(spans);

@@ -268,9 +268,11 @@ Status DiffSide::NoteParts(const SourceTree::File& file,
       dynamic_cast<const HasParts*>(scope->container.get());
   if (whole == nullptr) return {};
   const size_t name = file.path.size() - file.name().size();
-  for (const std::string& part : whole->PartsBeside(context())) {
+  const std::vector<std::string> parts = whole->PartsBeside(context());
+  CTXFS_TRY(context().Check());
+  if (!parts.empty()) wholes_.insert(file.path);
+  for (const std::string& part : parts) {
     parts_.emplace(file.path.substr(0, name) + part, whole);
-    wholes_.insert(file.path);
   }
   return {};
 }
