@@ -3,8 +3,7 @@
 // ZIP archives and NPZ, archives of numpy arrays (docs/formats/zip.md).
 //
 //   local header, data      of each member, in any order, with gaps
-//   central directory       an entry for each member, which counts where the
-//                           local header differs
+//   central directory       an entry for each member; overrides local headers
 //   zip64 record, locator   in large archives
 //   end record, 22 bytes, and a comment
 #include "core/formats/zip/zip.h"
@@ -56,8 +55,7 @@ class NpyMembers {
     return name;
   }
 
-  /// Reads the header of a .npy member. Fails as npy::ReadWholeArray does, and
-  /// if the member cannot be read.
+  /// Reads the header of a .npy member. Also fails as npy::ReadWholeArray does.
   Result<npy::Array> Header(uint32_t number, const Request& request) const {
     Announce(number);
     const uint64_t size = archive_->Size(number);
@@ -69,8 +67,8 @@ class NpyMembers {
     return npy::ReadWholeArray(start.span(), size);
   }
 
-  /// Adds dtype and shape to `info`, the description of the member, or the
-  /// reason why views/ omits the array. Reads the start of the member.
+  /// Adds dtype and shape to `info`, or the reason why views/ omits the array.
+  /// Reads the start of the member.
   void DescribeArray(uint32_t number, EntryInfo& info,
                      const Request& request) const {
     Result<npy::Array> array = Header(number, request);
@@ -92,8 +90,8 @@ class NpyMembers {
   }
 
  private:
-  /// Prefetches the headers after `number` if headers are read in order. A race
-  /// between threads is harmless: prefetching twice costs only time.
+  /// Prefetches the next headers if they are read in order. Threads may race:
+  /// prefetching twice costs only time.
   void Announce(uint32_t number) const {
     constexpr uint32_t kClose = 4;
     constexpr uint32_t kAhead = 32;
@@ -283,8 +281,7 @@ class ZipContainer final : public Container,
     }
   }
 
-  /// Always true: opening a member may reveal that its local header has another
-  /// form of the name.
+  /// True, as opening a member may reveal another name in its local header.
   bool InfoMayChange() const override { return true; }
 
   std::vector<Error> Inspect(const ReadContext& context) const override {
@@ -410,8 +407,8 @@ bool Probe(Bytes head) {
   return StartsWithMember(head) || StartsWith(head, kEndSignature);
 }
 
-/// Returns the error of opening an archive, or kNotContainer if the file only
-/// resembled one because a read failed (HasEndRecord).
+/// Returns `error`, but as kNotContainer if a failed read alone (HasEndRecord)
+/// made the file resemble an archive.
 Error WhyNone(const Source& source, Error error, const ReadContext& context) {
   const Result<Buffer> head = ReadHead(source, context);
   if (head && !Probe(head->span()) && !HasEndRecord(source, context)) {

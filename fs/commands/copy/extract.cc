@@ -236,8 +236,7 @@ class Extractor {
       }
       const Status written = write(jobs[i], i);
       if (written) return;
-      // A full target is reported once, because all further writes fail for the
-      // same reason.
+      // Reports a full target once: all further writes fail for this reason.
       if (IsFull(written.error()) && full_.exchange(true)) {
         ++left_;
       } else {
