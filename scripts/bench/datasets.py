@@ -17,7 +17,7 @@ import pathlib
 import struct
 
 from . import lib
-from .formats import Bench, sizes_in
+from .formats import Bench, bench_of, sizes_in
 
 PINNED = ["google-crc32c==1.9.0", "mcap==1.6.0", "numpy==2.4.6", "tensorflow-cpu==2.21.0",
           "tensorstore==0.1.86", "zarr==3.1.6"]
@@ -181,12 +181,7 @@ def windows(bench: Bench) -> None:
 
 
 def main() -> int:
-    options = lib.options_of(__doc__, rounds=5)
-    options.add_argument("--scale", type=float, default=1)
-    chosen = options.parse_args()
-    scratch = lib.scratch_folder(chosen.scratch)
-    lib.run_with(PINNED, "datasets", scratch)
-    bench = Bench(lib.Tools(lib.build_of(chosen.build), scratch), chosen.rounds, chosen.scale, None)
+    bench = bench_of(__doc__, "datasets", PINNED)
     for measure in (records, messages, windows):
         measure(bench)
     return 0

@@ -103,6 +103,16 @@ class Bench:
         report(f"{what}, beside null_fs", "null_fs", peer, own)
 
 
+def bench_of(doc: str, name: str, packages: list[str]) -> Bench:
+    """Of a benchmark that runs itself again by a Python that has these packages."""
+    options = lib.options_of(doc, rounds=5)
+    options.add_argument("--scale", type=float, default=1)
+    chosen = options.parse_args()
+    scratch = lib.scratch_folder(chosen.scratch)
+    lib.run_with(packages, name, scratch)
+    return Bench(lib.Tools(lib.build_of(chosen.build), scratch), chosen.rounds, chosen.scale, None)
+
+
 def report(what: str, reader: str, peer: list[float], own: list[float],
            program: str = "ctxfs") -> None:
     RUN.add(f"{what}, by {reader}", peer, "s")

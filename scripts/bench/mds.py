@@ -17,7 +17,7 @@ import sys
 import types
 
 from . import lib
-from .formats import Bench, sizes_in
+from .formats import bench_of, sizes_in
 
 PINNED = ["--no-deps", "mosaicml-streaming==0.13.0", "numpy==2.1.3", "pillow==12.0.0",
           "typing_extensions==4.15.0", "xxhash==3.8.2"]
@@ -94,15 +94,10 @@ def by_reader(kind, folder: pathlib.Path, column: str) -> int:
 
 
 def main() -> int:
-    options = lib.options_of(__doc__, rounds=5)
-    options.add_argument("--scale", type=float, default=1)
-    chosen = options.parse_args()
-    scratch = lib.scratch_folder(chosen.scratch)
-    lib.run_with(PINNED, "mds", scratch)
-    bench = Bench(lib.Tools(lib.build_of(chosen.build), scratch), chosen.rounds, chosen.scale, None)
+    bench = bench_of(__doc__, "mds", PINNED)
     kind = import_reader()
     count = int(8_000 * bench.scale)
-    folder = scratch / "samples"
+    folder = bench.tools.scratch / "samples"
     if not folder.exists():
         write(folder, count)
     for shard in folder.iterdir():
