@@ -87,15 +87,17 @@ TEST(MountOptions, FilesAreMaterialisedOnDemand) {
 }
 
 TEST(MountOptions, WhatTheKernelOpensByItselfIsToldNothing) {
-  EXPECT_EQ(ParseOption("flat").options.revalidate, 0U);
-  const Parsed parsed = ParseOption("revalidate=60");
-  ASSERT_TRUE(parsed.ok) << parsed.error;
-  EXPECT_EQ(parsed.options.revalidate, 60U);
-  EXPECT_EQ(parsed.options.timeout, 60U) << "names last as long";
-  EXPECT_EQ(parsed.options.passthrough, Passthrough::kOff);
+  const MountOptions minute = ParseOption("revalidate=60").options;
+  EXPECT_EQ(minute.revalidate, 60U);
+  EXPECT_EQ(minute.timeout, 60U) << "names last as long";
+  EXPECT_EQ(minute.passthrough, Passthrough::kOff);
   EXPECT_EQ(ParseOption("revalidate=60,timeout=90").options.timeout, 90U);
-  EXPECT_EQ(ParseOption("revalidate=0").options.passthrough,
-            Passthrough::kAuto);
+  const MountOptions off = ParseOption("revalidate=0").options;
+  EXPECT_TRUE(off.passthrough == Passthrough::kAuto && !off.revalidate_auto);
+  for (const char* chosen : {"flat", "revalidate=1,revalidate=auto"}) {
+    EXPECT_TRUE(ParseOption(chosen).options.revalidate_auto) << chosen;
+    EXPECT_EQ(ParseOption(chosen).options.revalidate, 0U) << chosen;
+  }
   for (const char* bad :
        {"revalidate=1,verify=open", "revalidate=1,passthrough=on",
         "revalidate=soon", "revalidate=-1"}) {
@@ -127,10 +129,9 @@ TEST(MountOptions, FilesAreMaterialisedByTheirPaths) {
 TEST(MountOptions, DoWhatTheyAreForWhereverTheyStand) {
   const Arguments orders[] = {
       {"source", "mnt", "-f", "-o",
-       "flat,salvage,verify=open,cache=1G,index=2G,threads=7,readahead=64K,uid="
-       "1,gid=2,"
-       "umask=022,log=debug,allow_other,auto_unmount,cache_dir=/big,"
-       "cache_dir_size=3G"},
+       "flat,salvage,verify=open,cache=1G,index=2G,threads=7,readahead=64K,"
+       "uid=1,gid=2,umask=022,log=debug,allow_other,auto_unmount,"
+       "cache_dir=/big,cache_dir_size=3G"},
       {"-o", "flat,salvage", "-overify=open,cache=1G", "source", "-o",
        "threads=7,index=2G,readahead=64K,uid=1", "mnt", "-f", "-o",
        "cache_dir=/big,gid=2,umask=022", "-o",
@@ -212,9 +213,8 @@ TEST(MountOptions, AreAllThatTheUsageNames) {
 std::set<std::string> WithoutValues(const Arguments& options) {
   std::set<std::string> names;
   for (const std::string& option : options) {
-    names.insert(option.substr(0, option.find('=') + 1 == 0
-                                      ? std::string::npos
-                                      : option.find('=') + 1));
+    const size_t end = option.find('=');
+    names.insert(end == option.npos ? option : option.substr(0, end + 1));
   }
   return names;
 }
